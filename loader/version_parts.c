@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #define BATCH 256
+#define NEAR 64  /* dead domains are passed one by one so far: to count a range takes as long */
 #define IDS 1024 /* of a set at a time */
 
 /* ---- domains ---- */
@@ -53,6 +54,27 @@ bool dx_version_is_live(const struct dx_version *v, uint64_t number)
     size_t i = dx_version_part_at(v, number);
 
     return !dx_version_is_dead(v, i, number - v->parts[i].first);
+}
+
+static bool all_dead(const roaring_bitmap_t *dead, uint64_t from, uint64_t count)
+{
+    return roaring_bitmap_range_cardinality(dead, from, from + count) == count;
+}
+
+uint64_t dx_version_next_live(const struct dx_version *v, size_t i, uint64_t ordinal)
+{
+    const roaring_bitmap_t *dead = v->parts[i].dead;
+    uint64_t step = NEAR;
+
+    for (unsigned n = 0; n < NEAR; n++, ordinal++)
+        if (!dx_version_is_dead(v, i, ordinal))
+            return ordinal;
+    for (; all_dead(dead, ordinal, step); step *= 2)
+        ordinal += step;
+    for (step /= 2; step > 0; step /= 2)
+        if (all_dead(dead, ordinal, step))
+            ordinal += step;
+    return ordinal;
 }
 
 void dx_version_add_numbers(const struct dx_version *v, size_t i,

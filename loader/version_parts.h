@@ -49,6 +49,9 @@ size_t dx_version_part_at(const struct dx_version *v, uint64_t number);
 int dx_version_domain(const struct dx_version *v, uint64_t number, uint8_t domain[DX_SURT_MAX],
                       size_t *size, struct dx_error *err);
 bool dx_version_is_live(const struct dx_version *v, uint64_t number);
+/* The first ordinal of parts[i] from this one on that is not dead; behind the last domain none is. A part may have lost nearly all
+ * of its domains, so where they are counted through, dead ones are passed by this and not one by one. */
+uint64_t dx_version_next_live(const struct dx_version *v, size_t i, uint64_t ordinal);
 /* Ordinals of parts[i] as numbers, into a bitmap. */
 void dx_version_add_numbers(const struct dx_version *v, size_t i,
                             const struct roaring_bitmap_s *ordinals, struct roaring_bitmap_s *to);

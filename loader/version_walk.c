@@ -3,6 +3,8 @@
 
 #include "loader/version_parts.h"
 
+#define SEEK_FROM 32 /* keys */
+
 static void walk_from(struct dx_version_walk *w, struct dx_version *v, size_t first_part,
                       uint64_t place)
 {
@@ -39,19 +41,26 @@ static bool next_only(struct dx_version_walk *w, size_t i)
     return true;
 }
 
-/* The next live key of parts[i], if there is one. */
+/* The next live key of parts[i], if there is one. Dead keys before it are read, or passed by a seek where that costs less. */
 static int next_key(struct dx_version_walk *w, size_t i, struct dx_error *err)
 {
     struct dx_version_walk_at *at = &w->at[i];
+    uint64_t live = 0;
     int rc = 1;
 
     at->has = false;
+    if (i >= w->first_part) {
+        live = dx_version_next_live(w->version, i, at->keys.ordinal);
+        if (live - at->keys.ordinal > SEEK_FROM)
+            dx_dictionary_seek(&at->keys, &w->version->parts[i].part->dictionary, live);
+    }
     do {
         if (i < w->first_part && !next_only(w, i))
             return DX_OK;
         at->ordinal = at->keys.ordinal;
         rc = dx_dictionary_next(&at->keys, &at->key, err);
-    } while (rc == 1 && dx_version_is_dead(w->version, i, at->ordinal));
+    } while (rc == 1 && (i < w->first_part ? dx_version_is_dead(w->version, i, at->ordinal)
+                                           : at->ordinal < live));
     at->has = rc == 1;
     return rc < 0 ? rc : DX_OK;
 }

@@ -70,12 +70,52 @@ static int find_datasets(struct adopting *m, struct dx_error *err)
     return DX_OK;
 }
 
-static int check_file(const struct dx_adopt_file *f, dev_t device, struct dx_error *err)
+/* Its files are those of other datasets, and of versions: moved away, these would have lost them. */
+static int check_outside(const char *path, const char *real_root, struct dx_error *err)
+{
+    static const char *const own[] = { DX_LAKE_DIR, "index" };
+    char real[PATH_MAX];
+    size_t n = strlen(real_root);
+
+    if (realpath(path, real) == NULL)
+        return dx_fail_errno(err, errno, "%s", path);
+    if (strncmp(real, real_root, n) != 0 || real[n] != '/')
+        return DX_OK;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strncmp(real + n + 1, own[i], strlen(own[i])) == 0 &&
+            real[n + 1 + strlen(own[i])] == '/')
+            return dx_fail(err, DX_E_INVALID, "%s: lies in the lake itself, of which it is a file",
+                           path);
+    return DX_OK;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    ino_t x = *(const ino_t *)a;
+    ino_t y = *(const ino_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Of a file that stands there twice the second move would fail, with the others moved already. */
+static int check_once(ino_t *numbers, size_t count, struct dx_error *err)
+{
+    qsort(numbers, count, sizeof *numbers, by_number);
+    for (size_t i = 1; i < count; i++)
+        if (numbers[i] == numbers[i - 1])
+            return dx_fail(err, DX_E_INVALID, "the list has one file twice (inode %llu)",
+                           (unsigned long long)numbers[i]);
+    return DX_OK;
+}
+
+static int check_file(const struct dx_adopt_file *f, dev_t device, ino_t *number,
+                      struct dx_error *err)
 {
     struct stat st;
 
     if (lstat(f->path, &st) < 0)
         return dx_fail_errno(err, errno, "%s", f->path);
+    *number = st.st_ino;
     if (!S_ISREG(st.st_mode))
         return dx_fail(err, DX_E_INVALID, "%s: not a regular file", f->path);
     if ((uint64_t)st.st_size != f->size)
@@ -89,15 +129,26 @@ static int check_file(const struct dx_adopt_file *f, dev_t device, struct dx_err
 
 static int check_files(const struct adopting *m, struct dx_error *err)
 {
+    const struct dx_adopt_list *files = m->a->files;
+    char real_root[PATH_MAX];
     struct stat root;
+    ino_t *numbers;
     int rc = DX_OK;
 
-    if (stat(m->a->root, &root) < 0)
+    if (stat(m->a->root, &root) < 0 || realpath(m->a->root, real_root) == NULL)
         return dx_fail_errno(err, errno, "%s", m->a->root);
-    for (size_t i = 0; rc == DX_OK && i < m->a->files->count; i++)
-        rc = check_file(&m->a->files->file[i], root.st_dev, err);
-    for (size_t i = 0; rc == DX_OK && !m->a->dry_run && i < m->a->files->count; i++)
-        rc = dx_file_sync(m->a->files->file[i].path, err);
+    numbers = calloc(files->count, sizeof *numbers);
+    if (numbers == NULL)
+        return dx_no_memory(err, "%zu files", files->count);
+    for (size_t i = 0; rc == DX_OK && i < files->count; i++)
+        rc = check_file(&files->file[i], root.st_dev, &numbers[i], err);
+    for (size_t i = 0; rc == DX_OK && i < files->count; i++)
+        rc = check_outside(files->file[i].path, real_root, err);
+    if (rc == DX_OK)
+        rc = check_once(numbers, files->count, err);
+    free(numbers);
+    for (size_t i = 0; rc == DX_OK && !m->a->dry_run && i < files->count; i++)
+        rc = dx_file_sync(files->file[i].path, err);
     return rc;
 }
 

@@ -7,7 +7,8 @@
  * The files are moved by rename, so they must lie on the file system of the root, which is a
  * directory. Their rows must be distinct and, of one dataset, in the order of the list: who writes
  * them in parallel gives each writer a range of domains (python/src/domaindex/spark). Names and rows
- * are checked by the next publish, as those of any other new file.
+ * are checked by the next publish, as those of any other new file. A file of the lake itself, and one that stands twice in the
+ * list, are refused (DX_E_INVALID) before anything is moved.
  *
  * All or none: the registry first marks the datasets as being replaced, so that no file counts while
  * files are moved; then one write of it makes all of them count (docs/FORMAT.md 12.3). A run that

@@ -20,6 +20,7 @@
 struct work {
     const struct dx_view *view;
     struct dx_suppression_domains hidden; /* whole ones alone */
+    size_t part_at;                       /* of the part that is searched */
     struct dx_problem *problem;           /* set: of a domain that is not known yet */
     bool unknown;
 };
@@ -75,9 +76,11 @@ static int find_next(void *ctx, const struct dx_part *part, uint64_t from, uint6
     const uint64_t first = dx_version_number(v, part, 0);
 
     for (;;) {
-        int rc = find_visible(w, part, from, end, ordinal, err);
         size_t i;
+        int rc;
 
+        from = dx_version_next_live(v, w->part_at, from);
+        rc = find_visible(w, part, from, end, ordinal, err);
         if (rc < 0 || *ordinal >= end)
             return rc;
         i = dx_suppression_domains_range_from(&w->hidden, 0, first + *ordinal);
@@ -127,6 +130,7 @@ static int search_parts(struct work *w, const struct dx_completion_typed *typed,
     for (size_t i = 0; rc == DX_OK && i < v->part_count; i++) {
         size_t more;
 
+        w->part_at = i;
         rc = dx_completion_search(v->parts[i].part, typed, &filter, found + *n, max, &more, err);
         *n += rc == DX_OK ? more : 0;
     }

@@ -14,7 +14,7 @@ static void put_hex(struct dx_json *j, const char *key, struct dx_span bytes)
     for (size_t i = 0; i < bytes.size; i++)
         dx_buf_fmt(&text, "%02x", bytes.data[i]);
     dx_json_key(j, key);
-    dx_json_text(j, dx_span_of(text.data, text.size));
+    bytes.size > 0 ? dx_json_text(j, dx_span_of(text.data, text.size)) : dx_json_null(j);
     j->buf->failed = j->buf->failed || text.failed;
     dx_buf_release(&text);
 }

@@ -21,7 +21,7 @@ struct dx_receipt {
     struct dx_span target; /* as it was sent */
     int status;
     const char *version;  /* NULL: unknown */
-    struct dx_span build; /* of the version */
+    struct dx_span build; /* of the version; empty: not said */
     struct dx_span body;  /* without a content coding */
 };
 

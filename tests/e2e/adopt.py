@@ -66,6 +66,14 @@ def whole(root, version):
     return answers(root)
 
 
+def lake_line(root, way=None):
+    """Of a file that the current version has, as it is or by another way to the root."""
+    path = sorted(root.glob("urls/dataset_id=2/**/*.parquet"))[0]
+    if way and not way.exists():
+        way.symlink_to(root)
+    return f"{path.stat().st_size}\t00-ff\tone\t{(way or root) / path.relative_to(root)}"
+
+
 def check_refusals(tmp, root, lines):
     for words, changed, more in (
             ("has rows", lines, ()),
@@ -74,12 +82,16 @@ def check_refusals(tmp, root, lines):
             ("not a regular file", [f"{(tmp / 'link').lstat().st_size}\t00\tone\t{tmp / 'link'}"], ("--replace",)),
             ("line 2", [lines[0], "x\t00\tone\t/a"], ()),
             ("line 1", ["5\tff-00\tone\t/a"], ()),
+            ("lake itself", [*lines, lake_line(root)], ("--replace",)),
+            ("lake itself", [*lines, lake_line(root, tmp / "way")], ("--replace", "--dry-run")),
+            ("twice", [*lines, lines[0].replace("\tone\t", "\tthree\t")], ("--replace",)),
             ("suffix list", lines, ("--replace", "--psl", tmp / "other.dat"))):
         done = adopt(root, changed, *more, expect=1)
         check(words in done.stderr.decode(), f"{words}: {done.stderr.decode()[-300:]}")
     for dry in ((), ("--dry-run",)):
         done = adopt(root, lines, *dry, expect=1)
-    check(all(os.path.exists(line.split("\t")[3]) for line in lines), "a refused run moves nothing")
+    check(all(os.path.exists(line.split("\t")[3]) for line in [*lines, lake_line(root)]), "a refused run moves nothing")
+    dxtest.domaindex("verify", "--root", root)
     remote = dxtest.domaindex("adopt", "--root", "s3://bucket/x", "--list", tmp / "list.tsv", expect=1)
     check("object storage" in remote.stderr.decode(), remote.stderr.decode())
 

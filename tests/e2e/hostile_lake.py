@@ -384,4 +384,5 @@ def main():
     dxtest.finish()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -5,8 +5,8 @@
 
 Made-up rows (tests/support/corpus.py), with a column more in the second ingest. After a publish, a second one, the removal of a dataset,
 suppressions of four kinds and a rollback: the rows of the current snapshot and of the tag of each version, and the table of presence, against the
-model; an update that has nothing to do writes nothing, and what a version no longer needs is removed. Two updates at once; metadata
-that was cut, and a folder that was moved, are errors. With DuckDB's extension at hand (tests/e2e/requirements-iceberg.txt) it reads the same. The same
+model; an update that has nothing to do writes nothing, and what a version no longer needs is removed. Files of another writer with odd columns,
+numbers of columns and false bounds. Two updates at once; metadata that was cut, and a folder that was moved, are errors. With DuckDB's extension at hand (tests/e2e/requirements-iceberg.txt) it reads the same. The same
 root on an S3 server.
 """
 import collections
@@ -20,6 +20,7 @@ import sys
 
 import corpus
 import dxtest
+import hostile_lake
 import oracle
 import stores
 from dxtest import check, equal
@@ -236,6 +237,52 @@ def prepare():
     os.environ.update({name: value for name, value in ENVIRONMENT.items() if name != "PYTHONPATH"})
 
 
+def lying(folder):
+    """A row of secret.com in a file whose bounds are those of another domain."""
+    hostile_lake.write(folder / "lying.parquet", hostile_lake.table(domain="secret.com", host="secret.com"))
+    data = (folder / "lying.parquet").read_bytes()
+    begin = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    footer = data[begin:].replace(b"secret.com", b"zzzzzz.com")
+    check(footer != data[begin:], "the footer has bounds")
+    (folder / "lying.parquet").write_bytes(data[:begin] + footer)
+
+
+def odd_files():
+    """What another writer may put into its dataset: columns that are taken as they are, and others that no answer shows."""
+    import pyarrow as pa
+    table, plain = hostile_lake.table, hostile_lake.plain
+    number = pa.schema([pa.field(f.name, f.type, metadata={b"PARQUET:field_id": str(9 - i).encode()}) for i, f in enumerate(table().schema)])
+    yield "text", plain(table(extras={"Domain": pa.array(["x"]), "_file": pa.array(["y"])})), {"Domain_": "x", "_file_": "y"}
+    yield "numbers", plain(table(extras={"big": pa.array([2**40]), "share": pa.array([1.5]), "title": pa.array(["t"])})), {"title": "t"}
+    yield "nested", plain(table(extras={"list": pa.array([["a"]]), "pair": pa.array([{"a": 1}]), "none": pa.nulls(1)})), {}
+    yield "two of one name", plain(table(extras={"Lang": pa.array(["en"]), "lang": pa.array(["de"])})), {"Lang": "en", "lang_": "de"}
+    yield "numbers of columns", plain(table().cast(number)), {}
+    yield "nanoseconds", plain(table(ts=1700000000 * 10**9, ts_type=pa.timestamp("ns"))), {}
+
+
+def other_writers(tmp):
+    """Files of one dataset do not stop the tables, show what is suppressed, or hide the rows of others."""
+    lake, paths = hostile_lake.Lake(tmp), 0
+    for words, put, extras in odd_files():
+        lake.add_news()
+        put(lake.place())
+        lake.publish(0)
+        update(lake.root, presence=False)
+        rows = table_at(metadata_of(f"{lake.root}/iceberg/rows")).scan().to_arrow().to_pylist()
+        paths += 1
+        equal(sorted(r["domain"] for r in rows), sorted(["one.org", "two.org"] * (lake.news + 1) + ["three.org"] + ["example.com"] * paths), f"{words}: domains")
+        for name, value in extras.items():
+            equal([r[name] for r in rows if r.get(name) is not None], [value], f"{words}: {name}")
+        check(all(r["ts"] is None or r["ts"].timestamp() == 1700000000 for r in rows), f"{words}: times")
+    check(not update(lake.root, presence=False), "nothing more to do")
+    lying(lake.place())
+    lake.publish(0)
+    dxtest.domaindex("suppress", "add", "--root", lake.root, "--domain", "secret.com", "--policy", "absent")
+    update(lake.root, presence=False)
+    rows = table_at(metadata_of(f"{lake.root}/iceberg/rows")).scan().to_arrow().to_pylist()
+    check(len(rows) > paths and all(r["domain"] != "secret.com" for r in rows), "a suppressed row of a file with false bounds")
+
+
 def main():
     dxtest.need_programs()
     for module in ("pyiceberg", "fastavro", "pyarrow"):
@@ -246,6 +293,8 @@ def main():
     prepare()
     with dxtest.tempdir() as tmp:
         in_a_directory(tmp)
+    with dxtest.tempdir() as tmp:
+        other_writers(tmp)
     stores.need("versitygw", "minio")
     with dxtest.tempdir() as tmp:
         on_a_store(tmp)

@@ -26,6 +26,7 @@ two versions, changes and diffs, suppressions; three times in different orders, 
 asked for by another; entity tags, cursors followed and cursors of others. `DX_NONINTERFERENCE=whole`: 10,000
 domains of real posts.
 """
+import base64
 import collections
 import concurrent.futures
 import contextlib
@@ -51,6 +52,9 @@ LINKS, BATCH, ROUNDS = 3, 24, 2 if WHOLE else 3
 TIMES = int(os.environ.get("DX_NONINTERFERENCE_TIMES", "20000" if WHOLE else "0"))
 HEADER = "X-Who"
 CURSOR = re.compile(rb'("(?:next_cursor|cursor)":"|"cursors":\[")([^"\]]*(?:","[^"\]]*)*)"')
+
+STREAMS = ("ndjson", "csv", "cdx", "cdxj", "urls", "arrow", "parquet")
+RECEIPT = b"Domaindex-Receipt: "
 
 NUMBER = re.compile(rb"(?<=urn:domaindex:request:)[0-9a-f]{16}")    # of the request, where the server fails
 
@@ -157,6 +161,10 @@ def of_domain(domain, rng, old):
     yield Ask(f"/v1/host/{rng.choice(('', 'www.', 'm.'))}{domain}/urls?{rng.choice((*order, 'prefix=/a', 'plan=2', 'offset=1', 'subdomains=yes', 'subdomains=yes&sort=time', 'dataset=1'))}&limit={rng.choice((2, 1000))}&version={old}")
     yield Ask(f"/v1/host/www.{domain}/urls?limit=3")
     yield Ask(f"{d}/urls?plan=3", rng.choice(("GET", "HEAD")))
+    for form in STREAMS:
+        yield Ask(f"{d}/{rng.choice(('urls?', 'urls?sort=url&', f'urls?version={old}&', f'datasets/{rng.choice(ids)}/urls?'))}format={form}")
+    yield Ask(f"{d}/urls?limit=3", fields="Accept: application/vnd.apache.arrow.stream\r\n")
+    yield Ask(f"{d}{rng.choice(('?', '/urls?limit=3&', '/timeline?', '/changes?', f'/datasets/{rng.choice(ids)}/urls?', f'?version={old}&'))}receipt=1", rng.choice(("GET", "HEAD")))
     yield Ask(f"{d}/urls?dataset={rng.choice(ids)},{rng.choice(ids)}")
     yield Ask(f"{d}/urls?dataset=d{rng.randint(1, twins.DATASETS + 1):02}&limit=2")
     yield Ask(f"{d}/hosts")
@@ -327,11 +335,21 @@ class Link:
         return out
 
 
+def said(field):
+    """Of a receipt what it says; when, and so its signature, may differ."""
+    if not field.startswith(RECEIPT):
+        return field
+    text = field.split(b".")[1]
+    payload = json.loads(base64.urlsafe_b64decode(text + b"=" * (-len(text) % 4)))
+    return RECEIPT + json.dumps({**payload, "iat": 0}).encode()
+
+
 def shown(ask, reply):
     """What is compared: cursors are told by their length alone, and so is the tag of a body with one."""
     status, fields, body = reply
     masked, count = CURSOR.subn(lambda m: m[1] + b"x" * len(m[2]) + b'"', body)
     masked = NUMBER.sub(b"", masked)
+    fields = [said(f) for f in fields]
     if count or (ask.method == "HEAD" and ("/urls" in ask.target or "/tags" in ask.target)):
         fields = [f for f in fields if not f.startswith(b"ETag: ")]
     return status, fields, masked
@@ -540,6 +558,7 @@ def serve(stack, root, table, tmp, *arguments):
     return stack.enter_context(dxtest.Server(
         root.path, "--access-file", file, "--access", "require", "--principal-header", HEADER, "--trusted-proxy", "127.0.0.1",
         "--threads", 1, "--workers", 2, "--lease", "no", "--cursor-key-file", tmp / "cursor.key",
+        "--receipt-key-file", tmp / "receipt.pem",
         "--queue-timeout-ms", 20000,    # what is refused because others are being answered is another matter
         *arguments))
 
@@ -601,6 +620,7 @@ def main():
     with dxtest.tempdir() as tmp:
         (tmp / "cursor.key").touch(mode=0o600)
         (tmp / "cursor.key").write_bytes(secrets.token_bytes(32))
+        dxtest.run("openssl", "genpkey", "-algorithm", "ed25519", "-out", tmp / "receipt.pem")
         rows = twins.reddit(posts, 400_000) if posts else twins.made(10_000 if WHOLE else int(SIZE), seed=rng.randint(0, 99))
         wanted = tables(rng)
         scopes = sorted({s for t in wanted for s in t.scopes() if len(s) < twins.DATASETS}, key=sorted)

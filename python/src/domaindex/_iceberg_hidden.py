@@ -78,18 +78,17 @@ def rules_of(log: Sequence[Mapping[str, Any]], cleansed: int, canon: Canonicalis
     return rules
 
 
-def _may_hit(rules: Rules, group: Any, domain: int) -> bool:
-    """By the bounds of the column `domain` of a row group."""
-    statistics = group.column(domain).statistics
-    if rules.any_name or statistics is None or not statistics.has_min_max:
-        return True
-    low, high = (value if isinstance(value, str) else value.decode("utf-8", "replace") for value in (statistics.min, statistics.max))
-    return any(low <= name <= high for name in rules.names)
+def _may_hit(rules: Rules, file: Any, number: int) -> bool:
+    """Whether a row of the group is of a domain that a rule is about. Bounds in the footer are its writer's word, so they are not asked."""
+    import pyarrow.compute as pc
+
+    return rules.any_name or not rules.names.isdisjoint(_texts({"domain": pc.unique(file.read_row_group(number, columns=["domain"]).column("domain"))}, "domain"))
 
 
 def _texts(table: Any, name: str) -> List[Any]:
-    column = table.column(name)
     import pyarrow
+
+    column = table[name]
 
     if pyarrow.types.is_binary(column.type):
         return [None if value is None else value.decode("utf-8", "replace") for value in column.to_pylist()]
@@ -105,7 +104,7 @@ def hidden_rows(file: Any, rules: Rules) -> List[int]:
     first = 0
     for number in range(file.num_row_groups):
         group = file.metadata.row_group(number)
-        if requested or _may_hit(rules, group, names.index("domain")):
+        if requested or _may_hit(rules, file, number):
             table = file.read_row_group(number, columns=columns)
             known: Dict[Tuple[str, str], bool] = {}
             rows = zip(*(_texts(table, name) for name in columns))

@@ -22,6 +22,8 @@ from . import _iceberg_avro as avro
 
 Column = Tuple[str, str, bool]  # name, type, required
 MANIFESTS_MAX = 64
+# Names that engines have for columns of their own (Iceberg, "Reserved Field IDs"; Spark).
+ENGINES_OWN = ("_file", "_pos", "_deleted", "_spec_id", "_partition", "_change_type", "_change_ordinal", "_commit_snapshot_id", "_row_id", "_last_updated_sequence_number")
 
 
 class Files:
@@ -78,6 +80,9 @@ class Files:
             self.fs.move(f"{self.base}/{name}.new", f"{self.base}/{name}")
         else:
             self.write(name, data)
+
+    def size(self, name: str) -> int:
+        return int(self.fs.get_file_info(f"{self.base}/{name}").size)
 
     def list(self, folder: str) -> List[str]:
         from pyarrow import fs
@@ -143,20 +148,34 @@ class Table:
         return {"spec-id": 0, "fields": [{"name": name, "transform": "identity", "source-id": self.ids[name], "field-id": 1000 + i}
                                          for i, name in enumerate(self._partition)]}
 
+    @property
+    def file_columns(self) -> Dict[str, Tuple[int, str]]:
+        """Number and type by the name that data files have."""
+        kinds = {field["id"]: field["type"] for field in self.schema["fields"]}
+        mapping = json.loads(self.meta["properties"]["schema.name-mapping.default"])
+        return {name: (entry["field-id"], kinds[entry["field-id"]]) for entry in mapping for name in entry["names"] if entry["field-id"] in kinds}
+
     def columns(self, wanted: Sequence[Column]) -> None:
-        """A column that no file has any more stays: readers of older snapshots know it."""
+        """A column that no file has any more stays: readers of older snapshots know it. One that engines would take for another, as most ignore
+        case, has an underscore at the end of its name."""
         fields = list(self.schema["fields"]) if self.meta["schemas"] else []
-        known = {field["name"] for field in fields}
+        numbers = {**self._reserved, **({name: number for name, (number, _) in self.file_columns.items()} if fields else {})}
+        taken = {*ENGINES_OWN, *(name.casefold() for name in self._reserved), *(field["name"].casefold() for field in fields)}
+        count = len(fields)
         for name, kind, required in wanted:
-            if name not in known:
+            if name not in numbers:
+                shown = name
+                while shown.casefold() in taken:
+                    shown += "_"
+                taken.add(shown.casefold())
                 self.meta["last-column-id"] += 1
-                fields.append({"id": self.meta["last-column-id"], "name": name, "required": required, "type": kind})
-        if not self.meta["schemas"] or len(fields) != len(known):
+                numbers[name] = self.meta["last-column-id"]
+                fields.append({"id": numbers[name], "name": shown, "required": required, "type": kind})
+        if not self.meta["schemas"] or len(fields) != count:
             number = len(self.meta["schemas"])
             self.meta["schemas"] = [*self.meta["schemas"], {"type": "struct", "schema-id": number, "fields": fields}]
             self.meta["current-schema-id"] = number
         # PyIceberg and DuckDB want to know all columns of a file, also those that the table has not.
-        numbers = {**self.ids, **self._reserved}
         mapping = [{"field-id": number, "names": [name]} for name, number in sorted(numbers.items(), key=lambda item: item[1])]
         self.meta["properties"]["schema.name-mapping.default"] = json.dumps(mapping)
         self.meta.update({

@@ -3,7 +3,8 @@
 
     python -m domaindex.iceberg ROOT               or domaindex publish --iceberg, or domaindex.iceberg.update(ROOT)
 
-`rows` has the lake's own files: nothing is copied. Each version that the root lists is a snapshot with a tag of its name, and the branch main is
+`rows` has the lake's own files. Of a file of another writer that not every engine reads the same, it has a copy of what an answer would show: one with
+columns that are not text, with numbers of columns, or with two names of one column. Each version that the root lists is a snapshot with a tag of its name, and the branch main is
 the current one, also after a rollback. Rows that suppressions hide have positional deletes in each snapshot. `presence` has the counts of each
 (domain, dataset) of the current version as the server answers them. docs/PYTHON.md is the manual.
 """
@@ -12,12 +13,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime
+import hashlib
 import json
 import os
 import subprocess
 import sys
 import uuid
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from . import _client, _iceberg_avro as avro, _iceberg_hidden as hidden, _native
 from ._iceberg_table import Column, Files, Table
@@ -31,11 +33,15 @@ _PRESENCE: Sequence[Column] = (("domain", "string", True), ("dataset_id", "int",
 _LEFT = ("domain_id", "url_id")  # without sign in the lake, which Iceberg has no type for
 # dataset_id is not required, as PyIceberg takes a required column from files alone, and not from the partition.
 _PRESENCE_ROWS = 1 << 20
+_FIXED_TYPES = {**{name: kind for name, kind, _ in _FIXED}, **{name: "ulong" for name in _LEFT}}
+_NAME_MAX = 255  # bytes of the name of an extra column
+_UNREADABLE = (OSError, ValueError, TypeError, OverflowError, NotImplementedError, MemoryError)  # what pyarrow raises of a file
+_TS_MIN, _TS_MAX = -62167219200000000, 253402300799999999  # the years 0000 to 9999
 _PATH, _POSITION = 2147483546, 2147483545
 
 
 class IcebergError(RuntimeError):
-    """The tables stay as they were; the message says why."""
+    """The message says what the tables lack and why: single files, or else they stay as they were."""
 
 
 def _json(root: str, command: str, *arguments: str) -> Any:
@@ -73,9 +79,8 @@ def _bound(value: Any, kind: str) -> Optional[bytes]:
     return int(value).to_bytes(4 if kind == "int" else 8, "little", signed=True)
 
 
-def _measures(parquet: Any, schema: Mapping[str, Any]) -> Dict[str, Any]:
+def _measures(parquet: Any, kinds: Mapping[str, Tuple[int, str]]) -> Dict[str, Any]:
     """Sizes, counts and bounds of columns from the footer: a bound that a row group lacks is left out."""
-    kinds = {field["name"]: (field["id"], field["type"]) for field in schema["fields"]}
     sizes: Dict[int, int] = {}
     values: Dict[int, int] = {}
     nulls: Dict[int, int] = {}
@@ -117,21 +122,101 @@ def _measures(parquet: Any, schema: Mapping[str, Any]) -> Dict[str, Any]:
             "upper_bounds": avro.pairs({k: v for k, v in highs.items() if k not in unknown}), "split_offsets": sorted(offsets)}
 
 
-def _data_file(uri: str, size: int, parquet: Any, schema: Mapping[str, Any], partition: Mapping[str, int], order: Optional[int]) -> Dict[str, Any]:
+def _data_file(uri: str, size: int, parquet: Any, kinds: Mapping[str, Tuple[int, str]], partition: Mapping[str, int], order: Optional[int]) -> Dict[str, Any]:
     return {"content": avro.DATA, "file_path": uri, "file_format": "PARQUET", "partition": dict(partition), "record_count": parquet.num_rows,
-            "file_size_in_bytes": size, "sort_order_id": order, **_measures(parquet, schema)}
+            "file_size_in_bytes": size, "sort_order_id": order, **_measures(parquet, kinds)}
+
+
+def _is_text(column: Any) -> bool:
+    return column.physical_type == "BYTE_ARRAY" and column.max_repetition_level == 0 and column.max_definition_level <= 1 and 0 < len(column.name.encode()) <= _NAME_MAX \
+        and column.logical_type.type in ("NONE", "STRING", "ENUM", "JSON")
+
+
+def _plain_column(column: Any, kind: Any) -> Any:
+    import pyarrow
+
+    if pyarrow.types.is_string(kind) and not pyarrow.types.is_string(column.type):
+        column = column.cast(pyarrow.binary())
+        return pyarrow.array([None if value is None else value.decode("utf-8", "replace") for value in column.to_pylist()], kind)
+    if pyarrow.types.is_timestamp(kind):  # as the server has it: whole microseconds, null outside of the years 0000 to 9999
+        unit = {"s": 10**6, "ms": 10**3, "us": 1, "ns": -1000}[column.type.unit]
+        moments = (None if value is None else value * unit if unit > 0 else value // -unit for value in column.cast(pyarrow.int64()).to_pylist())
+        return pyarrow.array([value if value is not None and _TS_MIN <= value <= _TS_MAX else None for value in moments], pyarrow.int64()).cast(kind)
+    return column.cast(kind, safe=False)
 
 
 class _Lake:
     """Files of versions, each footer read once."""
 
-    def __init__(self, files: Files, root: str) -> None:
-        self.files, self.root = files, root
+    def __init__(self, files: Files, root: str, folder: str) -> None:
+        self.files, self.root, self.folder = files, root, folder
         self._footers: Dict[str, Any] = {}
+        self.unread: Dict[str, str] = {}  # why, by file
 
-    def of(self, version: str) -> Dict[str, Mapping[str, Any]]:
+    def of(self, version: str, known: Set[str]) -> Dict[str, Mapping[str, Any]]:
+        """By what the table has of each: the file itself, or its copy; `known`: what it has already."""
         answer = _json(self.root, "files", "--version", version)
-        return {self.files.prefix + file["path"] if self.files.local else file["path"]: file for file in answer["files"]}
+        found = {}
+        for file in answer["files"]:
+            uri = self.files.prefix + file["path"] if self.files.local else file["path"]
+            copy = self.files.uri(f"{self.folder}/data/plain-{hashlib.sha256(uri.encode()).hexdigest()}.parquet")
+            at = copy if copy in known else uri if uri in known else self._shown(uri, copy)
+            if at is not None:
+                found[at] = file
+        return found
+
+    def _shown(self, uri: str, copy: str) -> Optional[str]:
+        """None: it cannot be read. It is left out, so that the rows of other datasets are there all the same."""
+        try:
+            if self._is_plain(uri):
+                return uri
+            self._copy(uri, copy)
+            return copy
+        except _UNREADABLE as error:
+            self.leave_out(uri, error)
+            return None
+
+    def leave_out(self, uri: str, error: BaseException) -> None:
+        self.unread[uri] = f"{type(error).__name__}: {error}"
+
+    def _is_plain(self, uri: str) -> bool:
+        """A file that every engine reads by the names of columns alone, and as the server does."""
+        schema = self.footer(uri).schema
+        columns = [schema.column(i) for i in range(len(schema))]
+        names = [column.name for column in columns]
+        fields = schema.to_arrow_schema()
+        return (all(column.path == column.name and (column.name in _FIXED_TYPES or _is_text(column)) for column in columns) and
+                len({name.casefold() for name in names}) == len(names) and
+                not any(field.metadata and b"PARQUET:field_id" in field.metadata for field in fields) and
+                all(_is_text(column) for column in columns if _FIXED_TYPES.get(column.name) == "string") and
+                all(column.physical_type == "INT32" for column in columns if column.name == "dataset_id") and
+                all(str(fields.field(column.name).type).startswith(("timestamp[ms", "timestamp[us")) for column in columns if column.name == "ts"))
+
+    def _copy(self, uri: str, copy: str) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        schema = self.footer(uri).schema
+        arrow = schema.to_arrow_schema()
+        taken: Set[str] = set()
+        wanted: Dict[str, Any] = {}
+        for i in range(len(schema)):
+            column = schema.column(i)
+            kind = _FIXED_TYPES.get(column.name)
+            if column.path != column.name or column.name in taken or not (kind or _is_text(column)) or arrow.names.count(column.name) > 1:
+                continue
+            taken.add(column.name)
+            wanted[column.name] = {"int": pyarrow.int32(), "ulong": pyarrow.uint64(), "timestamptz": pyarrow.timestamp("us", "UTC")}.get(kind or "", pyarrow.string())
+        twice = {name for name, _, required in _FIXED if required} - set(wanted)
+        if twice:
+            raise ValueError(f"two columns {min(twice)}")
+        sink = pyarrow.BufferOutputStream()
+        plain = pyarrow.schema([pyarrow.field(name, kind) for name, kind in wanted.items()])
+        with pyarrow.parquet.ParquetFile(self.files.path(uri), filesystem=self.files.fs, metadata=self.footer(uri)) as file, pyarrow.parquet.ParquetWriter(sink, plain, compression="zstd") as out:
+            for number in range(file.num_row_groups):
+                table = file.read_row_group(number, columns=list(wanted))
+                out.write_table(pyarrow.table({name: _plain_column(table.column(name), kind) for name, kind in wanted.items()}, schema=plain))
+        self.files.replace(self.files.name(copy), sink.getvalue().to_pybytes())
 
     def footer(self, uri: str) -> Any:
         import pyarrow.parquet
@@ -182,10 +267,11 @@ def _moment(text: str) -> int:
     return int(datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)
 
 
-def _update_rows(files: Files, root: str, versions: Sequence[Mapping[str, Any]], log: Sequence[Mapping[str, Any]]) -> bool:
+def _update_rows(files: Files, root: str, versions: Sequence[Mapping[str, Any]], log: Sequence[Mapping[str, Any]]) -> Tuple[bool, Dict[str, str]]:
+    """Whether the table has changed, and which files it lacks."""
     table = Table(files, f"{FOLDER}/rows", ["dataset_id"], [("domain", "nulls-last"), ("host", "nulls-last"), ("path_query", "nulls-last"), ("ts", "nulls-first")], _LEFT)
     table.load()
-    lake = _Lake(files, root)
+    lake = _Lake(files, root, table.folder)
     mark = str(len(log))
     known = {s["summary"]["domaindex.version"]: s for s in table.snapshots}
     canon: Dict[str, Canonicaliser] = {}
@@ -196,21 +282,28 @@ def _update_rows(files: Files, root: str, versions: Sequence[Mapping[str, Any]],
         name = str(version["version"])
         snapshot = known.get(name)
         if snapshot is None or snapshot["summary"]["domaindex.suppressions"] != mark:
-            wanted = lake.of(name)
-            table.columns(_columns_of(lake, sorted(set(wanted) - table.paths(snapshot or parent))) if table.meta["schemas"] else _columns_of(lake, sorted(wanted)))
+            had = table.paths(snapshot or parent)
+            wanted = lake.of(name, had)
+            table.columns(_columns_of(lake, sorted(set(wanted) - had if table.meta["schemas"] else wanted)))
             canon = canon or {"": Canonicaliser(suffix_list=files.read(f"index/{name}/psl.dat"))}
             rules = hidden.rules_of(log, int(version["cleansed"]), canon[""])
             faulty = Canonicaliser(suffix_list=files.read(f"index/{name}/psl.dat")) if version["rows_left_out"] else None
             positions: Dict[int, Dict[str, List[int]]] = {}
             for uri in sorted(wanted) if rules or faulty else ():
-                found = lake.left_out(uri, rules, faulty)
+                try:
+                    found = lake.left_out(uri, rules, faulty)
+                except _UNREADABLE as error:
+                    lake.leave_out(uri, error)
+                    del wanted[uri]
+                    continue
                 if found:
                     positions.setdefault(int(wanted[uri]["dataset_id"]), {})[uri] = found
             deletes = [_delete_file(files, table.folder, dataset, positions[dataset]) for dataset in sorted(positions)]
 
             def describe(uri: str, wanted: Mapping[str, Mapping[str, Any]] = wanted) -> Dict[str, Any]:
                 file = wanted[uri]
-                return _data_file(uri, int(file["bytes"]), lake.footer(uri), table.schema, {"dataset_id": int(file["dataset_id"])}, 1)
+                size = files.size(files.name(uri)) if uri.startswith(files.uri(table.folder)) else int(file["bytes"])
+                return _data_file(uri, size, lake.footer(uri), table.file_columns, {"dataset_id": int(file["dataset_id"])}, 1)
 
             summary = {"domaindex.version": name, "domaindex.suppressions": mark}
             moment = _moment(str(version["published"])) if snapshot is None else int(datetime.datetime.now().timestamp() * 1000)
@@ -219,7 +312,7 @@ def _update_rows(files: Files, root: str, versions: Sequence[Mapping[str, Any]],
         tags[name] = snapshot
         parent = snapshot
     current = next(snapshot for version, snapshot in zip(versions, keep) if version["current"])
-    return table.commit(keep, current, tags)
+    return table.commit(keep, current, tags), lake.unread
 
 
 # ---- presence ----
@@ -267,7 +360,7 @@ def _update_presence(files: Files, root: str, version: Mapping[str, Any], mark: 
             data = sink.getvalue()
             file = f"{table.folder}/data/{uuid.uuid4()}.parquet"
             files.write(file, data.to_pybytes())
-            described[files.uri(file)] = _data_file(files.uri(file), data.size, pyarrow.parquet.read_metadata(pyarrow.BufferReader(data)), table.schema, {}, 1)
+            described[files.uri(file)] = _data_file(files.uri(file), data.size, pyarrow.parquet.read_metadata(pyarrow.BufferReader(data)), table.file_columns, {}, 1)
 
         rows: List[Mapping[str, Any]] = []
         for row in _pairs(root, name, cache_dir):
@@ -299,10 +392,13 @@ def update(root: Union[str, "os.PathLike[str]"], *, presence: bool = True, cache
         if not versions:
             raise IcebergError(f"{place}: nothing is published")
         log = _json(place, "suppress list")["suppressions"]
-        changed = _update_rows(files, place, versions, log)
+        changed, unread = _update_rows(files, place, versions, log)
         if presence:
             current = next(v for v in versions if v["current"])
             changed = _update_presence(files, place, current, str(len(log)), cache_dir) or changed
+    if unread:
+        first = min(unread)
+        raise IcebergError(f"{len(unread)} lake files were left out of iceberg/rows, the others are there. The first: {first}: {unread[first]}")
     return changed
 
 
