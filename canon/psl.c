@@ -83,14 +83,30 @@ static struct dx_span tail_of(struct dx_span name)
     return (struct dx_span){ name.data + skip, name.size - skip };
 }
 
-static int ask_libpsl(const struct dx_psl *psl, struct dx_span name, struct dx_span *domain)
+/* By the ICANN section alone, as psl_registrable_domain does by all rules. */
+static const char *ask_icann(const struct dx_psl *psl, const char *name)
+{
+    const char *found = NULL;
+
+    while (psl_is_public_suffix2(psl->rules, name, PSL_TYPE_ICANN) == 0) {
+        found = name;
+        name = strchr(name, '.');
+        if (name == NULL)
+            break;
+        name++;
+    }
+    return found;
+}
+
+static int ask_libpsl(const struct dx_psl *psl, struct dx_span name, enum dx_suffix_section of,
+                      struct dx_span *domain)
 {
     char text[TAIL_MAX + 1];
     const char *found;
 
     memcpy(text, name.data, name.size);
     text[name.size] = '\0';
-    found = psl_registrable_domain(psl->rules, text);
+    found = of == DX_SUFFIX_ICANN ? ask_icann(psl, text) : psl_registrable_domain(psl->rules, text);
     if (found == NULL)
         return 0;
     domain->data = name.data + (found - text);
@@ -98,7 +114,8 @@ static int ask_libpsl(const struct dx_psl *psl, struct dx_span name, struct dx_s
     return 1;
 }
 
-int dx_psl_domain(const struct dx_psl *psl, struct dx_span hostname, struct dx_span *domain)
+static int find_domain(const struct dx_psl *psl, struct dx_span hostname, enum dx_suffix_section of,
+                       struct dx_span *domain)
 {
     struct dx_span name = hostname;
     struct dx_span found = { NULL, 0 };
@@ -111,11 +128,21 @@ int dx_psl_domain(const struct dx_psl *psl, struct dx_span hostname, struct dx_s
     if (name.size == 0 || name.data[0] == '.' || name.data[name.size - 1] == '.' ||
         memchr(name.data, '\0', name.size) != NULL)
         return 0;
-    rc = psl->table != NULL ? dx_suffix_rules_find(psl->table, name, &found)
-                            : ask_libpsl(psl, name, &found);
+    rc = psl->table != NULL ? dx_suffix_rules_find(psl->table, name, of, &found)
+                            : ask_libpsl(psl, name, of, &found);
     /* libpsl takes "a...com" for a name with the domain "..com". An empty label names nothing. */
     if (rc == 0 || found.data[0] == '.' || found.size > DX_DOMAIN_MAX)
         return 0;
     *domain = found;
     return 1;
+}
+
+int dx_psl_domain(const struct dx_psl *psl, struct dx_span hostname, struct dx_span *domain)
+{
+    return find_domain(psl, hostname, DX_SUFFIX_ALL, domain);
+}
+
+int dx_psl_icann_domain(const struct dx_psl *psl, struct dx_span hostname, struct dx_span *domain)
+{
+    return find_domain(psl, hostname, DX_SUFFIX_ICANN, domain);
 }

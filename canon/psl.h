@@ -3,6 +3,7 @@
  *
  *   dx_psl_new(&psl, text, &err);       text of public_suffix_list.dat, ICANN and private rules
  *   found = dx_psl_domain(psl, hostname, &domain);   1 found, 0 the host has no domain
+ *   found = dx_psl_icann_domain(psl, hostname, &domain);    the same by the ICANN section alone
  *   dx_psl_free(&psl);
  *
  * hostname: lower-case A-labels; no port. `domain` points into it. One trailing dot is
@@ -28,5 +29,7 @@ struct dx_psl;
 int dx_psl_new(struct dx_psl **psl, struct dx_span text, struct dx_error *err);
 void dx_psl_free(struct dx_psl **psl);
 int dx_psl_domain(const struct dx_psl *psl, struct dx_span hostname, struct dx_span *domain);
+/* Of a list without the markers of its sections no rule is ICANN's but "*". */
+int dx_psl_icann_domain(const struct dx_psl *psl, struct dx_span hostname, struct dx_span *domain);
 
 #endif

@@ -9,7 +9,7 @@
 
 /* libpsl reads lines of 255 bytes and keeps rules below 128; the list of 2026 has 155 and 60. */
 enum { LINE_MAX_BYTES = 250, RULE_MAX = 120, LABELS_MAX = 8 };
-enum { PLAIN = 1, WILDCARD = 2, EXCEPTION = 4 };
+enum { PLAIN = 1, WILDCARD = 2, EXCEPTION = 4, ICANN = DX_SUFFIX_ICANN };
 
 /* Open addressing; size 0: the slot is empty. */
 struct rule {
@@ -179,8 +179,12 @@ static bool add_rule(struct dx_suffix_rules *r, struct dx_span rule, unsigned fl
     uint32_t hash = hash_of(rule);
     struct rule *slot = find_slot(r, hash, rule);
 
-    if (slot->size > 0)
-        return slot->flags == flags;
+    if (slot->size > 0) {
+        bool same = (slot->flags & ~ICANN) == (int)(flags & ~(unsigned)ICANN);
+
+        slot->flags |= (uint8_t)(flags & ICANN); /* it may stand in both sections */
+        return same;
+    }
     slot->at = (uint32_t)r->text.size;
     dx_buf_append(&r->text, rule.data, rule.size);
     if (r->text.failed)
@@ -211,17 +215,32 @@ static bool add_forms(struct dx_suffix_rules *r, struct dx_span rule, unsigned f
     return add_rule(r, rule, flags);
 }
 
+static bool has_text(struct dx_span line, const char *text)
+{
+    return memmem(line.data, line.size, text, strlen(text)) != NULL;
+}
+
+/* What rules behind a line without one are of. */
+static unsigned section_behind(struct dx_span line, unsigned section)
+{
+    return section == 0 ? (has_text(line, "===BEGIN ICANN DOMAINS===") ? ICANN : 0)
+                        : (has_text(line, "===END ICANN DOMAINS===") ? 0 : ICANN);
+}
+
 /* false: a line that libpsl may read otherwise. */
 static bool add_lines(struct dx_suffix_rules *r, struct dx_span text)
 {
     struct dx_span line;
+    unsigned section = 0;
 
     while (next_line(&text, &line)) {
         struct dx_span rule = rule_of(line);
         unsigned flags = rule.size == 0 ? 0 : flags_of(&rule);
 
-        if (line.size > LINE_MAX_BYTES || (flags != 0 && !add_forms(r, rule, flags)))
+        if (line.size > LINE_MAX_BYTES || (flags != 0 && !add_forms(r, rule, flags | section)))
             return false;
+        if (rule.size == 0)
+            section = section_behind(line, section);
     }
     return true;
 }
@@ -274,13 +293,18 @@ void dx_suffix_rules_free(struct dx_suffix_rules **rules)
     *rules = NULL;
 }
 
-static unsigned flags_at(const struct dx_suffix_rules *r, uint32_t hash, struct dx_span name)
+/* 0: no rule of the section. */
+static unsigned flags_at(const struct dx_suffix_rules *r, uint32_t hash, struct dx_span name,
+                         enum dx_suffix_section of)
 {
-    return may_hold(r, hash) ? find_slot(r, hash, name)->flags : 0;
+    unsigned flags = may_hold(r, hash) ? find_slot(r, hash, name)->flags : 0;
+
+    return (flags & of) == (unsigned)of ? flags : 0;
 }
 
 /* As libpsl looks at one: without one dot that stands in front. */
-static bool is_suffix(const struct dx_suffix_rules *r, struct dx_span name)
+static bool is_suffix(const struct dx_suffix_rules *r, struct dx_span name,
+                      enum dx_suffix_section of)
 {
     const uint8_t *dot;
     struct dx_span above;
@@ -291,20 +315,20 @@ static bool is_suffix(const struct dx_suffix_rules *r, struct dx_span name)
     dot = memchr(name.data, '.', name.size);
     if (dot == NULL)
         return true;
-    flags = flags_at(r, hash_of(name), name);
+    flags = flags_at(r, hash_of(name), name, of);
     if (flags != 0)
         return (flags & EXCEPTION) == 0;
     above = (struct dx_span){ dot + 1, name.size - (size_t)(dot + 1 - name.data) };
-    return (flags_at(r, hash_of(above), above) & WILDCARD) != 0;
+    return (flags_at(r, hash_of(above), above, of) & WILDCARD) != 0;
 }
 
 /* A name with an empty label, which URLs may have: label by label from the front, as libpsl goes. */
 static int find_from_front(const struct dx_suffix_rules *r, struct dx_span name,
-                           struct dx_span *domain)
+                           enum dx_suffix_section of, struct dx_span *domain)
 {
     bool found = false;
 
-    while (!is_suffix(r, name)) {
+    while (!is_suffix(r, name, of)) {
         const uint8_t *dot = memchr(name.data, '.', name.size);
 
         *domain = name;
@@ -316,7 +340,7 @@ static int find_from_front(const struct dx_suffix_rules *r, struct dx_span name,
 }
 
 int dx_suffix_rules_find(const struct dx_suffix_rules *r, struct dx_span name,
-                         struct dx_span *domain)
+                         enum dx_suffix_section of, struct dx_span *domain)
 {
     size_t begin[LABELS_MAX + 3]; /* of the suffix with so many labels */
     unsigned labels = 0;
@@ -335,9 +359,9 @@ int dx_suffix_rules_find(const struct dx_suffix_rules *r, struct dx_span name,
             continue;
         }
         if (tail.data[0] == '.')
-            return find_from_front(r, name, domain);
+            return find_from_front(r, name, of, domain);
         begin[++labels] = i;
-        flags = flags_at(r, hash, tail);
+        flags = flags_at(r, hash, tail, of);
         if (labels > 1 && (flags != 0 ? (flags & EXCEPTION) == 0 : (before & WILDCARD) != 0))
             suffix = labels;
         if (i == 0)

@@ -373,26 +373,48 @@ static bool is_plain_name(struct dx_span raw)
     return odd == 0 && raw.size > 0 && !dx_ipv4_meant(raw);
 }
 
-int dx_canon_domain(struct dx_canon *c, struct dx_span raw, struct dx_span *domain,
-                    enum dx_reject *why)
+/* 1 with the host of what was given, or *domain, if it is an IPv6 address without brackets; 0. */
+static int take_host(struct dx_canon *c, struct dx_span raw, struct dx_host *host,
+                     struct dx_span *domain, enum dx_reject *why)
 {
     struct dx_span rest;
-    struct dx_host host;
     struct dx_url url;
 
     *domain = (struct dx_span){ NULL, 0 };
     *why = DX_REJECT_NONE;
     if (raw.size <= CACHE_HOST_MAX && is_plain_name(raw)) {
         memcpy(c->out, raw.data, raw.size);
-        host = (struct dx_host){ { c->out, raw.size }, DX_HOST_NAME };
-    } else if (bare_ipv6(c, raw, domain)) {
+        *host = (struct dx_host){ { c->out, raw.size }, DX_HOST_NAME };
         return 1;
-    } else if (write_origin(c, raw, &rest, &url, &host, why) == NULL) {
-        return 0;
     }
-    if (set_domain(c, &host, domain))
+    return bare_ipv6(c, raw, domain) || write_origin(c, raw, &rest, &url, host, why) != NULL;
+}
+
+int dx_canon_domain(struct dx_canon *c, struct dx_span raw, struct dx_span *domain,
+                    enum dx_reject *why)
+{
+    struct dx_host host;
+
+    if (take_host(c, raw, &host, domain, why) == 0)
+        return 0;
+    if (domain->data != NULL || set_domain(c, &host, domain))
         return 1;
     *domain = (struct dx_span){ NULL, 0 };
+    *why = DX_REJECT_PUBLIC_SUFFIX;
+    return 0;
+}
+
+int dx_canon_icann_domain(struct dx_canon *c, struct dx_span raw, struct dx_span *domain,
+                          enum dx_reject *why)
+{
+    struct dx_host host;
+
+    if (take_host(c, raw, &host, domain, why) == 0)
+        return 0;
+    if (domain->data == NULL && host.kind != DX_HOST_NAME)
+        *domain = host.text;
+    if (domain->data != NULL || dx_psl_icann_domain(c->psl, host.text, domain) == 1)
+        return 1;
     *why = DX_REJECT_PUBLIC_SUFFIX;
     return 0;
 }

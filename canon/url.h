@@ -48,7 +48,11 @@ int dx_canon_url(struct dx_canon *c, struct dx_span raw, struct dx_url *url, enu
 int dx_canon_domain(struct dx_canon *c, struct dx_span raw, struct dx_span *domain,
                     enum dx_reject *why);
 
-/* The same of a host that is canonical already, as a URL has it (a port may follow). 1, or 0: it
+/* The same by the ICANN section of the list alone: "foo.github.io" is of "github.io". */
+int dx_canon_icann_domain(struct dx_canon *c, struct dx_span raw, struct dx_span *domain,
+                          enum dx_reject *why);
+
+/* As dx_canon_domain, of a host that is canonical already, as a URL has it (a port may follow). 1, or 0: it
  * has none. *domain points into it. Any thread. */
 int dx_canon_host_domain(const struct dx_psl *psl, struct dx_span host, struct dx_span *domain);
 

@@ -3,6 +3,8 @@
 export type DatasetOfDomain = {
   dataset_id: DatasetId;
   name?: string;
+  /** With view=icann: domains of the whole list that are part of this one. */
+  domain_count?: number;
   /** Distinct canonical URLs, exact. */
   url_count?: number;
   /** Equal to url_count. */
@@ -26,13 +28,17 @@ export type DomainAnswer = {
   /** The same with its A-labels as the characters that they stand for. Missing where there are none. */
   domain_unicode?: string;
   domain_id: string;
+  /** With view=icann: "icann". */
+  view?: string;
+  /** With view=icann: domains of the whole list that are part of this one. */
+  domain_count?: number;
   dataset_count: number;
   url_count: number;
   row_count: number;
-  /** Distinct URLs over all datasets: one in two datasets counts once. */
-  distinct_url_count: number;
-  /** 0: distinct_url_count is exact. Otherwise its relative standard error, 0.01625. */
-  distinct_error: number;
+  /** Distinct URLs over all datasets: one in two datasets counts once. Missing with view=icann. */
+  distinct_url_count?: number;
+  /** Missing with view=icann. 0: distinct_url_count is exact. Otherwise its relative standard error, 0.01625. */
+  distinct_error?: number;
   first_ts: string | null;
   last_ts: string | null;
   /** With `limit` or `offset`: that of the first item. */

@@ -26,4 +26,10 @@ int dx_answer_suffix(const struct dx_view *view, struct dx_canon *canon,
                      const struct dx_suffix_ask *ask, struct dx_buf *body,
                      struct dx_problem *problem);
 
+/* GET /v1/domain/{d}?view=icann: the datasets of a domain as ICANN's section of the suffix list alone has it, so of all
+ * domains that private rules make of names below it. Over a million of them are the problem "too-much". */
+int dx_answer_icann(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
+                    struct dx_answer_summary *summary, struct dx_buf *body,
+                    struct dx_problem *problem);
+
 #endif

@@ -3,13 +3,15 @@
 
 #include <roaring/roaring.h>
 
-#include "format/core/surt.h"
+#include "canon/url.h"
 #include "loader/version_parts.h"
+#include "query/view/lookup.h"
 #include "query/view/suppressed.h"
 
 /* Lists of datasets are read for this many domains at a time. */
 #define WINDOW (1u << 18)
 
+#define NAME_LOOKS 3    /* a name is read and compared */
 #define PAIRS_A_LOOK 16 /* of one domain, read with it */
 
 static void spend(struct dx_suffix_sums *s, uint64_t looks)
@@ -117,6 +119,38 @@ static int find_hidden(struct dx_suffix_sums *s, struct dx_problem *problem)
     return rc;
 }
 
+/* Domains of one public suffix follow each other, and are all part of the name or none of them is: 1 or 0. Where a rule
+ * of ICANN stands below the name, what is registered by it is not. */
+static int is_part(struct dx_suffix_sums *s, uint64_t number, struct dx_error *err)
+{
+    uint8_t name[DX_SURT_MAX];
+    enum dx_reject why;
+    struct dx_span domain;
+    struct dx_span parent;
+    const uint8_t *dot;
+    size_t size = 0;
+    int rc;
+
+    if (s->icann.size == 0)
+        return 1;
+    spend(s, NAME_LOOKS);
+    rc = dx_version_domain(s->view.version, number, name, &size, err);
+    if (rc == 0)
+        rc = dx_fail(err, DX_E_CORRUPT, "there is no domain %llu", (unsigned long long)number);
+    if (rc < 0)
+        return rc;
+    dot = memchr(name, '.', size);
+    parent = dot == NULL ? dx_span_of(name, size)
+                         : dx_span_of(dot + 1, size - (size_t)(dot + 1 - name));
+    if (s->parent_size > 0 && dx_span_equal(parent, dx_span_of(s->parent, s->parent_size)))
+        return s->is_parent;
+    s->parent_size = parent.size;
+    memcpy(s->parent, parent.data, parent.size);
+    s->is_parent = dx_canon_icann_domain(s->canon, dx_span_of(name, size), &domain, &why) == 1 &&
+                   dx_span_equal(domain, s->icann);
+    return s->is_parent;
+}
+
 static size_t index_of(const struct dx_registry *r, uint32_t id)
 {
     const struct dx_dataset *d = dx_registry_by_id(r, id);
@@ -132,7 +166,11 @@ static int add_domain(struct dx_suffix_sums *s, const struct dx_dataset *dataset
     const struct dx_hidden_part *hidden = dx_suppression_domains_part(&s->hidden, number);
     struct dx_domain_pairs *pairs = &s->pairs;
     bool shown = false;
-    int rc = dx_view_pairs(pairs, &s->view, of->part, number - of->first, err);
+    int rc = is_part(s, number, err);
+
+    if (rc <= 0)
+        return rc;
+    rc = dx_view_pairs(pairs, &s->view, of->part, number - of->first, err);
 
     spend(s, 1 + pairs->count / PAIRS_A_LOOK);
     if (rc >= 0 && hidden != NULL)
@@ -198,4 +236,61 @@ int dx_suffix_sums_add(struct dx_suffix_sums *s, const struct dx_dataset *datase
         *place = end;
     }
     return 1;
+}
+
+/* ---- why there is nothing ---- */
+
+/* Of one domain that the view has: 1 it is withheld, 0 not, <0. */
+static int is_withheld(struct dx_suffix_sums *s, uint64_t number, struct dx_problem *problem)
+{
+    const struct dx_version *v = s->view.version;
+    const struct dx_version_part *of = &v->parts[dx_version_part_at(v, number)];
+    struct dx_found found = { .part = of->part, .ordinal = number - of->first };
+    struct dx_suppression_view withheld;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_span name;
+    int rc = is_part(s, number, &err);
+
+    if (rc == 0)
+        return 0;
+    if (rc == 1)
+        rc = dx_version_domain(v, number, found.domain, &found.domain_size, &err);
+    name = dx_span_of(found.domain, found.domain_size);
+    if (rc == 1)
+        rc = dx_mphf_domain_id(&of->part->mphf, found.ordinal, name, &found.domain_id, &err);
+    if (rc < 0)
+        return dx_problem_of_error(problem, &err);
+    if (dx_lookup_allowed(&s->view, name, problem) == 0)
+        return problem->kind == DX_PROBLEM_WITHHELD;
+    rc = dx_suppression_view_of(&s->view, &found, &withheld, problem);
+    if (rc == 1)
+        dx_suppression_view_release(&withheld);
+    if (rc < 0)
+        return dx_suppression_view_unknown(rc, problem);
+    return rc == 0 && problem->kind == DX_PROBLEM_WITHHELD;
+}
+
+int dx_suffix_sums_nothing(struct dx_suffix_sums *s, struct dx_span name,
+                           struct dx_problem *problem)
+{
+    uint64_t place = 0;
+    uint64_t first;
+    uint64_t end;
+
+    while (s->left > 0 && next_stretch(s, place, &first, &end)) {
+        struct dx_error err = DX_ERROR_INIT;
+        roaring_uint32_iterator_t it;
+        int rc = find_numbers(s, NULL, first, end, &err);
+
+        if (rc < 0)
+            return dx_problem_of_error(problem, &err);
+        roaring_init_iterator(s->numbers, &it);
+        for (; it.has_value; (void)roaring_advance_uint32_iterator(&it)) {
+            rc = is_withheld(s, it.current_value, problem);
+            if (rc != 0)
+                return rc < 0 ? rc : dx_suppressed_problem(name, problem);
+        }
+        place = end;
+    }
+    return dx_lookup_no_domain(&s->view, name, problem);
 }

@@ -38,16 +38,19 @@ static const char *advice(enum dx_reject why)
     return "it cannot be read";
 }
 
+int dx_lookup_no_name(enum dx_reject why, struct dx_problem *problem)
+{
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "not-a-domain",
+                          "This is not a domain name", "%s (%s).", advice(why),
+                          dx_reject_name(why));
+}
+
 int dx_lookup_name(struct dx_canon *canon, struct dx_span asked, struct dx_span *domain,
                    struct dx_problem *problem)
 {
     enum dx_reject why = DX_REJECT_NONE;
 
-    if (dx_canon_domain(canon, asked, domain, &why) != 0)
-        return 1;
-    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "not-a-domain",
-                          "This is not a domain name", "%s (%s).", advice(why),
-                          dx_reject_name(why));
+    return dx_canon_domain(canon, asked, domain, &why) != 0 ? 1 : dx_lookup_no_name(why, problem);
 }
 
 int dx_lookup_url(struct dx_canon *canon, struct dx_span asked, struct dx_url *url,

@@ -5,6 +5,7 @@
  *     1 found, in a dataset that the view shows; 0 no such domain, or nothing that could be one;
  *    <0 failed: see problem
  *   rc = dx_lookup_name(canon, asked, &domain, &problem);            1; 0: it cannot be a domain
+ *   return dx_lookup_no_name(why, &problem);                         0: why it cannot be one
  *   rc = dx_lookup_dataset(&view, dataset_id, &dataset, &problem);       1 or 0
  *   rc = dx_lookup_url(canon, asked, &url, &problem);                1; 0: it cannot be a URL
  *   return dx_lookup_no_domain(&view, domain, &problem);                 0: the problem of an absent one
@@ -19,6 +20,7 @@
 #define DX_QUERY_VIEW_LOOKUP_H
 
 #include "base/bytes.h"
+#include "canon/reject.h"
 #include "format/root/rules.h"
 #include "query/view/problem.h"
 
@@ -42,6 +44,7 @@ int dx_lookup_domain(const struct dx_view *view, struct dx_canon *canon, struct 
 /* domain: borrowed from canon until its next use. */
 int dx_lookup_name(struct dx_canon *canon, struct dx_span asked, struct dx_span *domain,
                    struct dx_problem *problem);
+int dx_lookup_no_name(enum dx_reject why, struct dx_problem *problem);
 /* url: borrowed likewise. */
 int dx_lookup_url(struct dx_canon *canon, struct dx_span asked, struct dx_url *url,
                   struct dx_problem *problem);

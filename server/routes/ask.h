@@ -52,6 +52,7 @@ struct dx_ask {
     bool closest_given;
     unsigned datasets_by; /* order of the datasets of a domain: DX_DOMAIN_FIELD_...; 0: by id */
     bool datasets_reverse;
+    bool view_icann; /* a domain as ICANN's part of the suffix list has it */
     bool subdomains; /* of a host */
     bool of_host;    /* asked is one */
     bool atom;       /* changes of a domain, as a feed */

@@ -11,6 +11,7 @@
 #define ORDER_COST 50.0
 #define RECEIPT_COST 5.0 /* a signature, and the hash of a page */
 #define SCAN_COST 100.0  /* 100,000 names; the rest is paid afterwards */
+#define VIEW_COST 20.0   /* some domains; the rest is paid afterwards */
 #define STORED_BYTES_A_UNIT 65536.0
 #define BODY_BYTES_A_UNIT 16384.0
 #define UNIT_US 20.0
@@ -32,6 +33,8 @@ double dx_cost_of_ask(const struct dx_ask *ask)
         cost += ORDER_COST;
     if (ask->receipt)
         cost += RECEIPT_COST;
+    if (ask->view_icann)
+        cost += VIEW_COST;
     if (ask->match.data != NULL || ask->regex.data != NULL)
         cost += SCAN_COST;
     return cost;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
+#include "query/suffix/answer_suffix.h"
 #include "server/routes/answers.h"
 #include "server/routes/route.h"
 
@@ -8,12 +9,12 @@
 /* Where not all may be seen, sketches may have to be read. */
 static bool is_scoped(const struct dx_ask *ask)
 {
-    return ask->scope != NULL;
+    return ask->scope != NULL && !ask->view_icann;
 }
 
 static bool is_whole(const struct dx_ask *ask)
 {
-    return ask->scope == NULL;
+    return ask->scope == NULL && !ask->view_icann;
 }
 
 static int set_sort(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
@@ -27,6 +28,18 @@ static int set_sort(struct dx_span value, struct dx_ask *ask, struct dx_problem 
                            "sort '%.*s' is not one of the members of an item, dataset_id, "
                            "url_count, share and such",
                            dx_shown(value), (const char *)value.data);
+}
+
+/* A sum has no rank, and is one answer. */
+static int resolve(struct dx_ask *ask, struct dx_problem *problem)
+{
+    if (!ask->view_icann ||
+        (ask->fields.data == NULL && ask->datasets_by == 0 && !ask->limit_given &&
+         ask->page.offset == 0 && !ask->datasets_reverse && ask->row_format == DX_ROWS_JSON))
+        return 1;
+    return dx_route_refuse(
+        problem, "view=icann is JSON with all datasets by id: it takes no fields, sort, reverse, "
+                 "limit, offset and format; /v1/suffix/{suffix} has pages and formats");
 }
 
 static void restart(const struct dx_ask *ask, struct dx_buf *b)
@@ -51,6 +64,8 @@ static void restart(const struct dx_ask *ask, struct dx_buf *b)
     }
     if (ask->limit_given && ask->row_format == DX_ROWS_JSON)
         dx_buf_fmt(b, "%climit=%" PRIu64, mark, ask->page.limit);
+    if (ask->view_icann)
+        dx_buf_str(b, "?view=icann"); /* it goes with none of these */
 }
 
 static int answer(const struct dx_answering *a)
@@ -63,6 +78,8 @@ static int answer(const struct dx_answering *a)
                                           .brief = a->ask->brief,
                                           .deadline_ms = a->deadline_ms };
 
+    if (a->ask->view_icann)
+        return dx_answer_icann(a->view, a->canon, a->ask->asked, a->summary, a->body, a->problem);
     return dx_task_domain(a->view, a->canon, &domain, a->task, a->summary, a->body, a->problem);
 }
 
@@ -83,6 +100,7 @@ static const struct dx_route_words domain_words = {
             "domain-not-found: no visible dataset contains it.",
     .answer = "DomainAnswer",
     .refused = "not-a-domain",
+    .too_much = "a domain of over a million others with view=icann; ask for it as a suffix",
     .absent = "domain-not-found",
     .withheld = true,
 };
@@ -105,12 +123,22 @@ static const struct dx_param domain_reverse = {
     .text = "The largest first.",
 };
 
+static const struct dx_param domain_view = {
+    .name = "view",
+    .words = { "private", "icann" },
+    .member = offsetof(struct dx_ask, view_icann),
+    .text =
+        "By which rules of the Public Suffix List a name is reduced to its domain: all of them, or "
+        "ICANN's alone. Of "
+        "that domain counts are sums over all domains that private rules make of names below it.",
+};
+
 const struct dx_route dx_route_domain = {
     .name = "domain",
     .pattern = "domain/{domain}",
     .words = &domain_words,
     .params = DX_PARAMS(&dx_param_offset, &dx_param_limit, &dx_param_fields, &domain_sort,
-                        &domain_reverse, &dx_param_version, &dx_param_format),
+                        &domain_reverse, &domain_view, &dx_param_version, &dx_param_format),
     .limit = { 0, 10000 }, /* without one: all */
     .fields = &fields,
     .rows = DX_ROWS(.member = "datasets",
@@ -124,6 +152,7 @@ const struct dx_route dx_route_domain = {
     .cost = { .base = 1 },
     .on_loop = is_whole,
     .may_be_brief = is_scoped,
+    .resolve = resolve,
     .canon = true,
     .keeps_replies = true,
     .restart = restart,

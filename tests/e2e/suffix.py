@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # labels: short
-"""/v1/suffix/{suffix} against a recount of the source: domains, URLs, rows and times below any name, of all datasets and of one.
+"""/v1/suffix/{suffix} against a recount of the source: domains, URLs, rows and times below any name, of all datasets and of one;
+/v1/domain/{domain}?view=icann the same, of domains as ICANN's part of the suffix list has them.
 
 In detail: TLDs, public suffixes of one and of several labels, private ones, domains, names that no domain is below; in two parts
 of the index, with domains that both have; by pages; of each principal that sees some of the datasets; while rules of each kind and
-policy hold; an older version; what is no name is refused, and so are cursors of other suffixes.
+policy hold; an older version; what is no name is refused, and so are cursors of other suffixes. By ICANN's rules: names of private
+suffixes, a suffix as a domain, a name with a rule of ICANN below it; absent and withheld are different answers.
 """
 import datetime
 import random
@@ -20,12 +22,20 @@ SUFFIXES = ("com", "co.uk", "uk", "net", "com.au", "xn--p1ai", "github.io", "io"
 ASKED = (("com", "com", None), ("CO.uk", "co.uk", None), ("uk.", "uk", None), (".io", "io", None), ("github.io", "github.io", None), ("рф", "xn--p1ai", None),
          ("com.au", "com.au", None), ("site001.co.uk", "site001.co.uk", "site001.co.uk"), ("www.site001.co.uk", "www.site001.co.uk", "site001.co.uk"),
          ("e001.co.uk", "e001.co.uk", "e001.co.uk"), ("net", "net", None), ("nowhere", "nowhere", None), ("info", "info", None))
+# As it is asked for, and the domain by ICANN's rules: what is below it is its own, but what they register below another suffix.
+ICANN = (("site004.github.io", "github.io"), ("github.io", "github.io"), ("https://a.b.github.io/x", "github.io"), ("nordland.no", "nordland.no"),
+         ("x.bo.nordland.no", "x.bo.nordland.no"), ("u.q.r.appspot.com", "appspot.com"), ("appspot.com", "appspot.com"), ("site000.com", "site000.com"),
+         ("192.0.2.11", "192.0.2.11"), ("all.blogspot.com", "blogspot.com"))
+ODD = ("https://nordland.no/1", "https://x.bo.nordland.no/1", "https://y.bo.nordland.no/2", "https://u.q.r.appspot.com/", "https://w.appspot.com/1", "https://all.blogspot.com/1")
 WITHIN_S = 60
 RULES = (
     (["--domain", "site003.net"], lambda u: domain_of(u) == "site003.net"),
     (["--domain", "site008.com", "--policy", "absent"], lambda u: domain_of(u) == "site008.com"),
     (["--host", "www.site009.co.uk", "--policy", "absent"], lambda u: "//www.site009.co.uk/" in u),
     (["--host", "site001.co.uk", "--host", "www.site001.co.uk"], lambda u: domain_of(u) == "site001.co.uk"),
+    (["--domain", "site004.github.io"], lambda u: domain_of(u) == "site004.github.io"),
+    (["--url", "https://all.blogspot.com/1"], lambda u: domain_of(u) == "all.blogspot.com"),
+    (["--host", "w.appspot.com", "--domain", "u.q.r.appspot.com", "--policy", "absent"], lambda u: domain_of(u).endswith(".appspot.com")),
     (["--url", "https://only.info/1"], lambda u: u == "https://only.info/1"),
     (["--domain", "only.info", "--policy", "absent"], lambda u: domain_of(u) == "only.info"),
 )
@@ -136,12 +146,47 @@ def heads_and_refusals(server):
     equal(len(lines), 1 + len(server.get("/v1/suffix/com").json["datasets"]), "lines of CSV")
 
 
+def icann_domain(domain):
+    """Of the domains here."""
+    for name in ("github.io", "appspot.com", "blogspot.com"):
+        if domain.endswith("." + name):
+            return name
+    return domain
+
+
+def compare_icann(server, rows, names, hides, words, headers=None, wait=False):
+    for asked, domain in ICANN:
+        target = f"/v1/domain/{urllib.parse.quote(asked, safe='')}?view=icann"
+        own = {name: {row for row in rows[name] if icann_domain(domain_of(row[0])) == domain} for name in names}
+        each, total = recount(own, names, domain, hides)
+        want = 200 if each else 404 if not any(own.values()) or domain != "blogspot.com" else 451
+        end = time.monotonic() + WITHIN_S
+        reply = ask(server, target, headers)
+        while wait and (reply.status != want or (want == 200 and values(reply.json) != total)) and time.monotonic() < end:
+            time.sleep(0.05)
+            reply = ask(server, target, headers)
+        answer = reply.json
+        if not equal(reply.status, want, f"{words}, {asked}: {reply.body[:200]}") or want != 200:
+            check(want == 200 or domain in answer["detail"], f"{asked}: {answer}")
+            continue
+        equal(({d["name"]: values(d) for d in answer["datasets"]}, values(answer), answer["domain"], answer["view"], answer["dataset_count"], answer["complete"]),
+              (each, total, domain, "icann", len(each), True), f"{words}, {asked} by ICANN's rules")
+        whole = server.get(f"/v1/domain/{domain}", headers=headers)
+        if whole.status == 200 and answer["domain_count"] == 1:     # of a domain that is one by all rules, both answers are the same
+            equal([values({"domain_count": 1, **d}) for d in whole.json["datasets"]], [values(d) for d in answer["datasets"]], f"{words}, {asked} by both")
+            equal(whole.json["domain_id"], answer["domain_id"], f"{asked}: id")
+    for bad in ("fields=rank", "limit=1", "sort=rank", "reverse=yes", "offset=1", "format=csv", "view=x"):
+        equal(server.get(f"/v1/domain/github.io?{'' if 'view' in bad else 'view=icann&'}{bad}", headers=headers).status, 400, bad)
+    equal([server.get(f"/v1/domain/{d}?view={view}", headers=headers).status for d, view in (("io", "icann"), ("co.uk", "icann"), ("github.io", "private"))], [400] * 3, "suffixes")
+
+
 def suppressed(root, server, rows, ids):
     hidden = []
     for words, hides in RULES:
         dxtest.domaindex("suppress", "add", "--root", root, *words)
         hidden.append(hides)
         compare_all(server, rows, ids, lambda u: any(h(u) for h in hidden), f"suppressed: {words}", wait=True)
+        compare_icann(server, rows, sorted(rows), lambda u: any(h(u) for h in hidden), f"suppressed: {words}", wait=True)
     return lambda u: any(h(u) for h in hidden)
 
 
@@ -159,6 +204,8 @@ def restricted(root, rows, ids, hides):
     with dxtest.Server(root, "--poll-ms", 50) as server:
         for who, names in sees.items():
             compare_all(server, rows, ids, hides, f"as {who} sees it", tokens[who], names, wait=True)
+            if names:
+                compare_icann(server, rows, names, hides, f"as {who} sees it", tokens[who], wait=True)
         cursor = server.get("/v1/suffix/com?limit=1", headers=tokens["auditor"]).json["next_cursor"]
         equal(server.get(f"/v1/suffix/com?cursor={cursor}", headers=tokens["two"]).status, 400, "another one's cursor")
 
@@ -175,6 +222,8 @@ def main():
     rng = random.Random(5)
     first = make_rows(rng, "abc")
     second = {"b": {(url, 1800000000) for url, _ in rng.sample(sorted(first["b"], key=str), 20)}, **make_rows(rng, "d")}
+    first["b"] |= {(url, 1600000000 + n) for n, url in enumerate(ODD)}
+    second["d"] |= {(ODD[n], 1600000000 + n) for n in (0, 2, 4)}
     second["d"] |= {(f"https://only.info/{n}", 1700000000) for n in (1, 2)}
     rows = {name: first.get(name, set()) | second.get(name, set()) for name in "abcd"}
     with dxtest.tempdir() as tmp:
@@ -187,6 +236,7 @@ def main():
             check(old != server.get("/v1/datasets").json["version"], "an older version")
             compare_all(server, rows, ids, lambda u: False, "all")
             compare_all(server, first, {n: i for n, i in ids.items() if n != "d"}, lambda u: False, "the older version", version=f"version={old}")
+            compare_icann(server, rows, sorted(rows), lambda u: False, "all")
             heads_and_refusals(server)
             hides = suppressed(root, server, rows, ids)
         restricted(root, rows, ids, hides)

@@ -81,7 +81,11 @@ static void check_rules(struct dx_span text, struct dx_span name)
         memchr(name.data, '\0', name.size) == NULL) {
         memcpy(host, name.data, name.size);
         host[name.size] = '\0';
-        rc = dx_suffix_rules_find(rules, name, &domain);
+        (void)dx_suffix_rules_find(rules, name, DX_SUFFIX_ICANN, &domain);
+        require(domain.data == NULL || (domain.data >= name.data &&
+                                        domain.data + domain.size == name.data + name.size),
+                "the end of the name");
+        rc = dx_suffix_rules_find(rules, name, DX_SUFFIX_ALL, &domain);
         want = psl_registrable_domain(psl, host);
         require(rc == (want != NULL), "a domain");
         require(want == NULL || dx_span_equal(domain, dx_span_str(want)), "libpsl's domain");

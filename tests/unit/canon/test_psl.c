@@ -114,6 +114,49 @@ static size_t check_long(void)
     return failed;
 }
 
+/* By rules between the markers of ICANN's section. */
+static size_t check_icann(void)
+{
+    static const char list[] = "// ===BEGIN ICANN DOMAINS===\n"
+                               "io\nck\n*.ck\n!www.ck\nno\nsande.more.no\n公司.cn\ncn\n"
+                               "// ===END ICANN DOMAINS===\n"
+                               "// ===BEGIN PRIVATE DOMAINS===\n"
+                               "github.io\nus.github.io\n*.paas.www.ck\n"
+                               "// ===END PRIVATE DOMAINS===\n";
+    static const struct {
+        const char *host, *all, *icann;
+    } names[] = {
+        { "me.github.io", "me.github.io", "github.io" },
+        { "a.me.us.github.io", "me.us.github.io", "github.io" },
+        { "github.io", NULL, "github.io" },
+        { "io", NULL, NULL },
+        { "a.b.ck", "a.b.ck", "a.b.ck" },
+        { "b.ck", NULL, NULL },
+        { "x.y.paas.www.ck", "x.y.paas.www.ck", "www.ck" },
+        { "more.no", "more.no", "more.no" },
+        { "x.sande.more.no", "x.sande.more.no", "x.sande.more.no" },
+        { "a.xn--55qx5d.cn", "a.xn--55qx5d.cn", "a.xn--55qx5d.cn" },
+        { "a.b.unlisted", "b.unlisted", "b.unlisted" },
+    };
+    struct dx_psl *psl = dx_test_psl(list);
+    size_t failed = 0;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct dx_span all;
+        struct dx_span icann;
+
+        (void)dx_psl_domain(psl, dx_span_str(names[i].host), &all);
+        (void)dx_psl_icann_domain(psl, dx_span_str(names[i].host), &icann);
+        if (text_is(all, names[i].all) && text_is(icann, names[i].icann))
+            continue;
+        printf("FAILED '%s': '%.*s', by ICANN '%.*s'\n", names[i].host, (int)all.size,
+               (const char *)all.data, (int)icann.size, (const char *)icann.data);
+        failed++;
+    }
+    dx_psl_free(&psl);
+    return failed;
+}
+
 static size_t check_refused(void)
 {
     static const char *const texts[] = { "", "// only a comment\n", "\n\n" };
@@ -211,7 +254,8 @@ static size_t check_lists(size_t *count)
 int main(void)
 {
     size_t count = 0;
-    size_t failed = check_rows() + check_long() + check_refused() + check_lists(&count);
+    size_t failed = check_rows() + check_long() + check_icann() + check_refused() +
+                    check_lists(&count);
 
     printf("%zu rows, %zu vectors, %zu failed\n", sizeof rows / sizeof *rows, count, failed);
     return failed == 0 ? 0 : 1;

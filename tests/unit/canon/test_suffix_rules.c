@@ -38,6 +38,17 @@ static void close_pair(struct pair *p)
     dx_suffix_rules_free(&p->ours); /* twice is safe */
 }
 
+static void compare(struct pair *p, const char *name, int rc, struct dx_span domain,
+                    const char *want, const char *words)
+{
+    if (rc == (want != NULL) && dx_span_equal(domain, want == NULL ? domain : dx_span_str(want)))
+        return;
+    p->failed++;
+    if (p->failed < 20)
+        printf("FAILED '%s'%s: '%.*s', libpsl '%s'\n", name, words, (int)domain.size,
+               (const char *)domain.data, want == NULL ? "none" : want);
+}
+
 static void ask(struct pair *p, struct dx_span name)
 {
     char text[NAME_MAX_BYTES + 1];
@@ -51,14 +62,19 @@ static void ask(struct pair *p, struct dx_span name)
     memcpy(text, name.data, name.size);
     text[name.size] = '\0';
     p->asked++;
-    rc = dx_suffix_rules_find(p->ours, name, &domain);
+    rc = dx_suffix_rules_find(p->ours, name, DX_SUFFIX_ALL, &domain);
     want = psl_registrable_domain(p->theirs, text);
-    if (rc == (want != NULL) && dx_span_equal(domain, want == NULL ? domain : dx_span_str(want)))
-        return;
-    p->failed++;
-    if (p->failed < 20)
-        printf("FAILED '%s': '%.*s', libpsl '%s'\n", text, (int)domain.size,
-               (const char *)domain.data, want == NULL ? "none" : want);
+    compare(p, text, rc, domain, want, "");
+    domain = dx_span_of(NULL, 0);
+    rc = dx_suffix_rules_find(p->ours, name, DX_SUFFIX_ICANN, &domain);
+    want = NULL;
+    for (const char *at = text;
+         at != NULL && psl_is_public_suffix2(p->theirs, at, PSL_TYPE_ICANN) == 0;) {
+        want = at;
+        at = strchr(at, '.');
+        at += at != NULL;
+    }
+    compare(p, text, rc, domain, want, " by ICANN's rules");
 }
 
 /* A name below each rule, at it and above it: without its first label, and with others before. Of a rule in

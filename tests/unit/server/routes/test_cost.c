@@ -31,6 +31,7 @@ static void test_asks(void)
         { "/v1/domain/a.com", 1 },
         { "/v1/domain/a.com/datasets/1/urls?limit=100&tag=x&prefix=/", 32 },
         { "/v1/domain/a.com?fields=rank", 1 },
+        { "/v1/domain/a.com?view=icann", 21 },
         { "/v1/keys?url=http://a.com/", 2 },
         { "/v1/range?from=0", 70 },
         { "/v1/range?from=0&limit=20", 21 },

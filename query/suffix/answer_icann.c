@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "base/id_hash.h"
+#include "base/json_out.h"
+#include "canon/idna.h"
+#include "canon/url.h"
+#include "loader/version.h"
+#include "query/answers/answer_end.h"
+#include "query/suffix/answer_suffix.h"
+#include "query/suffix/suffix_sums.h"
+#include "query/view/lookup.h"
+
+#define LOOK_MAX 4000000 /* a million domains: each takes four looks, since its name is read */
+
+struct parts {
+    const struct dx_view *view;
+    uint8_t text[DX_DOMAIN_MAX];
+    struct dx_span domain; /* in text */
+    struct dx_suffix_sums sums;
+    struct dx_suffix_sum total;
+    struct dx_suffix_sum *each; /* of each dataset */
+    uint64_t dataset_count;
+};
+
+/* As ICANN's rules have it; what suppressions say of it as a whole comes first, as of any domain. */
+static int find_domain(struct parts *p, struct dx_canon *canon, struct dx_span asked,
+                       struct dx_problem *problem)
+{
+    enum dx_reject why = DX_REJECT_NONE;
+    struct dx_span domain;
+
+    if (dx_canon_icann_domain(canon, asked, &domain, &why) == 0)
+        return dx_lookup_no_name(why, problem);
+    memcpy(p->text, domain.data, domain.size);
+    p->domain = dx_span_of(p->text, domain.size);
+    return dx_lookup_allowed(p->view, p->domain, problem);
+}
+
+static int add_all(struct parts *p, struct dx_problem *problem)
+{
+    const struct dx_registry *r = &p->view->version->registry;
+    struct dx_error err = DX_ERROR_INIT;
+    uint64_t place = 0;
+    int rc;
+
+    p->sums.icann = p->domain;
+    p->each = calloc(r->count + 1, sizeof *p->each);
+    if (p->each == NULL) {
+        (void)dx_no_memory(&err, "parts of a domain");
+        return dx_problem_of_error(problem, &err);
+    }
+    rc = dx_suffix_sums_add(&p->sums, NULL, &place, &p->total, p->each, problem);
+    for (size_t i = 0; i < r->count; i++)
+        p->dataset_count += p->each[i].domains > 0;
+    if (rc == 0)
+        return dx_problem_set(problem, DX_PROBLEM_TOO_MUCH, "too-much",
+                              "The answer is over a limit",
+                              "%.*s has more registered domains below it than one answer adds up; "
+                              "/v1/suffix/%.*s adds up all names below it page by page",
+                              (int)p->domain.size, (const char *)p->domain.data,
+                              (int)p->domain.size, (const char *)p->domain.data);
+    return rc == 1 && p->total.domains == 0 ? dx_suffix_sums_nothing(&p->sums, p->domain, problem)
+                                            : rc;
+}
+
+static void write_sum(const struct dx_suffix_sum *sum, struct dx_json *j)
+{
+    dx_json_key_u64(j, "url_count", sum->counts.url_count);
+    dx_json_key_u64(j, "row_count", sum->counts.row_count);
+    dx_json_key(j, "first_ts");
+    sum->counts.has_ts ? dx_json_time_us(j, sum->counts.first_us) : dx_json_null(j);
+    dx_json_key(j, "last_ts");
+    sum->counts.has_ts ? dx_json_time_us(j, sum->counts.last_us) : dx_json_null(j);
+}
+
+static void write_datasets(const struct parts *p, struct dx_json *j)
+{
+    const struct dx_registry *r = &p->view->version->registry;
+
+    dx_json_key(j, "datasets");
+    dx_json_array(j);
+    for (size_t i = 0; i < r->count; i++) {
+        if (p->each[i].domains == 0)
+            continue;
+        dx_json_object(j);
+        dx_json_key_u64(j, "dataset_id", r->datasets[i].dataset_id);
+        dx_json_key(j, "name");
+        dx_json_str(j, r->datasets[i].name);
+        dx_json_key_u64(j, "domain_count", p->each[i].domains);
+        write_sum(&p->each[i], j);
+        dx_json_end(j);
+    }
+    dx_json_end(j);
+}
+
+static int write_answer(const struct parts *p, struct dx_buf *body, struct dx_problem *problem)
+{
+    uint8_t text[DX_IDNA_UTF8_MAX];
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_json j;
+    size_t size;
+
+    dx_json_open(&j, body);
+    dx_json_object(&j);
+    dx_json_key(&j, "domain");
+    dx_json_text(&j, p->domain);
+    if (dx_idna_to_unicode(p->domain, text, sizeof text, &size)) {
+        dx_json_key(&j, "domain_unicode");
+        dx_json_text(&j, dx_span_of(text, size));
+    }
+    dx_json_key(&j, "domain_id");
+    dx_json_hex64(&j, dx_id64(p->domain));
+    dx_json_key(&j, "view");
+    dx_json_str(&j, "icann");
+    dx_json_key_u64(&j, "domain_count", p->total.domains);
+    dx_json_key_u64(&j, "dataset_count", p->dataset_count);
+    write_sum(&p->total, &j);
+    write_datasets(p, &j);
+    dx_answer_end(&j, p->view->version);
+    if (!body->failed)
+        return 1;
+    (void)dx_buf_fail(body, &err, "answer");
+    dx_buf_clear(body);
+    return dx_problem_of_error(problem, &err);
+}
+
+int dx_answer_icann(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
+                    struct dx_answer_summary *summary, struct dx_buf *body,
+                    struct dx_problem *problem)
+{
+    struct parts p = { .view = view };
+    int rc = find_domain(&p, canon, asked, problem);
+
+    if (rc != 1)
+        return rc;
+    rc = dx_suffix_sums_begin(&p.sums, view, canon, p.domain, LOOK_MAX, problem);
+    if (rc == 1)
+        rc = add_all(&p, problem);
+    if (rc == 1)
+        rc = write_answer(&p, body, problem);
+    dx_answer_summarize(summary, (struct dx_answer_summary){ .domain_id = dx_id64(p.domain),
+                                                             .has_domain_id = true,
+                                                             .datasets = p.dataset_count,
+                                                             .rows = p.total.counts.row_count });
+    dx_suffix_sums_release(&p.sums);
+    free(p.each);
+    return rc;
+}
