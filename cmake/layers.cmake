@@ -80,7 +80,8 @@ dx_room(query/suffix query/answers)
 dx_room(server/http query/view LIBRARIES PkgConfig::libzstd ZLIB::ZLIB)
 include(${CMAKE_SOURCE_DIR}/cmake/web.cmake)
 dx_room(server/policy server/http)
-dx_room(server/follow query/suppression)
+dx_room(server/tls base/crypto LIBRARIES PkgConfig::libssl)
+dx_room(server/follow query/suppression server/tls)
 dx_room(server/routes server/http query/formats query/cdx query/suffix)
 # openapi_base.json is part of the program, with the version of the project in it.
 set(openapi_base ${CMAKE_SOURCE_DIR}/server/routes/openapi_base.json)
@@ -94,7 +95,7 @@ file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/openapi_base.c
 target_sources(dx_server_routes PRIVATE ${CMAKE_BINARY_DIR}/openapi_base.c)
 dx_room(server/observe server/policy server/routes)
 dx_room(server/cache server/routes)
-dx_room(server/engine server/cache server/observe LIBRARIES PkgConfig::libevent PkgConfig::libevent_pthreads)
+dx_room(server/engine server/cache server/observe server/tls LIBRARIES PkgConfig::libevent PkgConfig::libevent_pthreads)
 dx_room(server/process server/engine server/follow LIBRARIES PkgConfig::libseccomp)
 dx_room(lib server/routes)
 

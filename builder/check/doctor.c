@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/crypto/certificate.h"
 #include "base/path.h"
 #include "builder/root/root.h"
 #include "fetch/store.h"
@@ -29,6 +30,7 @@
 #define CLOCK_APART_US (INT64_C(120) * 1000000)
 #define PSL_OLD_DAYS 365
 #define DAY_US (INT64_C(86400) * 1000000)
+#define CERTIFICATE_SOON_DAYS 14
 
 struct examination {
     const struct dx_doctor_ask *ask;
@@ -165,6 +167,38 @@ static void examine_disk(struct examination *e, const char *check, const char *f
                "run 'domaindex compact' and 'domaindex gc': they leave fewer files",
                "%s: %" PRIu64 " of %" PRIu64 " inodes free", folder, (uint64_t)s.f_favail,
                (uint64_t)s.f_files);
+}
+
+static void examine_certificate(struct examination *e)
+{
+    const struct dx_doctor_ask *ask = e->ask;
+    struct dx_error err = DX_ERROR_INIT;
+    int64_t now_s = ask->now_us / 1000000;
+    struct dx_certificate c;
+    int64_t days;
+
+    if (dx_certificate_read(&c, ask->tls_certificate, ask->tls_key, &err) < 0) {
+        report_error(
+            e, "certificate",
+            "domaindexd does not start with it, and does not take it in place of another one",
+            &err);
+        return;
+    }
+    days = (c.not_after_s - now_s) / 86400;
+    if (c.not_after_s <= now_s || c.not_before_s > now_s)
+        report(e, DX_FINDING_FAULT, "certificate",
+               "clients refuse it: renew it, and look whether the clock is right", "%s: %s",
+               ask->tls_certificate, c.not_before_s > now_s ? "is not valid yet" : "has expired");
+    else
+        report(e, days < CERTIFICATE_SOON_DAYS ? DX_FINDING_WARNING : DX_FINDING_SOUND,
+               "certificate", "renew it: domaindexd reads the new one by itself",
+               "%s: expires in %" PRId64 " days", ask->tls_certificate, days);
+    if (c.key_is_open)
+        report(e, DX_FINDING_FAULT, "key",
+               "chmod 600 it, and replace it: who has read it can pose as this server",
+               "%s: everybody on this machine can read it",
+               ask->tls_key == NULL ? ask->tls_certificate : ask->tls_key);
+    dx_certificate_release(&c);
 }
 
 /* ---- a root ---- */
@@ -332,6 +366,8 @@ size_t dx_doctor_examine(const struct dx_doctor_ask *ask, dx_finding_take *take,
     examine_kernel(&e);
     if (ask->cache_dir != NULL)
         examine_disk(&e, "cache", ask->cache_dir);
+    if (ask->tls_certificate != NULL)
+        examine_certificate(&e);
     if (ask->root != NULL)
         examine_root(&e);
     return e.faults;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * doctor.h - whether this machine and a root are fit for work: limits, kernel, memory, disk, clock, manifest, store.
+ * doctor.h - whether this machine and a root are fit for work: limits, kernel, memory, disk, certificate, clock,
+ *            manifest, store.
  *
  *   struct dx_doctor_ask ask = { .root = "/srv/domaindex", .cache_dir = NULL, .write = false, .now_us = now };
  *   faults = dx_doctor_examine(&ask, take, ctx);
@@ -30,8 +31,10 @@ struct dx_finding {
 typedef void dx_finding_take(void *ctx, const struct dx_finding *f);
 
 struct dx_doctor_ask {
-    const char *root;      /* NULL: the machine alone */
-    const char *cache_dir; /* of a server with a remote root; NULL: not examined */
+    const char *root;            /* NULL: the machine alone */
+    const char *cache_dir;       /* of a server with a remote root; NULL: not examined */
+    const char *tls_certificate; /* of a server; NULL: not examined */
+    const char *tls_key;         /* NULL: in the same file */
     bool write;
     int64_t now_us;
 };

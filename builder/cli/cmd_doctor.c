@@ -11,7 +11,7 @@
 
 #define TEXT_MAX ((size_t)1 << 20)
 
-enum { OPT_ROOT, OPT_CACHE_DIR, OPT_WRITE, OPT_JSON, OPT_COUNT };
+enum { OPT_ROOT, OPT_CACHE_DIR, OPT_TLS_CERTIFICATE, OPT_TLS_KEY, OPT_WRITE, OPT_JSON, OPT_COUNT };
 
 static const struct dx_option table[OPT_COUNT] = {
     [OPT_ROOT] = { "root", "ROOT", NULL,
@@ -19,6 +19,11 @@ static const struct dx_option table[OPT_COUNT] = {
                    DX_OPT_TEXT },
     [OPT_CACHE_DIR] = { "cache-dir", "DIR", NULL, "the folder of a server's copies: examined too",
                         DX_OPT_TEXT },
+    [OPT_TLS_CERTIFICATE] = { "tls-certificate", "FILE", NULL,
+                              "the certificate of a server: its key, and when it expires",
+                              DX_OPT_TEXT },
+    [OPT_TLS_KEY] = { "tls-key", "FILE", NULL, "its private key; else it is in the same file",
+                      DX_OPT_TEXT },
     [OPT_WRITE] = { "write", NULL, NULL,
                     "also try the conditions of the store and compare clocks: writes and removes "
                     "objects "
@@ -97,13 +102,16 @@ static int run(const struct dx_options *options)
     struct output o = { .json = dx_options_has(options, OPT_JSON), .text = DX_BUF_INIT(TEXT_MAX) };
     struct dx_doctor_ask ask = { .root = dx_options_text(options, OPT_ROOT),
                                  .cache_dir = dx_options_text(options, OPT_CACHE_DIR),
+                                 .tls_certificate = dx_options_text(options, OPT_TLS_CERTIFICATE),
+                                 .tls_key = dx_options_text(options, OPT_TLS_KEY),
                                  .write = dx_options_has(options, OPT_WRITE),
                                  .now_us = (int64_t)time(NULL) * 1000000 };
     size_t faults;
 
-    if (options->operand_count > 0 || (ask.write && ask.root == NULL)) {
-        (void)fprintf(stderr,
-                      "domaindex doctor: it takes options only, and --write needs --root\n");
+    if (options->operand_count > 0 || (ask.write && ask.root == NULL) ||
+        (ask.tls_key != NULL && ask.tls_certificate == NULL)) {
+        (void)fprintf(stderr, "domaindex doctor: it takes options only; --write needs --root, and "
+                              "--tls-key --tls-certificate\n");
         return DX_EXIT_USAGE;
     }
     begin(&o);
@@ -114,19 +122,22 @@ static int run(const struct dx_options *options)
 
 const struct dx_command dx_command_doctor = {
     .name = "doctor",
-    .synopsis = "[--root ROOT] [--cache-dir DIR] [--write] [--json]",
+    .synopsis = "[--root ROOT] [--cache-dir DIR] [--tls-certificate FILE] [--tls-key FILE] "
+                "[--write] [--json]",
     .summary = "examine this machine and a root: what is wrong, and what to do",
-    .description = "Prints a line for each finding: its level (ok, warning, fault), the subject, "
-                   "what was found, and "
-                   "below it what to do. Of the machine: file descriptors, file size limit, memory "
-                   "(of the cgroup too), landlock and "
-                   "seccomp, memory mappings. Of a root: rights, free space and inodes, registry, "
-                   "manifest, current version, clock, "
-                   "sizes of index files; with --write the conditions of the store, which two "
-                   "publishers at once rely on.\n\n"
-                   "It reads little. 'verify' reads every byte of a version, and domaindexd(8) "
-                   "examines its own settings. "
-                   "The exit code is 1 if there is a fault.",
+    .description =
+        "Prints a line for each finding: its level (ok, warning, fault), the subject, "
+        "what was found, and "
+        "below it what to do. Of the machine: file descriptors, file size limit, memory "
+        "(of the cgroup too), landlock and "
+        "seccomp, memory mappings. Of a server's certificate: whether its key fits and is secret, "
+        "and when it expires. Of a root: rights, free space and inodes, registry, "
+        "manifest, current version, clock, "
+        "sizes of index files; with --write the conditions of the store, which two "
+        "publishers at once rely on.\n\n"
+        "It reads little. 'verify' reads every byte of a version, and domaindexd(8) "
+        "examines its own settings. "
+        "The exit code is 1 if there is a fault.",
     .example = "domaindex doctor --root s3://bucket/prefix --write",
     .options = table,
     .option_count = OPT_COUNT,

@@ -308,8 +308,7 @@ static void open_list(struct dx_connection *c, const struct dx_ask *ask)
     c->closing = closing;
     c->bulk_paid = 0;
     /* A new reply's first bytes on a socket that has taken all before them: they fit. */
-    if (c->head.expects &&
-        send(c->stream.fd, go_on, sizeof go_on - 1, MSG_NOSIGNAL) != (ssize_t)(sizeof go_on - 1)) {
+    if (c->head.expects && !dx_stream_send_small(&c->stream, dx_span_str(go_on))) {
         dx_stream_shut(&c->stream);
         return;
     }

@@ -5,13 +5,13 @@
 #include "server/engine/charge.h"
 #include "server/engine/delivery.h"
 #include "server/engine/exchange.h"
+#include "server/engine/greeting.h"
 #include "server/engine/job_wait.h"
 #include "server/engine/own_routes.h"
 #include "server/engine/reply_reuse.h"
 #include "server/engine/row_reply.h"
 #include "server/engine/single_answer.h"
 #include "server/engine/web_page.h"
-#include "server/http/proxy_header.h"
 #include "server/policy/receipt.h"
 #include "server/routes/route.h"
 #include "server/routes/row_ask.h"
@@ -234,10 +234,12 @@ static void answer_get(struct dx_connection *c, struct dx_span head, struct dx_s
         return;
     x.rc = dx_target_parse(target, false, x.ask, &problem);
     x.ask->coding = coding;
-    if (x.ask->route == DX_ROUTE_COLLINFO) /* whose answer has addresses */
+    if (x.ask->route == DX_ROUTE_COLLINFO) { /* whose answer has addresses */
+        x.ask->secure = c->stream.tls != NULL;
         x.ask->host = loop->serving->options.public_url != NULL
                           ? dx_span_str(loop->serving->options.public_url)
                           : dx_head_slice(head, c->head.host);
+    }
     c->record.route = x.ask->route;
     c->record.dataset_id = x.ask->dataset_id;
     c->of_version = x.rc == 1 && x.ask->version.data != NULL && !c->under_table && !x.ask->receipt;
@@ -311,30 +313,10 @@ static void answer(struct dx_connection *c, struct dx_span head)
         answer_get(c, head, target, if_none_match(c, head));
 }
 
-/* The bytes used; 0 until it is whole. A proxy that sends none, or another, gets no reply: what it would be for is not known. */
-static size_t take_proxy_header(struct dx_connection *c, struct dx_span bytes)
-{
-    struct sockaddr_storage from;
-    size_t used;
-    enum dx_proxy_header rc = dx_proxy_header_parse(bytes, &used, &from);
-
-    if (rc == DX_PROXY_BAD) {
-        dx_loop_count(&c->stream.loop->counts.rejected);
-        dx_stream_shut(&c->stream);
-        return bytes.size;
-    }
-    if (rc == DX_PROXY_DONE) {
-        c->needs_proxy_header = false;
-        if (from.ss_family != AF_UNSPEC)
-            dx_address_of((const struct sockaddr *)&from, &c->client);
-    }
-    return used;
-}
-
 /* Answers the requests at the front of bytes until one has to wait; returns the bytes used. */
 static size_t serve(struct dx_connection *c, struct dx_span bytes)
 {
-    size_t used = c->needs_proxy_header ? take_proxy_header(c, bytes) : 0;
+    size_t used = c->needs_proxy_header ? dx_greeting_proxy_header(c, bytes) : 0;
 
     if (c->needs_proxy_header)
         return used;
@@ -477,6 +459,17 @@ static void on_readable(evutil_socket_t fd, short what, void *argument)
     reap(c);
 }
 
+/* Handshakes are computing, so they have their turn behind the requests that have come. */
+static void on_readable_tls(evutil_socket_t fd, short what, void *argument)
+{
+    struct dx_connection *c = argument;
+
+    if (c->needs_handshake)
+        dx_stream_turn_later(&c->stream);
+    else
+        on_readable(fd, what, argument);
+}
+
 /* Long replies go on in turns behind the requests that have come, so that who takes much does not
  * keep those waiting who ask for little. */
 static void on_writable(evutil_socket_t fd, short what, void *argument)
@@ -511,7 +504,10 @@ static void drain(struct dx_connection *c)
     bool newcomer;
 
     c->closing = true;
-    if (!dx_stream_is_busy(s) && !c->in_head && !s->in_turns) {
+    if (c->needs_handshake) {
+        if (s->loop->newcomers_until_ms == 0)
+            dx_stream_shut(s);
+    } else if (!dx_stream_is_busy(s) && !c->in_head && !s->in_turns) {
         read_some(c); /* a request may have come in the meantime */
         newcomer = s->wait == DX_WAIT_HEAD && s->loop->newcomers_until_ms != 0;
         if (!dx_stream_is_busy(s) && !c->in_head && !newcomer)
@@ -538,7 +534,10 @@ void dx_connection_open(struct dx_loop *loop, const struct dx_guest *guest)
     c->client = guest->peer;
     c->needs_proxy_header = !guest->admin && loop->serving->options.proxy_protocol &&
                             dx_identity_is_proxy(&loop->serving->options.identity, &guest->peer);
-    if (dx_stream_open(&c->stream, loop, guest, on_readable, on_writable, c) && loop->draining)
+    c->needs_handshake = !guest->admin && loop->serving->options.tls != NULL;
+    if (dx_stream_open(&c->stream, loop, guest, c->needs_handshake ? on_readable_tls : on_readable,
+                       on_writable, c) &&
+        loop->draining)
         drain(c);
     reap(c);
 }
@@ -547,7 +546,9 @@ void dx_connection_turn(struct dx_connection *c)
 {
     TAILQ_REMOVE(&c->stream.loop->turns, &c->stream, turn);
     c->stream.in_turns = false;
-    if (c->stream.wait == DX_WAIT_WRITE)
+    if (c->needs_handshake)
+        dx_greeting_go_on(c);
+    else if (c->stream.wait == DX_WAIT_WRITE)
         go_on_writing(c);
     else if (dx_bulk_answer_takes(c))
         go_on_with_list(c);

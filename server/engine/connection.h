@@ -24,6 +24,7 @@
  *   own_routes     healthz, readyz
  *   reply_reuse    whole replies that are sent again
  *   single_answer  of a GET
+ *   greeting       what comes before the first head: PROXY header, TLS handshake
  *   shedding       which connections go when something runs out
  *   bulk_answer    of a POST
  *   connection     heads in, requests in order, what the loop calls

@@ -38,6 +38,7 @@ struct dx_connection {
     struct dx_request_record record;
     struct dx_address client; /* at the other end, or for whom a PROXY header says it is */
     bool needs_proxy_header;  /* which has not come yet */
+    bool needs_handshake;     /* of TLS, which is not done */
     struct dx_buf target;     /* of the request in work; empty unless it is to be logged */
     bool of_version; /* the request names its version, and nothing else is in its way into caches */
     struct dx_buf receipt_of; /* the same; empty unless a receipt is wanted */

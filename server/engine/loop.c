@@ -237,6 +237,8 @@ struct dx_server_counts dx_serving_counts(const struct dx_serving *serving)
         sum.shed += atomic_load(&c->shed);
         sum.overloaded += atomic_load(&c->overloaded);
         sum.accept_pauses += atomic_load(&c->accept_pauses);
+        for (unsigned e = 0; e < DX_HANDSHAKES; e++)
+            sum.handshakes[e] += atomic_load(&c->handshakes[e]);
         sum.hot_hits += atomic_load(&c->hot_hits);
         sum.hot_bytes += atomic_load(&c->hot_bytes);
     }

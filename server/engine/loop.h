@@ -92,6 +92,7 @@ struct dx_loop_counts {
     _Atomic uint64_t shed;
     _Atomic uint64_t overloaded;
     _Atomic uint64_t accept_pauses;
+    _Atomic uint64_t handshakes[DX_HANDSHAKES];
     _Atomic uint64_t hot_hits;
     _Atomic uint64_t hot_bytes; /* kept now */
     _Atomic int64_t ticked_ms;  /* monotonic: the loop turned then */

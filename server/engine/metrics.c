@@ -11,6 +11,7 @@
 #include "server/engine/loop.h"
 #include "server/observe/process_metrics.h"
 #include "server/observe/request_log.h"
+#include "server/tls/tls_context.h"
 
 static void write_hot(struct dx_body_cache *hot, struct dx_buf *out)
 {
@@ -49,6 +50,23 @@ static void write_domain64(struct dx_domain64_live *numbers, struct dx_buf *out)
     dx_metric_one(out, DX_METRIC_NUMBERS_FILLINGS, h.fillings);
     dx_metric_one(out, DX_METRIC_NUMBERS_NAMES, h.names);
     dx_metric_ago(out, DX_METRIC_NUMBERS_LAST_LOOK_TIMESTAMP_SECONDS, h.look_age_ms);
+}
+
+static void write_tls(struct dx_tls *tls, const struct dx_server_counts *c, struct dx_buf *out)
+{
+    static const char *const ends[DX_HANDSHAKES] = { "result=\"full\"", "result=\"resumed\"",
+                                                     "result=\"failed\"" };
+    struct dx_tls_health h;
+
+    dx_tls_health(tls, &h);
+    dx_metric_head(out, DX_METRIC_TLS_HANDSHAKES_TOTAL);
+    for (unsigned e = 0; e < DX_HANDSHAKES; e++)
+        dx_metric(out, DX_METRIC_TLS_HANDSHAKES_TOTAL, ends[e], c->handshakes[e]);
+    dx_metric_one(out, DX_METRIC_TLS_CERTIFICATE_LAST_LOOK_SUCCESSFUL, h.sound);
+    dx_metric_one_seconds(out, DX_METRIC_TLS_CERTIFICATE_EXPIRY_TIMESTAMP_SECONDS,
+                          (double)h.not_after_s);
+    dx_metric_one_seconds(out, DX_METRIC_TLS_CERTIFICATE_LOADED_TIMESTAMP_SECONDS,
+                          (double)h.loaded_s);
 }
 
 static void write_logs(struct dx_request_log *log, struct dx_buf *out)
@@ -109,6 +127,8 @@ void dx_metrics_write(const struct dx_serving *serving, struct dx_buf *out)
               c.admission.refused_connections);
     dx_metric_one(out, DX_METRIC_ADDRESSES, c.admission.addresses);
     write_loops(serving, out);
+    if (serving->options.tls != NULL)
+        write_tls(serving->options.tls, &c, out);
     dx_metric_one(out, DX_METRIC_ACCEPT_PAUSES_TOTAL, c.accept_pauses);
     dx_metric_one(out, DX_METRIC_HOT_REPLIES_TOTAL, c.hot_hits);
     dx_metric_one(out, DX_METRIC_HOT_REPLIES_BYTES, c.hot_bytes);

@@ -224,6 +224,11 @@ const char *dx_server_address(const struct dx_server *s)
     return s->at.name;
 }
 
+bool dx_server_speaks_tls(const struct dx_server *s)
+{
+    return s->serving.options.tls != NULL;
+}
+
 const char *dx_server_admin_address(const struct dx_server *s)
 {
     return s->admin.name[0] == '\0' ? NULL : s->admin.name;

@@ -30,6 +30,7 @@ struct dx_server_options dx_server_options_default(void);
 int dx_server_start(struct dx_server **server, const struct dx_server_options *options,
                     const struct dx_answers *answers, struct dx_error *err);
 const char *dx_server_address(const struct dx_server *s);
+bool dx_server_speaks_tls(const struct dx_server *s);
 const char *dx_server_admin_address(const struct dx_server *s); /* NULL: there is none */
 void dx_server_reopen_log(struct dx_server *s); /* of requests; its file was moved */
 void dx_server_version_changed(struct dx_server *s);

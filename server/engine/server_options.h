@@ -9,6 +9,7 @@
 
 struct dx_access;
 struct dx_jws_key;
+struct dx_tls;
 
 #define DX_SERVER_LOOPS_MAX 256
 
@@ -46,7 +47,15 @@ struct dx_server_options {
     struct dx_access *access; /* the access table; must outlive the server. NULL: everybody all */
     struct dx_identity_rules identity;
     bool proxy_protocol; /* connections of identity.proxies begin with server/http/proxy_header.h */
+    struct dx_tls *tls;  /* of `listen`; must outlive the server. NULL: plain HTTP */
     const struct dx_jws_key *receipt_key; /* private; must outlive the server. NULL: no receipts */
+};
+
+enum dx_handshake_end {
+    DX_HANDSHAKE_FULL,
+    DX_HANDSHAKE_RESUMED,
+    DX_HANDSHAKE_FAILED,
+    DX_HANDSHAKES
 };
 
 /* Sums over all loops since start; a snapshot, exact once nothing moves. */
@@ -62,8 +71,9 @@ struct dx_server_counts {
     uint64_t overloaded; /* refused because the workers' queue was full */
     uint64_t expired;    /* refused because they waited too long in it */
     struct dx_admission_counts admission;
-    uint64_t hot_hits;      /* replies that were kept, and sent once more */
-    uint64_t hot_bytes;     /* of those that are kept now */
+    uint64_t handshakes[DX_HANDSHAKES]; /* of TLS */
+    uint64_t hot_hits;                  /* replies that were kept, and sent once more */
+    uint64_t hot_bytes;                 /* of those that are kept now */
     uint64_t accept_pauses; /* the listener rested: descriptors or connections ran out */
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/engine/stream.h"
 
+#include "server/tls/tls_link.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -43,9 +45,9 @@ void dx_stream_pause(struct dx_stream *s)
     s->reading = false;
 }
 
-void dx_stream_listen(struct dx_stream *s)
+void dx_stream_begin_reading(struct dx_stream *s)
 {
-    if (!s->reading && !s->eof)
+    if (s->tls == NULL || s->wait != DX_WAIT_WRITE)
         s->reading = event_add(&s->read_event, NULL) == 0;
 }
 
@@ -95,6 +97,9 @@ void dx_stream_shut(struct dx_stream *s)
 {
     if (s->wait == DX_WAIT_CLOSED)
         return;
+    /* Not in the middle of a reply: it would say that the reply is whole. */
+    if (s->tls != NULL && (s->wait == DX_WAIT_IDLE || s->wait == DX_WAIT_HEAD))
+        dx_tls_link_end(s->tls);
     leave_wait(s);
     s->wait = DX_WAIT_CLOSED;
     if (s->in_turns)
@@ -102,6 +107,7 @@ void dx_stream_shut(struct dx_stream *s)
     s->in_turns = false;
     dx_stream_pause(s);
     (void)event_del(&s->write_event);
+    dx_tls_link_free(&s->tls);
     (void)close(s->fd);
     s->fd = -1;
     dx_buf_release(&s->out_head);
@@ -115,7 +121,8 @@ void dx_stream_shut(struct dx_stream *s)
 struct dx_span dx_stream_read(struct dx_stream *s)
 {
     uint8_t *to = s->loop->bytes;
-    ssize_t n = recv(s->fd, to, sizeof s->loop->bytes, 0);
+    ssize_t n = s->tls == NULL ? recv(s->fd, to, sizeof s->loop->bytes, 0)
+                               : dx_tls_link_read(s->tls, to, sizeof s->loop->bytes);
 
     if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
         dx_stream_shut(s);
@@ -126,10 +133,26 @@ struct dx_span dx_stream_read(struct dx_stream *s)
     return (struct dx_span){ to, n > 0 ? (size_t)n : 0 };
 }
 
+struct dx_span dx_stream_peek(struct dx_stream *s)
+{
+    ssize_t n = recv(s->fd, s->loop->bytes, sizeof s->loop->bytes, MSG_PEEK);
+
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
+        dx_stream_shut(s);
+    return (struct dx_span){ s->loop->bytes, n > 0 ? (size_t)n : 0 };
+}
+
+void dx_stream_skip(struct dx_stream *s, size_t size)
+{
+    (void)!recv(s->fd, s->loop->bytes, size, 0); /* what was peeked at is there */
+}
+
 /* A client that still sends would get a reset for unread bytes, and the reset may destroy the reply
  * before it is read: so read on for a while. */
 void dx_stream_linger(struct dx_stream *s)
 {
+    if (s->tls != NULL)
+        dx_tls_link_end(s->tls);
     if (s->eof || shutdown(s->fd, SHUT_WR) != 0) {
         dx_stream_shut(s);
         return;
@@ -148,6 +171,27 @@ void dx_stream_discard(struct dx_stream *s)
         dx_stream_shut(s);
 }
 
+/* ---- TLS ---- */
+
+bool dx_stream_secure(struct dx_stream *s)
+{
+    s->tls = dx_tls_link_new(s->loop->serving->options.tls, s->fd);
+    return s->tls != NULL;
+}
+
+void dx_stream_unsecure(struct dx_stream *s)
+{
+    dx_tls_link_free(&s->tls);
+}
+
+void dx_stream_want_write(struct dx_stream *s, bool wants)
+{
+    if (!wants)
+        (void)event_del(&s->write_event);
+    else if (event_add(&s->write_event, NULL) != 0)
+        dx_stream_shut(s);
+}
+
 /* ---- out ---- */
 
 static struct dx_span some_of(struct dx_span s)
@@ -158,18 +202,25 @@ static struct dx_span some_of(struct dx_span s)
 /* Head and body in one call, as much as goes in one go; not by sendmsg, which may carry an address
  * and is refused by the sandbox (SIGPIPE is ignored). Returns bytes taken, or -1: the client is
  * gone. */
-static ssize_t send_both(int fd, struct dx_span head, struct dx_span all)
+static ssize_t send_both(const struct dx_stream *s, struct dx_span head, struct dx_span all)
 {
     struct dx_span body = some_of(all);
-    struct dx_span one = body.size == 0 ? head : body;
-    struct iovec parts[2] = { { (void *)(uintptr_t)head.data, head.size },
-                              { (void *)(uintptr_t)body.data, body.size } };
     ssize_t n;
 
-    do
-        n = head.size == 0 || body.size == 0 ? send(fd, one.data, one.size, MSG_NOSIGNAL)
-                                             : writev(fd, parts, 2);
-    while (n < 0 && errno == EINTR);
+    if (s->tls != NULL)
+        return dx_tls_link_write(s->tls, head, body);
+    do {
+        if (body.size == 0) {
+            n = send(s->fd, head.data, head.size, MSG_NOSIGNAL);
+        } else if (head.size == 0) {
+            n = send(s->fd, body.data, body.size, MSG_NOSIGNAL);
+        } else {
+            struct iovec parts[2] = { { (void *)(uintptr_t)head.data, head.size },
+                                      { (void *)(uintptr_t)body.data, body.size } };
+
+            n = writev(s->fd, parts, 2);
+        }
+    } while (n < 0 && errno == EINTR);
     return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? 0 : n;
 }
 
@@ -210,6 +261,8 @@ static enum dx_sent wait_to_write(struct dx_stream *s, size_t sent)
     if (s->out_head.failed || event_add(&s->write_event, NULL) != 0)
         return gone(s);
     dx_stream_wait(s, DX_WAIT_WRITE);
+    if (s->tls != NULL)
+        dx_stream_pause(s);
     return DX_SENT_WAITS;
 }
 
@@ -230,7 +283,7 @@ enum dx_sent dx_stream_send(struct dx_stream *s, struct dx_buf *head, struct dx_
         dx_buf_append(head, payload.data, payload.size);
         payload.size = 0;
     }
-    n = head->failed ? -1 : send_both(s->fd, span_of(head), payload);
+    n = head->failed ? -1 : send_both(s, span_of(head), payload);
     if (n < 0)
         return gone(s);
     s->taken += (size_t)n;
@@ -251,7 +304,7 @@ enum dx_sent dx_stream_send(struct dx_stream *s, struct dx_buf *head, struct dx_
 enum dx_sent dx_stream_send_hot(struct dx_stream *s, struct dx_cached_reply *r,
                                 struct dx_span bytes)
 {
-    ssize_t n = send_both(s->fd, some_of(bytes), (struct dx_span){ NULL, 0 });
+    ssize_t n = send_both(s, some_of(bytes), (struct dx_span){ NULL, 0 });
 
     if (n < 0)
         return gone(s);
@@ -265,11 +318,16 @@ enum dx_sent dx_stream_send_hot(struct dx_stream *s, struct dx_cached_reply *r,
     return hold_and_wait(s, (size_t)n);
 }
 
+bool dx_stream_send_small(struct dx_stream *s, struct dx_span bytes)
+{
+    return send_both(s, bytes, (struct dx_span){ NULL, 0 }) == (ssize_t)bytes.size;
+}
+
 enum dx_sent dx_stream_push(struct dx_stream *s)
 {
     ssize_t n = s->out_head.failed || s->out_body.failed
                     ? -1
-                    : send_both(s->fd, span_of(&s->out_head), span_of(&s->out_body));
+                    : send_both(s, span_of(&s->out_head), span_of(&s->out_body));
 
     if (n < 0)
         return gone(s);
@@ -282,7 +340,7 @@ enum dx_sent dx_stream_go_on(struct dx_stream *s)
 {
     struct dx_span body = out_body(s);
     size_t body_sent = s->sent > s->out_head.size ? s->sent - s->out_head.size : 0;
-    ssize_t n = send_both(s->fd, rest_of(span_of(&s->out_head), s->sent), rest_of(body, body_sent));
+    ssize_t n = send_both(s, rest_of(span_of(&s->out_head), s->sent), rest_of(body, body_sent));
 
     if (n < 0)
         return gone(s);

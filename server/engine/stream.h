@@ -9,6 +9,7 @@
  *     DX_SENT_ALL
  *     DX_SENT_WAITS   the rest stays here: the caller's on_writable calls dx_stream_go_on
  *     DX_SENT_GONE    shut
+ *   ok = dx_stream_secure(s);                   from here on it speaks TLS, once the handshake is done
  *   dx_stream_linger(s);                        ours is said; the client's end is waited for
  *   dx_stream_shut(s);                          again is fine
  *
@@ -22,11 +23,14 @@
 
 enum dx_sent { DX_SENT_ALL, DX_SENT_WAITS, DX_SENT_GONE };
 
+struct dx_tls_link;
+
 struct dx_stream {
     TAILQ_ENTRY(dx_stream) links; /* of loop->waits[wait] */
     TAILQ_ENTRY(dx_stream) turn;  /* of loop->turns */
     struct dx_loop *loop;
     int fd;
+    struct dx_tls_link *tls; /* NULL: none, what is sent and read is plain */
     struct dx_address peer;
     bool admin; /* of the admin listener */
     enum dx_wait wait;
@@ -63,15 +67,34 @@ void dx_stream_turn_later(struct dx_stream *s); /* in loop->turns, if it is not 
 
 /* ---- in ---- */
 
-void dx_stream_listen(struct dx_stream *s); /* tell when there is something to read */
+void dx_stream_begin_reading(struct dx_stream *s);
 void dx_stream_pause(struct dx_stream *s);
+
+/* Tell when there is something to read. */
+static inline void dx_stream_listen(struct dx_stream *s)
+{
+    if (!s->reading && !s->eof)
+        dx_stream_begin_reading(s);
+}
 
 /* Into loop->bytes, once. */
 struct dx_span dx_stream_read(struct dx_stream *s);
 
+/* What has come and stays there, of the bare socket, into loop->bytes; and some of it is taken out. */
+struct dx_span dx_stream_peek(struct dx_stream *s);
+void dx_stream_skip(struct dx_stream *s, size_t size);
+
 /* What comes is thrown away until the client ends too, for a time and so many bytes. */
 void dx_stream_linger(struct dx_stream *s);
 void dx_stream_discard(struct dx_stream *s);
+
+/* ---- TLS ---- */
+
+/* From now on through serving->options.tls. The caller shakes s->tls before it reads or sends; false: no
+ * memory. While bytes wait to be written nothing is read, for one half of a TLS connection may need the other. */
+bool dx_stream_secure(struct dx_stream *s);
+void dx_stream_unsecure(struct dx_stream *s); /* plain again: its client does not speak TLS */
+void dx_stream_want_write(struct dx_stream *s, bool wants); /* the handshake has to */
 
 /* ---- out: nothing else is being sent ---- */
 
@@ -84,6 +107,9 @@ enum dx_sent dx_stream_send(struct dx_stream *s, struct dx_buf *head, struct dx_
 /* The same for a reply that is kept: it is held, not copied, until the client has it. */
 enum dx_sent dx_stream_send_hot(struct dx_stream *s, struct dx_cached_reply *r,
                                 struct dx_span bytes);
+
+/* A few bytes while nothing waits; false: they were not all taken. */
+bool dx_stream_send_small(struct dx_stream *s, struct dx_span bytes);
 
 /* out_head and out_body, as the caller filled them. */
 enum dx_sent dx_stream_push(struct dx_stream *s);

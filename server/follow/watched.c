@@ -9,8 +9,10 @@
 #include "loader/suppressions_live.h"
 #include "loader/version.h"
 #include "query/suppression/suppression_view.h"
+#include "server/tls/tls_context.h"
 
 #include <stdio.h>
+#include <time.h>
 
 #define RETRY_MAX_MS 5000
 #define RETRY_MIN_MS 100
@@ -143,3 +145,33 @@ uint64_t dx_watched_lease_retry_ms(uint64_t ttl_ms)
 
     return retry > RETRY_MAX_MS ? RETRY_MAX_MS : retry < RETRY_MIN_MS ? RETRY_MIN_MS : retry;
 }
+
+/* ---- certificate ---- */
+
+static int look_certificate(void *of, bool asked, struct dx_error *err)
+{
+    return dx_tls_poll(of, asked, (int64_t)time(NULL), err);
+}
+
+static int describe_certificate(void *of, int rc, char text[DX_WATCHED_TEXT])
+{
+    struct dx_tls_health health;
+    char day[16] = "?";
+    struct tm tm;
+    time_t end;
+
+    dx_tls_health(of, &health);
+    end = (time_t)health.not_after_s;
+    if (gmtime_r(&end, &tm) != NULL)
+        (void)strftime(day, sizeof day, "%Y-%m-%d", &tm);
+    if (rc < 0)
+        (void)snprintf(text, DX_WATCHED_TEXT, "the one in use stays, until %s", day);
+    else
+        (void)snprintf(
+            text, DX_WATCHED_TEXT, "in use, until %s%s", day,
+            health.key_is_open ? "; everybody on this machine can read its key: chmod 600 it" : "");
+    return rc < 0 ? DX_LOG_ERROR : health.key_is_open ? DX_LOG_WARN : DX_LOG_INFO;
+}
+
+const struct dx_watched dx_watched_certificate = { "certificate", 1000, look_certificate,
+                                                   describe_certificate };

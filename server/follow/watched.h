@@ -21,4 +21,7 @@ extern const struct dx_watched dx_watched_domain64;
 extern const struct dx_watched dx_watched_lease;
 uint64_t dx_watched_lease_retry_ms(uint64_t ttl_ms);
 
+/* A struct dx_tls: certificates are renewed by other programs. */
+extern const struct dx_watched dx_watched_certificate;
+
 #endif

@@ -94,14 +94,15 @@ static int print_man(void)
                       ".Op Fl Fl config Ar FILE\n.Op Ar option ...\n"
                       ".Sh DESCRIPTION\n.Nm\nserves the published version of the index under\n"
                       ".Ar ROOT\nover HTTP.\nIt reads; all that it writes is its lease.\n"
-                      "It speaks plain HTTP: put a proxy in front of it for TLS.\n"
+                      "With\n.Fl Fl tls-certificate\nit speaks HTTPS, else plain HTTP.\n"
                       "The options are:\n");
     dx_options_mdoc(dx_settings_table, dx_settings_table_size, &text);
     dx_buf_str(
         &text,
         ".Sh SIGNALS\n.Bl -tag -width SIGTERM\n"
         ".It Dv SIGHUP\nLoad the version that the manifest names now, check at once for\n"
-        "new suppressions and a new access table, and log which keys of the settings file have\n"
+        "new suppressions, a new access table and a new certificate, and log which keys of the "
+        "settings file have\n"
         "changed since the start.\nSettings take effect at a start only.\n"
         "Requests in flight end on the version they began with; if loading fails, the old one\n"
         "stays.\n"
@@ -292,8 +293,8 @@ static void announce(struct dx_current *current, const struct dx_server *server)
     struct dx_current_stats stats;
 
     dx_current_stats(current, &stats);
-    (void)printf("domaindexd: serving version %s on http://%s\n", stats.resident[0],
-                 dx_server_address(server));
+    (void)printf("domaindexd: serving version %s on http%s://%s\n", stats.resident[0],
+                 dx_server_speaks_tls(server) ? "s" : "", dx_server_address(server));
     if (dx_server_admin_address(server) != NULL)
         (void)printf("domaindexd: admin listener on %s%s\n",
                      dx_server_admin_address(server)[0] == 'u' ? "" : "http://",
@@ -437,6 +438,8 @@ struct daemon {
     struct dx_follower *access_follower;
     struct dx_domain64_live *numbers;
     struct dx_follower *numbers_follower;
+    struct dx_tls *tls;
+    struct dx_follower *tls_follower;
     char numbers_dir[DX_MIRROR_PATH];
 };
 
@@ -539,12 +542,31 @@ static int open_numbers(struct daemon *d, struct dx_error *err)
                              settings->poll_ms, err);
 }
 
+static int open_tls(struct daemon *d, struct dx_error *err)
+{
+    const struct dx_settings *settings = d->settings;
+    char text[DX_WATCHED_TEXT];
+    struct dx_tls_health health;
+    int rc = dx_tls_open(&d->tls, &settings->tls, (int64_t)time(NULL), err);
+
+    if (rc < 0)
+        return dx_fail_in(err, "--tls-certificate");
+    dx_tls_health(d->tls, &health);
+    dx_log((enum dx_log_level)dx_watched_certificate.describe(d->tls, 1, text), "certificate: %s",
+           text);
+    if (health.not_after_s <= (int64_t)time(NULL))
+        dx_log(DX_LOG_ERROR, "certificate: it has expired; clients will refuse it");
+    return dx_follower_start(&d->tls_follower, &dx_watched_certificate, d->tls, false,
+                             settings->poll_ms, err);
+}
+
 static int start_server(struct daemon *d, struct dx_error *err)
 {
     struct dx_server_options options = d->settings->server;
 
     options.access = d->access;
     options.receipt_key = d->receipt_key;
+    options.tls = d->tls;
     options.listen_fd = dx_supervisor_listener(d->supervisor, "http");
     options.admin_fd = dx_supervisor_listener(d->supervisor, "admin");
     if (options.listen_fd >= 0)
@@ -577,6 +599,8 @@ static int start(struct daemon *d, struct dx_error *err)
         rc = open_access(d, err);
     if (rc == DX_OK)
         rc = open_numbers(d, err);
+    if (rc == DX_OK && settings->tls.certificate != NULL)
+        rc = open_tls(d, err);
     return rc;
 }
 
@@ -593,6 +617,9 @@ static const char *end(struct daemon *d, const sigset_t *signals)
         return "look at the domain64 registry";
     if (!dx_follower_stop(&d->lease_follower))
         return "renewal of the lease";
+    if (!dx_follower_stop(&d->tls_follower))
+        return "look at the certificate";
+    dx_tls_close(&d->tls);
     dx_access_close(&d->access);
     dx_jws_key_free(&d->receipt_key);
     dx_domain64_live_close(&d->numbers);
@@ -625,6 +652,8 @@ static void reload(struct daemon *d)
     dx_settings_log_changes(d->settings);
     dx_follower_ask(d->access_follower);
     dx_follower_ask(d->numbers_follower);
+    if (d->tls_follower != NULL)
+        dx_follower_ask(d->tls_follower);
     dx_reloader_ask(d->reloader);
 }
 
@@ -763,6 +792,8 @@ static int serve_supervised(const struct dx_settings *settings, struct dx_error 
     if (rc < 0)
         return rc;
     raise_descriptor_limit();
+    if (settings->tls.certificate != NULL)
+        dx_tls_begin();
     rc = dx_sandbox_enter(&sandbox, settings, err);
     if (rc == DX_OK) {
         dx_sandbox_log(&sandbox);

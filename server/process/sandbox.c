@@ -204,6 +204,12 @@ static int allow_settings(struct dx_landlock *l, const struct dx_settings *s, bo
     if (rc >= 0)
         rc = allow_folder_of(l, s->access_file, DX_LANDLOCK_READ, err);
     if (rc >= 0)
+        rc = allow_folder_of(l, s->tls.certificate, DX_LANDLOCK_READ, err);
+    if (rc >= 0)
+        rc = allow_folder_of(l, s->tls.key, DX_LANDLOCK_READ, err);
+    if (rc >= 0)
+        rc = allow_folder_of(l, s->tls.client_ca, DX_LANDLOCK_READ, err);
+    if (rc >= 0)
         rc = allow_folder_of(l, s->config_path, DX_LANDLOCK_READ, err);
     if (rc >= 0)
         rc = allow_log(l, s->server.log_requests, err);

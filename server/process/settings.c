@@ -36,6 +36,9 @@ enum {
     OPT_POLL,
     OPT_DRAIN_DELAY,
     OPT_GRACE,
+    OPT_TLS_CERTIFICATE,
+    OPT_TLS_KEY,
+    OPT_TLS_CLIENT_CA,
     OPT_CURSOR_KEY_FILE,
     OPT_RECEIPT_KEY_FILE,
     OPT_CURSOR_LIFE,
@@ -242,7 +245,8 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
     [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_TEXT, AT(root),
                    .read = read_text },
     [OPT_LISTEN] = { "listen", "HOST:PORT", "127.0.0.1:8080",
-                     "where to serve plain HTTP; [::1]:8080 for IPv6, port 0 for any free one",
+                     "where to serve HTTP, or HTTPS with --tls-certificate; [::1]:8080 for IPv6, "
+                     "port 0 for any free one",
                      DX_OPT_TEXT, AT(server.listen), .read = read_address },
     [OPT_CONFIG] = { "config", "FILE", NULL,
                      "settings, 'key = value' lines with these options as keys; the command line "
@@ -324,6 +328,20 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
                           DX_OPT_NUMBER(0, 600000), AT(drain_delay_ms) },
     [OPT_GRACE] = { "grace-ms", "NUMBER", "10000", "then, for requests in flight to finish",
                     DX_OPT_NUMBER(0, 600000), AT(grace_ms) },
+    [OPT_TLS_CERTIFICATE] = { "tls-certificate", "FILE", NULL,
+                              "serve HTTPS, with this certificate and the chain behind it (PEM). "
+                              "It is read "
+                              "again when the file changes and on SIGHUP; one that is not sound "
+                              "leaves the "
+                              "old one in use",
+                              DX_OPT_TEXT, AT(tls.certificate), .read = read_text },
+    [OPT_TLS_KEY] = { "tls-key", "FILE", NULL,
+                      "its private key (PEM, no passphrase); else it is in the certificate's file",
+                      DX_OPT_TEXT, AT(tls.key), .read = read_text },
+    [OPT_TLS_CLIENT_CA] = { "tls-client-ca", "FILE", NULL,
+                            "PEM of authorities: clients must show a certificate that one of them "
+                            "signed",
+                            DX_OPT_TEXT, AT(tls.client_ca), .read = read_text },
     [OPT_CURSOR_KEY_FILE] = { "cursor-key-file", "FILE", NULL,
                               "32 bytes or more that cursors are sealed with; the same for all "
                               "servers behind one balancer. Without it the key is of this process "
@@ -535,6 +553,15 @@ static int check_access(const struct dx_settings *s, struct dx_error *err)
     return DX_OK;
 }
 
+static int check_tls(const struct dx_settings *s, struct dx_error *err)
+{
+    if (s->tls.certificate != NULL || (s->tls.key == NULL && s->tls.client_ca == NULL))
+        return DX_OK;
+    (void)dx_fail(err, DX_E_INVALID, "--%s: without --tls-certificate the server speaks plain HTTP",
+                  s->tls.key != NULL ? "tls-key" : "tls-client-ca");
+    return fail_at(s, s->tls.key != NULL ? OPT_TLS_KEY : OPT_TLS_CLIENT_CA, err);
+}
+
 static int check_lease(const struct dx_settings *s, struct dx_error *err)
 {
     if (s->lease == DX_LEASE_NO || (uint64_t)s->lease_ttl_s * 1000 >= 3 * dx_settings_request_ms(s))
@@ -601,6 +628,8 @@ static int take_given(struct dx_settings *s, struct dx_error *err)
         rc = dx_fail(err, DX_E_INVALID, "--root is needed: where the lake and the index live");
     if (rc == DX_OK)
         rc = check_access(s, err);
+    if (rc == DX_OK)
+        rc = check_tls(s, err);
     return rc == DX_OK ? check_lease(s, err) : rc;
 }
 

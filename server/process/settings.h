@@ -16,6 +16,7 @@
 #include "config/config_file.h"
 #include "fetch/source.h"
 #include "server/engine/server.h"
+#include "server/tls/tls_context.h"
 
 enum dx_lease_mode { DX_LEASE_AUTO, DX_LEASE_YES, DX_LEASE_NO };
 enum dx_sandbox_mode { DX_SANDBOX_AUTO, DX_SANDBOX_YES, DX_SANDBOX_NO };
@@ -32,6 +33,7 @@ struct dx_settings {
     uint64_t cache_bytes_pages;
     const char *cursor_key_file;  /* NULL: of the build id */
     const char *receipt_key_file; /* NULL: no receipts */
+    struct dx_tls_files tls;      /* of `listen`; certificate NULL: plain HTTP */
     bool verify;
     bool warm;
     unsigned resident_versions;

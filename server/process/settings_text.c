@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define COMMENT_COLUMN 40
@@ -93,6 +94,27 @@ void dx_settings_print(const struct dx_settings *s, struct dx_buf *out)
 
 /* ---- against the world ---- */
 
+/* One that has expired is refused here: a server would start with it, but no client would accept it. */
+static int check_tls(const struct dx_settings *s, struct dx_error *err)
+{
+    int64_t now_s = (int64_t)time(NULL);
+    struct dx_tls_health health;
+    struct dx_tls *tls;
+    int rc = dx_tls_open(&tls, &s->tls, now_s, err);
+
+    if (rc < 0)
+        return dx_fail_in(err, "--tls-certificate");
+    dx_tls_health(tls, &health);
+    if (health.not_after_s <= now_s)
+        rc = dx_fail(err, DX_E_INVALID, "--tls-certificate: %s: has expired", s->tls.certificate);
+    else if (health.key_is_open)
+        rc = dx_fail(err, DX_E_INVALID,
+                     "--tls-key: %s: everybody on this machine can read it; chmod 600 it",
+                     s->tls.key != NULL ? s->tls.key : s->tls.certificate);
+    dx_tls_close(&tls);
+    return rc;
+}
+
 int dx_settings_check(const struct dx_settings *s, struct dx_error *err)
 {
     const struct dx_access_where where = { .root = s->root,
@@ -116,6 +138,8 @@ int dx_settings_check(const struct dx_settings *s, struct dx_error *err)
         dx_access_open(&access_table, &where, dx_clock_ms(), err) < 0)
         rc = dx_fail_in(err, "--access-file");
     dx_access_close(&access_table);
+    if (rc == DX_OK && s->tls.certificate != NULL)
+        rc = check_tls(s, err);
     if (rc == DX_OK && s->source.ca_file != NULL && access(s->source.ca_file, R_OK) != 0)
         rc = dx_fail_errno(err, errno, "--ca-file: %s", s->source.ca_file);
     return rc;

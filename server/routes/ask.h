@@ -33,6 +33,7 @@ struct dx_ask {
     struct dx_span match, regex; /* of domains: patterns of names */
     struct dx_span query;        /* of a route that reads it itself: as it was sent */
     struct dx_span host;         /* of the request, if the route is DX_ROUTE_COLLINFO */
+    bool secure;                 /* the same: it came over TLS */
     uint32_t dataset_id;
     uint32_t other_id; /* of an overlap: that it is compared with */
     /* Names instead of these ids: dx_ask_pin or dx_ask_fetch looks them up. data NULL: not given. */

@@ -59,7 +59,7 @@ static int answer_collinfo(const struct dx_answering *a)
     int rc;
 
     if (host.size > 0 && memmem(host.data, host.size, "://", 3) == NULL)
-        dx_buf_str(&base, "http://");
+        dx_buf_str(&base, a->ask->secure ? "https://" : "http://");
     dx_buf_append(&base, host.data, host.size);
     rc = dx_answer_collinfo(a->view, dx_span_of(base.data, base.size), a->body, a->problem);
     dx_buf_release(&base);

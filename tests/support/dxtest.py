@@ -171,8 +171,10 @@ class Server:
     # Unless the test says so itself: machines are slow at times, and a test may read late what it asked for early.
     patience = {"--queue-timeout-ms": 60000, "--write-timeout-ms": 300000}
 
-    def __init__(self, root, *arguments, program=None, deadline_s=180, preexec=None):
+    def __init__(self, root, *arguments, program=None, deadline_s=180, preexec=None, tls=None):
+        """tls: the ssl.SSLContext that get() asks with, if the arguments make it an HTTPS server."""
         self.deadline_s = deadline_s
+        self.tls = tls
         self.log = tempfile.TemporaryFile()
         patience = [word for item in self.patience.items() if item[0] not in arguments for word in item]
         self.process = subprocess.Popen(
@@ -190,7 +192,7 @@ class Server:
         while time.monotonic() < end:
             if self.process.poll() is not None:
                 break
-            match = re.search(r" on http://127\.0\.0\.1:(\d+)", self.words())
+            match = re.search(r" on https?://127\.0\.0\.1:(\d+)", self.words())
             if match and int(match.group(1)) > 0:
                 self.port = int(match.group(1))
                 admin = re.search(r"admin listener on http://127\.0\.0\.1:(\d+)\n", self.words())
@@ -241,7 +243,8 @@ class Server:
         """One request on a kept connection. body: bytes; they and the reply must fit the sockets."""
         for again in (True, False):
             if not self.connection:
-                self.connection = http.client.HTTPConnection(self.host, self.port, timeout=120)
+                self.connection = (http.client.HTTPSConnection(self.host, self.port, timeout=120, context=self.tls) if self.tls
+                                   else http.client.HTTPConnection(self.host, self.port, timeout=120))
             try:
                 self.connection.request(method, target, body=body, headers=headers or {})
                 reply = self.connection.getresponse()
