@@ -642,6 +642,10 @@ void dx_current_stats(struct dx_current *cur, struct dx_current_stats *stats)
     (void)pthread_mutex_lock(&cur->lock);
     *stats = cur->stats;
     stats->sequence = cur->listed->manifest.sequence;
+    if (strcmp(cur->listed->manifest.current, dx_version_name(cur->version)) == 0)
+        stats->served_sequence = stats->sequence;
+    else
+        stats->served_sequence = strtoull(dx_version_name(cur->version), NULL, 10);
     stats->published_us = cur->version->entry.published_us;
     stats->look_age_ms = dx_followed_age_ms(&cur->followed);
     stats->missing_files = cur->version->entry.missing_files;

@@ -21,7 +21,10 @@ enum dx_reload_step {
 };
 
 struct dx_current_stats {
-    uint64_t sequence;    /* of the manifest */
+    uint64_t sequence; /* of the manifest */
+    /* The same where the version that it names is the served one, as after a rollback or a gc; else
+     * the lower number that the served version was published with. */
+    uint64_t served_sequence;
     uint64_t look_age_ms; /* since the last look at it ended */
     int64_t published_us;
     uint64_t rows_left_out; /* faulty rows of the lake files of the served version */

@@ -155,7 +155,7 @@ static void write_versions(const struct dx_current_stats *s, struct dx_buf *out)
     dx_metric_head(out, DX_METRIC_INDEX_INFO);
     dx_metric(out, DX_METRIC_INDEX_INFO, label, 1);
     dx_metric_one(out, DX_METRIC_INDEX_SEQ, s->sequence);
-    dx_metric_one(out, DX_METRIC_INDEX_SERVED_SEQ, strtoull(s->resident[0], NULL, 10));
+    dx_metric_one(out, DX_METRIC_INDEX_SERVED_SEQ, s->served_sequence);
     dx_metric_one(out, DX_METRIC_INDEX_RESIDENT, s->resident_count);
     dx_metric_one(out, DX_METRIC_INDEX_OPEN, s->mapped_versions);
     dx_metric_one(out, DX_METRIC_INDEX_MAPPED_BYTES, s->mapped_bytes);

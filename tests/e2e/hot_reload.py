@@ -82,6 +82,8 @@ def refuse(root, names):
         check("the last reload failed" in ready.json["detail"] and "domains.mphf" in ready.json["detail"],
               ready.json["detail"])
         time.sleep(1)
+        seen = metrics(server)
+        check(seen["domaindex_index_served_seq"] < seen["domaindex_index_seq"], "it is behind the manifest")
         equal(metrics(server)['domaindex_index_flips_total{result="load"}'], 1, "tried once, not at each poll")
         equal(server.words().count("kept the old version"), 1, "logged once")
         equal(server.get("/v1/domain/example.com").json["version"], names[0], "answers")
@@ -97,6 +99,8 @@ def refuse(root, names):
         newest = manifest.read_bytes()
         flip(root, names[0])
         check(serves(server, names[0]), "rolled back")
+        seen = metrics(server)
+        equal(seen["domaindex_index_served_seq"], seen["domaindex_index_seq"], "rolled back, it is not behind: no alert")
         manifest.with_suffix(".old").write_bytes(newest)
         manifest.with_suffix(".old").rename(manifest)
         check(dxtest.wait_until(lambda: "went back" in server.get("/readyz").json.get("detail", "")), "an older manifest")
