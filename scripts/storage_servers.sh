@@ -7,7 +7,8 @@
 #   DX_VERSITYGW=PATH
 #   DX_MINIO=PATH
 #   DX_PROMTOOL=PATH      not a server: it tries the alert rules
-# A program that one of these variables names, or an nginx or promtool that is installed, is taken as it is.
+#   DX_PROMETHEUS=PATH    watches the fleet of packaging/fleet
+# A program that one of these variables names, or an nginx, promtool or prometheus that is installed, is taken as it is.
 # Those of Debian are unpacked, not installed: nothing is started and nothing is changed outside
 # build/. The other two are built from source at pinned versions from the Go module proxy (GOPROXY),
 # by the machine's Go if it is new enough, else by one from the same proxy. Every byte hangs on the
@@ -58,7 +59,7 @@ cleanup() {
     rm -rf "$work"
 }
 
-# --- of Debian: nginx, promtool
+# --- of Debian: nginx, promtool, prometheus
 
 # Prints the first of the programs that runs.
 find_program() { # OPTION PROGRAM...
@@ -78,6 +79,10 @@ find_nginx() {
 
 find_promtool() {
     find_program --version "${DX_PROMTOOL:-}" "$(command -v promtool || true)" "$home/bin/promtool"
+}
+
+find_prometheus() {
+    find_program --version "${DX_PROMETHEUS:-}" "$(command -v prometheus || true)" "$home/bin/prometheus"
 }
 
 unpack() { # PACKAGE PROGRAM OPTION
@@ -204,6 +209,13 @@ if [ -z "$promtool" ]; then
     promtool=$(find_promtool)
 fi
 if [ -n "$promtool" ]; then echo "DX_PROMTOOL=$promtool"; else cannot "no promtool, and no Debian package of it"; fi
+prometheus=$(find_prometheus)
+if [ -z "$prometheus" ]; then
+    mkdir -p "$work"
+    unpack prometheus usr/bin/prometheus --version || true
+    prometheus=$(find_prometheus)
+fi
+if [ -n "$prometheus" ]; then echo "DX_PROMETHEUS=$prometheus"; else cannot "no prometheus, and no Debian package of it"; fi
 provide DX_VERSITYGW versitygw "$versitygw_module" "$versitygw_version" "$versitygw_sum" ./cmd/versitygw
 provide DX_MINIO minio "$minio_module" "$minio_version" "$minio_sum" .
 [ -z "$missing" ] || exit 77
