@@ -24,7 +24,9 @@ def version():
     lists = TREE / "CMakeLists.txt"
     if not lists.exists():
         raise SystemExit(f"{lists} is missing: build the package in a clone of domaindex, of which python/ is a folder")
-    return re.search(r"project\(domaindex VERSION (\S+)", lists.read_text(encoding="utf-8")).group(1)
+    text = lists.read_text(encoding="utf-8")
+    numbers, suffix = (re.search(pattern, text).group(1) for pattern in (r"project\(domaindex VERSION (\S+)", r'set\(DX_VERSION_SUFFIX "(.*)"\)'))
+    return numbers + suffix.replace("-", "")  # PEP 440: 1.0.0rc1
 
 
 def built():
