@@ -19,7 +19,9 @@ static int64_t day_of(int64_t us)
 void dx_timeline_init(struct dx_timeline *t, struct dx_version *v, const struct dx_part *part,
                       uint64_t domain_id, uint64_t deadline_ms)
 {
-    *t = (struct dx_timeline){ .rows_max = DX_TIMELINE_ROWS, .window_rows = WINDOW_ROWS };
+    *t = (struct dx_timeline){ .rows_max = DX_TIMELINE_ROWS,
+                               .pages_max = DX_TIMELINE_PAGES,
+                               .window_rows = WINDOW_ROWS };
     dx_domain_rows_init(&t->pairs, v, part, domain_id, DX_FIELD_TS, deadline_ms);
 }
 
@@ -213,11 +215,11 @@ static int add_plan(struct dx_timeline *t, struct dx_error *err)
     t->pairs.plan_only = false;
     if (t->planned)
         t->next = 0;
-    if (t->pages_read <= DX_TIMELINE_PAGES && t->bytes_read <= DX_TIMELINE_BYTES)
+    if (t->pages_read <= t->pages_max && t->bytes_read <= DX_TIMELINE_BYTES)
         return DX_OK;
     return dx_fail(err, DX_E_LIMIT,
-                   "the times of the rows lie on over %d pages of the lake, or %llu MiB of them",
-                   DX_TIMELINE_PAGES, (unsigned long long)(DX_TIMELINE_BYTES >> 20));
+                   "the times of the rows lie on over %llu pages of the lake, or %llu MiB of them",
+                   (unsigned long long)t->pages_max, (unsigned long long)(DX_TIMELINE_BYTES >> 20));
 }
 
 static int take_window(struct dx_timeline *t, struct dx_error *err)

@@ -28,8 +28,9 @@
 #include "query/scan/domain_rows.h"
 
 #define DX_TIMELINE_ROWS (4u << 20)
-#define DX_TIMELINE_PAGES DX_LISTING_PAGES_MAX
-#define DX_TIMELINE_BYTES DX_LISTING_READ_MAX
+/* Of the lake, over all windows: what is held at once is bounded by those of one. */
+#define DX_TIMELINE_PAGES 65536
+#define DX_TIMELINE_BYTES (UINT64_C(256) << 20)
 
 struct dx_timeline {
     uint64_t row_count; /* visible, of all pairs */
@@ -40,8 +41,8 @@ struct dx_timeline {
     size_t days;
     uint64_t *rows;
     uint64_t rows_read, pages_read, bytes_read;
-    /* of init: DX_TIMELINE_ROWS, and how many rows are read at a time. Tests have smaller ones */
-    uint64_t rows_max, window_rows;
+    /* of init: DX_TIMELINE_ROWS, DX_TIMELINE_PAGES, and how many rows are read at a time. Tests have smaller ones */
+    uint64_t rows_max, pages_max, window_rows;
 
     /* private */
     int64_t *times; /* of pairs that are not read */

@@ -21,7 +21,7 @@ static unsigned failures;
 struct question {
     const struct asker *asker;
     unsigned domain;
-    uint64_t window_rows, rows_max; /* 0: the usual ones */
+    uint64_t window_rows, rows_max, pages_max; /* 0: the usual ones */
     int64_t first_off_us; /* added to what the counts say of the first time, where rows are read */
 };
 
@@ -63,6 +63,8 @@ static int count(const struct question *q, struct dx_timeline *t, struct dx_erro
     dx_timeline_init(t, q->asker->v, found.part, found.domain_id, 0);
     if (q->window_rows > 0)
         t->window_rows = q->window_rows;
+    if (q->pages_max > 0)
+        t->pages_max = q->pages_max;
     if (q->rows_max > 0)
         t->rows_max = q->rows_max;
     rc = add_pairs(q, t, &found, err);
@@ -154,6 +156,8 @@ int main(void)
         check_refused(&(struct question){ &a, many, .first_off_us = 1 }, DX_E_CORRUPT, "times");
         check_refused(&(struct question){ &a, many, .first_off_us = INT64_MAX / 2 }, DX_E_CORRUPT,
                       "which no row can have");
+        check_refused(&(struct question){ &a, many, .window_rows = 1, .pages_max = 1 }, DX_E_LIMIT,
+                      "on over 1 pages");
         check_refused(&(struct question){ &a, many, .rows_max = 2 }, DX_E_LIMIT, "at most 2");
     }
     failures += fail_alloc_each("timeline", FAIL_ALLOC_GOES_ON | 200, without_memory,
