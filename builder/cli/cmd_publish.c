@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/json_out.h"
@@ -10,8 +12,11 @@
 #include "builder/cli/publish_command.h"
 #include "builder/cli/publish_report.h"
 #include "builder/publish/publish.h"
+#include "builder/publish/publish_merge.h"
 #include "builder/publish/publish_plan.h"
+#include "builder/root/interrupt.h"
 #include "builder/root/progress.h"
+#include "builder/scan/parts_policy.h"
 
 #define JSON_MAX ((size_t)1 << 20)
 
@@ -24,6 +29,7 @@ enum {
     OPT_PSL,
     OPT_PARTS,
     OPT_MERGE_MAX,
+    OPT_NO_MERGE,
     OPT_FULL,
     OPT_FORCE,
     OPT_DRY_RUN,
@@ -51,10 +57,15 @@ static const struct dx_option options_table[OPT_COUNT] = {
                     "parts that the version may have: new domains are one beside those of the "
                     "version before; 1: all are merged into one",
                     DX_OPT_NUMBER(1, DX_PARTS_MAX), AT(parts_max) },
-    [OPT_MERGE_MAX] = { "merge-max", "PAIRS", "0",
-                        "merge no part of more (domain, dataset) pairs while there are fewer than "
-                        "--parts: a later publish without this option does it; 0: no limit",
+    [OPT_MERGE_MAX] = { "merge-max", "PAIRS", "4000000",
+                        "merge at most so many (domain, dataset) pairs of older parts before the "
+                        "version is current, while there are fewer than --parts: what is left is "
+                        "merged after it; 0: no limit",
                         DX_OPT_NUMBER(0, UINT32_MAX), AT(merge_max) },
+    [OPT_NO_MERGE] = { "no-merge", NULL, NULL,
+                       "end when the version is current, and leave larger merges to a later "
+                       "publish",
+                       DX_OPT_FLAG },
     [OPT_FULL] = { "full", NULL, NULL,
                    "read the whole lake, also where the current version could be merged with",
                    DX_OPT_FLAG, AT(full) },
@@ -82,7 +93,8 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_JSON] = DX_OPTION_JSON,
 };
 
-static int print_json(const struct dx_publish_result *r)
+/* merged: the version that a merge made current afterwards; "": none. */
+static int print_json(const struct dx_publish_result *r, const char *merged)
 {
     struct dx_buf out = DX_BUF_INIT(JSON_MAX);
     struct dx_json j;
@@ -90,6 +102,11 @@ static int print_json(const struct dx_publish_result *r)
 
     dx_command_json_open(&j, &out);
     dx_publish_report_json(r, &j);
+    dx_json_key(&j, "merged");
+    if (merged[0] == '\0')
+        dx_json_null(&j);
+    else
+        dx_json_str(&j, merged);
     return dx_command_json_print("publish", complete ? DX_EXIT_DONE : DX_EXIT_REFUSED, &j, &out);
 }
 
@@ -281,15 +298,59 @@ static int plan(const struct dx_publish_options *o, bool json)
     return DX_EXIT_DONE;
 }
 
+/* Larger merges, now that the version is current: what becomes of them does not matter to what was
+ * published. */
+static void merge(const struct dx_options *options, const struct dx_publish_options *published,
+                  const struct dx_manifest *m, bool quiet, char merged[DX_VERSION_NAME])
+{
+    const struct dx_parts_policy policy = { published->parts_max, published->merge_max };
+    struct dx_publish_options o = *published;
+    struct dx_publish_result result;
+    struct dx_error err = DX_ERROR_INIT;
+    char pairs[32];
+
+    merged[0] = '\0';
+    if (dx_options_has(options, OPT_NO_MERGE) || !dx_publish_merge_due(m, &policy))
+        return;
+    dx_interrupt_catch();
+    o.merge = true;
+    o.stopped = dx_interrupted;
+    o.progress = NULL;
+    if (!o.fixed_time)
+        o.now_us = (int64_t)time(NULL) * 1000000;
+    if (dx_publish(&o, &result, &err) < 0) {
+        (void)fprintf(
+            stderr,
+            "publish: parts were not merged, which changes no answer, and a later publish "
+            "merges them: %s\n",
+            err.text);
+        return;
+    }
+    if (!result.unchanged)
+        memcpy(merged, result.version, sizeof result.version);
+    if (!result.unchanged && !quiet) {
+        const struct dx_manifest_version *v = dx_manifest_find(&result.manifest, merged);
+
+        (void)fprintf(stderr, "parts merged: version %s has the same in %zu parts", merged,
+                      v->part_count + 1);
+        (void)fprintf(stderr, "; pairs written %s, CPU seconds %.2f\n",
+                      dx_progress_count(v->part.pairs, pairs),
+                      result.cpu_s[DX_PUBLISH_BUILD] + result.cpu_s[DX_PUBLISH_CHECK]);
+    }
+    dx_publish_result_release(&result);
+}
+
 static int run(const struct dx_options *options)
 {
     struct dx_publish_screen screen = { .scanning = "scanning", .totals = true };
     struct dx_publish_options o = { .progress = &screen.counters };
     struct dx_publish_result result;
     struct dx_error err = DX_ERROR_INIT;
+    char merged[DX_VERSION_NAME];
     const char **names = calloc(options->given_count + 1, sizeof *names);
     int rc = names == NULL ? dx_no_memory(&err, "publish") : parse(options, &o, names, &err);
     bool json;
+    bool quiet;
 
     if (rc != DX_OK) {
         (void)fprintf(stderr, "domaindex publish: %s\n", err.text);
@@ -308,10 +369,14 @@ static int run(const struct dx_options *options)
     if (rc != DX_OK)
         return dx_command_fail("publish", DX_EXIT_REFUSED, &err);
     json = dx_options_has(options, OPT_JSON);
-    notes(&o, &result, json || dx_options_has(options, OPT_QUIET));
-    rc = json ? print_json(&result)
-              : dx_publish_command_end("publish", result.version,
-                                       result.left_out.count == 0 && result.rows_twice == 0);
+    quiet = json || dx_options_has(options, OPT_QUIET);
+    notes(&o, &result, quiet);
+    if (!json)
+        rc = dx_publish_command_end("publish", result.version,
+                                    result.left_out.count == 0 && result.rows_twice == 0);
+    merge(options, &o, &result.manifest, quiet, merged);
+    if (json)
+        rc = print_json(&result, merged);
     dx_publish_result_release(&result);
     if (dx_options_has(options, OPT_ICEBERG) && dx_iceberg_tables_update(o.root, &err) < 0)
         return dx_command_fail("publish", DX_EXIT_REFUSED, &err);
@@ -321,12 +386,13 @@ static int run(const struct dx_options *options)
 const struct dx_command dx_command_publish = {
     .name = "publish",
     .synopsis = "--root ROOT [--memory SIZE] [--threads N] [--psl FILE] [--full] [--force] "
-                "[--allow-missing DATASET]... [--foreign-rows refuse|skip] [--iceberg] [--dry-run] "
+                "[--allow-missing DATASET]... [--foreign-rows refuse|skip] [--iceberg] "
+                "[--no-merge] [--dry-run] "
                 "[--wait SECONDS] [--json]",
     .summary = "index what is in the lake and make it the current version",
     .description =
         "Makes a new index version of the lake's files, checks it and replaces the manifest. "
-        "Prints the name of the current version, alone on a line. The version has the files that "
+        "Prints the name of the version, alone on a line. The version has the files that "
         "the current one has, and those that no version ever had; what a removal, a compaction or "
         "a rollback took out stays out, though its bytes are there.\n"
         "Only new files are read, and the current version is merged with them. The whole lake is "
@@ -359,6 +425,10 @@ const struct dx_command dx_command_publish = {
         "leaves them alone, and the next publish takes those that are back. If rows were ingested "
         "meanwhile that these files have too, it says how many stand twice and exits with 1; "
         "compact leaves the second ones out.\n"
+        "The version is a part of what is new beside the parts of the version before. Parts of a "
+        "size are merged: at most --merge-max pairs before the version is current, and larger "
+        "ones after that, into another version that has the same, while other commands may write. "
+        "A merge that is ended (SIGTERM, kill) changes nothing; a later publish does it.\n"
         "The old version stays current at every moment until the new one is complete on disk; a "
         "publish that is killed leaves nothing but a folder that the next one removes. One publish "
         "or ingest at a time works in a root.\n"

@@ -197,7 +197,7 @@ int dx_index_build(struct dx_index_lake *lake, const struct dx_index_identity *i
         double begin = dx_clock_s();
         double cpu = dx_clock_cpu_s();
 
-        rc = phases[i](b, err);
+        rc = dx_index_state_stopped(b) ? dx_fail(err, DX_E_BUSY, "interrupted") : phases[i](b, err);
         stats->seconds[i] = dx_clock_s() - begin;
         stats->cpu_s[i] = dx_clock_cpu_s() - cpu;
     }

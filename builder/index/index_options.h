@@ -5,6 +5,7 @@
 #ifndef DX_BUILDER_INDEX_INDEX_OPTIONS_H
 #define DX_BUILDER_INDEX_INDEX_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,7 +33,8 @@ struct dx_index_options {
     size_t memory;
     unsigned threads;
     enum dx_sync sync;
-    unsigned hash_bits; /* 0; tests: bits of a domain_id, so that collisions are everywhere */
+    unsigned hash_bits;    /* 0; tests: bits of a domain_id, so that collisions are everywhere */
+    bool (*stopped)(void); /* true: DX_E_BUSY soon; may be NULL */
 };
 
 struct dx_index_stats {

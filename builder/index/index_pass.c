@@ -32,6 +32,8 @@ static int end_domain(struct dx_index_pass *p, struct dx_error *err)
         return dx_buf_fail(b->ids.failed ? &b->ids : &b->counts, err, "pairs of a domain");
     if (b->ids.size == 0)
         return DX_OK;
+    if (dx_index_state_stopped(b))
+        return dx_fail(err, DX_E_BUSY, "interrupted");
     rc = p->domain(p, p->ordinal, err);
     dx_buf_clear(&b->ids);
     dx_buf_clear(&b->counts);

@@ -73,6 +73,12 @@ int dx_index_counts_phase(struct dx_index_state *b, struct dx_error *err);
 int dx_index_tags_phase(struct dx_index_state *b, struct dx_error *err);
 int dx_index_lake_phase(struct dx_index_state *b, struct dx_error *err);
 
+/* Whether the build was asked to end. */
+static inline bool dx_index_state_stopped(const struct dx_index_state *b)
+{
+    return b->options->stopped != NULL && b->options->stopped();
+}
+
 /* When no perfect hash is made any more. */
 void dx_index_state_drop_hashes(struct dx_index_state *b);
 

@@ -14,17 +14,23 @@
 #include "builder/lake/lake_layout.h"
 #include "builder/publish/publish_job.h"
 #include "builder/publish/publish_remote.h"
+#include "builder/root/work_folder.h"
 #include "loader/version.h"
 #include "query/answers/self_test.h"
 
 #define WORK_PREFIX ".tmp-"
 #define MANIFEST_TMP DX_MANIFEST_FILE_BASE ".tmp-"
 #define LAKE_DEPTH 2          /* urls/dataset_id=1/domain_prefix=00-ff */
+#define TRIES 3               /* of a publish that merges were faster than */
 #define MAKES_PREFIX "makes-" /* in a work folder: the version that will be put in place */
+
+#define MERGE_FOLDER "merge"          /* work_folder.h */
+#define MERGE_WAIT_MS (3600u * 1000u) /* for the lock, when the version of a merge is complete */
 
 struct publish {
     struct dx_publish_job *job; /* work: ROOT/index/.tmp-PID */
     const char *root;
+    char mark[PATH_MAX];   /* the same; of a merge it is not where it works */
     char index[PATH_MAX];  /* ROOT/index */
     char target[PATH_MAX]; /* ROOT/index/VERSION */
 };
@@ -81,6 +87,7 @@ static int remove_leftovers(const struct publish *p, struct dx_error *err)
 
     if (dir == NULL)
         return dx_fail_errno(err, errno, "%s: cannot read", p->index);
+    dx_work_folder_sweep(p->index, MERGE_FOLDER);
     while (rc == DX_OK && (e = readdir(dir)) != NULL)
         if (strncmp(e->d_name, WORK_PREFIX, strlen(WORK_PREFIX)) == 0 ||
             strncmp(e->d_name, MANIFEST_TMP, strlen(MANIFEST_TMP)) == 0)
@@ -151,9 +158,9 @@ static int highest_in(const char *path, uint64_t *last, struct dx_error *err)
 
 /* No number of a version that is there is given again, whether the manifest has it or not; nor that
  * of a compaction that died, whose list must not become one of another's version. */
-static int last_sequence(const struct publish *p, uint64_t *last, struct dx_error *err)
+static int last_sequence(const struct publish *p, const struct dx_manifest *m, uint64_t *last,
+                         struct dx_error *err)
 {
-    const struct dx_manifest *m = &p->job->result->manifest;
     char claims[PATH_MAX];
     int rc = dx_path_format(claims, PATH_MAX, err, "%s/%s", p->root, DX_LAKE_CLAIMS);
 
@@ -170,8 +177,11 @@ static int last_sequence(const struct publish *p, uint64_t *last, struct dx_erro
 
 static int build(struct publish *p, struct dx_error *err)
 {
-    int rc = dx_publish_job_build(p->job, NULL, DX_SYNC_NOW, err);
+    int rc = dx_path_format(p->target, PATH_MAX, err, "%s/%s", p->index, p->job->result->version);
 
+    dx_publish_job_enter(p->job, DX_PUBLISH_BUILD, 0);
+    if (rc == DX_OK)
+        rc = dx_publish_job_build(p->job, NULL, DX_SYNC_NOW, err);
     return rc == DX_OK ? dx_dir_sync(p->job->making, err) : rc;
 }
 
@@ -182,7 +192,7 @@ static void count(_Atomic uint64_t *counter, uint64_t n)
 }
 
 /* The bytes that are on disk are those that were written. */
-static int check_hashes(const struct publish *p, struct dx_error *err)
+static int check_hashes(const struct publish *p, const char *dir, struct dx_error *err)
 {
     int rc = DX_OK;
 
@@ -192,7 +202,7 @@ static int check_hashes(const struct publish *p, struct dx_error *err)
         struct dx_hash128 hash;
         char path[PATH_MAX];
 
-        rc = dx_path_format(path, PATH_MAX, err, "%s/%s", p->target, f->name);
+        rc = dx_path_format(path, PATH_MAX, err, "%s/%s", dir, f->name);
         if (rc == DX_OK)
             rc = dx_map_open(&map, path, DX_MAP_SEQUENTIAL, err);
         if (rc != DX_OK)
@@ -217,12 +227,11 @@ static int check_version(const struct publish *p, struct dx_error *err)
     struct dx_self_test_rows rows; /* what fails of some datasets only, servers say */
     struct dx_caches *caches = NULL;
     struct dx_version *v = NULL;
-    int rc = check_hashes(p, err);
+    int rc = DX_OK;
 
     options.verify = !p->job->result->incremental; /* that would read what is shared, too */
     options.cache_bytes_idx = options.cache_bytes_payload = options.cache_bytes_pages = 1u << 20;
-    if (rc == DX_OK)
-        rc = dx_caches_new(&caches, &options, err);
+    rc = dx_caches_new(&caches, &options, err);
     if (rc == DX_OK)
         rc = dx_version_open(&v, p->root, &p->job->result->manifest, p->job->entry, caches,
                              &options, err);
@@ -239,14 +248,14 @@ static int check_version(const struct publish *p, struct dx_error *err)
 static int put_in_place(struct publish *p, struct dx_error *err)
 {
     char makes[PATH_MAX];
-    int rc = dx_path_format(makes, sizeof makes, err, "%s/" MAKES_PREFIX "%s", p->job->work,
+    int rc = dx_path_format(makes, sizeof makes, err, "%s/" MAKES_PREFIX "%s", p->mark,
                             p->job->result->version);
 
     if (rc == DX_OK)
         rc = dx_dir_make(makes, err);
     /* Should we die between here and the flip, the next publish knows whose the version is. */
     if (rc == DX_OK)
-        rc = dx_dir_sync(p->job->work, err);
+        rc = dx_dir_sync(p->mark, err);
     if (rc != DX_OK)
         return rc;
     if (rename(p->job->making, p->target) < 0)
@@ -261,10 +270,20 @@ static int put_in_place(struct publish *p, struct dx_error *err)
     return rc;
 }
 
+/* A folder of this process, under the lock. */
+static int make_mark(struct publish *p, struct dx_error *err)
+{
+    int rc = remove_leftovers(p, err);
+
+    if (rc == DX_OK)
+        rc = dx_path_format(p->mark, PATH_MAX, err, "%s/" WORK_PREFIX "%ld", p->index,
+                            (long)getpid());
+    return rc == DX_OK ? dx_dir_make(p->mark, err) : rc;
+}
+
 static int prepare(struct publish *p, uint64_t *highest, struct dx_error *err)
 {
     struct dx_publish_job *job = p->job;
-    char name[64];
     int rc = dx_path_format(p->index, PATH_MAX, err, "%s/" DX_INDEX_DIR, p->root);
 
     if (rc == DX_OK)
@@ -279,17 +298,14 @@ static int prepare(struct publish *p, uint64_t *highest, struct dx_error *err)
     if (rc == DX_OK)
         rc = dx_dir_sync(p->root, err);
     if (rc == DX_OK)
-        rc = remove_leftovers(p, err);
+        rc = make_mark(p, err);
     if (rc == DX_OK)
         rc = sweep_all(p, err);
     if (rc == DX_OK)
-        rc = last_sequence(p, highest, err);
-    (void)snprintf(name, sizeof name, WORK_PREFIX "%ld", (long)getpid());
-    if (rc == DX_OK)
-        rc = dx_path_format(job->work, PATH_MAX, err, "%s/%s", p->index, name);
-    if (rc == DX_OK)
-        rc = dx_path_format(job->making, PATH_MAX, err, "%s/%s", job->work, "version");
-    return rc == DX_OK ? dx_dir_make(job->work, err) : rc;
+        rc = last_sequence(p, &job->result->manifest, highest, err);
+    memcpy(job->work, p->mark, sizeof job->work);
+    return rc == DX_OK ? dx_path_format(job->making, PATH_MAX, err, "%s/%s", job->work, "version")
+                       : rc;
 }
 
 /* What the version is made from: the current one, files that are rewritten, or the lake as it
@@ -324,55 +340,135 @@ static int run(struct publish *p, struct dx_error *err)
         rc = dx_publish_job_scan(job, NULL, err);
     if (rc != DX_OK || dx_publish_job_unchanged(job))
         return rc;
-    dx_publish_job_enter(job, DX_PUBLISH_BUILD, 0);
-    rc = dx_path_format(p->target, PATH_MAX, err, "%s/%s", p->index, job->result->version);
-    if (rc == DX_OK)
-        rc = build(p, err);
+    rc = build(p, err);
     if (rc != DX_OK)
         return rc;
     dx_publish_job_enter(job, DX_PUBLISH_CHECK, dx_publish_job_index_bytes(job));
     rc = dx_publish_missing_raise(&job->lake.named, &job->root, err);
+    if (rc == DX_OK)
+        rc = check_hashes(p, job->making, err);
+    return rc == DX_OK ? put_in_place(p, err) : rc;
+}
+
+/* ---- a merge ---- */
+
+/* Without the lock: files of versions do not change. */
+static int prepare_merge(struct publish *p, struct dx_work_folder *folder, struct dx_error *err)
+{
+    struct dx_publish_job *job = p->job;
+    uint64_t highest = 0;
+    int rc = dx_path_format(p->index, PATH_MAX, err, "%s/" DX_INDEX_DIR, p->root);
+
+    if (rc == DX_OK)
+        rc = dx_publish_job_manifest(job, err);
+    if (rc == DX_OK)
+        rc = dx_publish_job_psl(job, err);
+    if (rc == DX_OK)
+        rc = dx_work_folder_make(folder, p->index, MERGE_FOLDER, err);
+    if (rc == DX_OK)
+        rc = dx_path_format(job->work, PATH_MAX, err, "%s", folder->path);
+    if (rc == DX_OK)
+        rc = dx_path_format(job->making, PATH_MAX, err, "%s/%s", job->work, "version");
+    if (rc == DX_OK)
+        rc = last_sequence(p, &job->result->manifest, &highest, err);
+    return rc == DX_OK ? choose(p, highest + 1, err) : rc;
+}
+
+/* The lock is ours now: is all as it was? */
+static int check_first(struct publish *p, struct dx_error *err)
+{
+    struct dx_publish_job *job = p->job;
+    const struct dx_manifest *now = &job->edit.manifest;
+    uint64_t highest = 0;
+    int rc = dx_manifest_edit_read(&job->edit, err);
+
+    if (rc >= 0 &&
+        (now->sequence != job->base_sequence || strcmp(now->current, job->base_current) != 0))
+        rc = dx_fail(err, DX_E_CONFLICT, "a publish was faster: version %s is current now",
+                     now->current);
+    if (rc >= 0)
+        rc = last_sequence(p, now, &highest, err);
+    if (rc >= 0 && highest >= job->entry->sequence)
+        rc = dx_fail(err, DX_E_CONFLICT, "the number of version %s was taken meanwhile",
+                     job->result->version);
+    return rc < 0 ? rc : DX_OK;
+}
+
+static int run_merge(struct publish *p, struct dx_work_folder *folder, struct dx_error *err)
+{
+    struct dx_publish_job *job = p->job;
+    int rc = prepare_merge(p, folder, err);
+
+    dx_publish_job_enter(job, DX_PUBLISH_SCAN, 0);
+    if (rc == DX_OK)
+        rc = dx_publish_job_scan(job, NULL, err);
+    if (rc != DX_OK || dx_publish_job_unchanged(job))
+        return rc;
+    rc = build(p, err);
     if (rc != DX_OK)
         return rc;
-    return put_in_place(p, err);
+    dx_publish_job_enter(job, DX_PUBLISH_CHECK, dx_publish_job_index_bytes(job));
+    rc = check_hashes(p, job->making, err);
+    if (rc == DX_OK)
+        rc = dx_root_enter(&job->root, MERGE_WAIT_MS, job->options->now_us, err);
+    if (rc == DX_OK)
+        rc = check_first(p, err);
+    if (rc == DX_OK)
+        rc = make_mark(p, err);
+    return rc == DX_OK ? put_in_place(p, err) : rc;
 }
 
 static int publish_directory(struct dx_publish_job *job, struct dx_error *err)
 {
     struct publish *p = calloc(1, sizeof *p); /* too large for a small stack */
+    struct dx_work_folder folder = DX_WORK_FOLDER_INIT;
     int rc;
 
     if (p == NULL)
         return dx_no_memory(err, "publish");
     p->job = job;
     p->root = job->options->root;
-    rc = run(p, err);
+    rc = job->options->merge ? run_merge(p, &folder, err) : run(p, err);
     if ((rc != DX_OK && !job->edit.may_be_there) || job->result->unchanged)
         dx_publish_placed_undo(&job->placed);
-    if (job->work[0] != '\0')
-        (void)dx_dir_remove(job->work, NULL); /* what stays, the next publish removes */
+    if (p->mark[0] != '\0')
+        (void)dx_dir_remove(p->mark, NULL); /* what stays, the next publish removes */
+    dx_work_folder_remove(&folder);
     free(p);
     return rc;
 }
 
-int dx_publish(const struct dx_publish_options *options, struct dx_publish_result *result,
-               struct dx_error *err)
+static int publish_once(const struct dx_publish_options *options, struct dx_publish_result *result,
+                        bool *again, struct dx_error *err)
 {
     struct dx_publish_job *job = malloc(sizeof *job); /* too large for a small stack */
     int rc;
 
     *result = (struct dx_publish_result){ .manifest = DX_MANIFEST_INIT,
                                           .left_out = DX_LEFT_OUT_INIT };
+    *again = false;
     if (job == NULL)
         return dx_no_memory(err, "publish");
     dx_publish_job_init(job, options, result);
     rc = dx_publish_job_open(job, err);
     if (rc == DX_OK)
         rc = job->root.in_place ? publish_directory(job, err) : dx_publish_remote(job, err);
+    *again = job->lost_to_merge && !options->merge && options->rewrite == NULL;
     dx_publish_job_release(job);
     free(job);
     if (rc != DX_OK)
         dx_publish_result_release(result);
+    return rc;
+}
+
+int dx_publish(const struct dx_publish_options *options, struct dx_publish_result *result,
+               struct dx_error *err)
+{
+    bool again = false;
+    int rc = publish_once(options, result, &again, err);
+
+    for (int i = 1; rc == DX_E_CONFLICT && again && i < TRIES; i++)
+        rc = publish_once(options, result, &again, err);
     return rc;
 }
 

@@ -16,7 +16,7 @@
  * version is made there and uploaded, each object under a name that was free; it is read back whole
  * and opened by the loader from the store; and only then manifest.json is put on the condition that
  * only collectors have changed it. The second of two publishers gets DX_E_CONFLICT, and removes its
- * objects. Publishers take no lock: see publish_remote.h.
+ * objects; if the first one was a merge (options.merge, publish_merge.h), it runs again. Publishers take no lock: see publish_remote.h.
  *
  * Disk on object storage: the work folder holds the index twice (as it was made, and as it was
  * read back), the sort's files, and of the lake the files that are being read: those of one

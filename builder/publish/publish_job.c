@@ -10,11 +10,13 @@
 #include "base/file.h"
 #include "builder/lake/suffix_list.h"
 #include "builder/policy/suppress.h"
+#include "builder/publish/publish_merge.h"
 #include "builder/publish/publish_refuse.h"
 #include "builder/scan/index_base.h"
 #include "builder/scan/index_lake.h"
 #include "builder/scan/index_scan.h"
 #include "builder/scan/index_tags.h"
+#include "builder/scan/parts_policy.h"
 #include "builder/scan/scan_faults.h"
 #include "canon/psl.h"
 #include "format/root/rules.h"
@@ -52,7 +54,9 @@ int dx_publish_job_open(struct dx_publish_job *job, struct dx_error *err)
     int rc = dx_root_open(&job->root, o->root, DX_ROOT_WRITE, err);
 
     job->root.in_place = job->root.in_place && !o->through_store;
-    return rc == DX_OK ? dx_root_enter(&job->root, o->lock_wait_ms, o->now_us, err) : rc;
+    return rc == DX_OK && !(o->merge && job->root.in_place)
+               ? dx_root_enter(&job->root, o->lock_wait_ms, o->now_us, err)
+               : rc;
 }
 
 static void end_phase(struct dx_publish_job *job)
@@ -198,8 +202,15 @@ static int rebase(struct dx_publish_job *job, char why[DX_INDEX_WHY], struct dx_
     if (rc == DX_OK && job->base == NULL)
         rc = dx_version_open(&job->base, job->options->root, &job->result->manifest, current,
                              job->caches, &job->base_options, err);
+    if (rc == DX_OK && job->options->merge)
+        rc = dx_publish_lake_of(&job->lake, &job->root, job->base, job->work, err);
     job->lake.lake.rescan_grown = may_have_twins(job);
     return rc == DX_OK ? dx_index_rebase(&job->lake.lake, job->base, why, err) : rc;
+}
+
+static int cannot_merge(const char *why, struct dx_error *err)
+{
+    return dx_fail(err, DX_E_UNSUPPORTED, "parts of the current version cannot be merged: %s", why);
 }
 
 int dx_publish_job_base(struct dx_publish_job *job, const struct dx_version_options *options,
@@ -209,6 +220,8 @@ int dx_publish_job_base(struct dx_publish_job *job, const struct dx_version_opti
 
     job->base_options = *options;
     job->whole_why = no;
+    if (no != NULL && job->options->merge)
+        return cannot_merge(no, err);
     if (no != NULL) {
         say_why(job, no);
         return DX_OK;
@@ -234,8 +247,11 @@ int dx_publish_job_base_again(struct dx_publish_job *job, struct dx_error *err)
 
 int dx_publish_job_whole(struct dx_publish_job *job, const char *why, struct dx_error *err)
 {
-    int rc = dx_publish_lake_again(&job->lake, err);
+    int rc;
 
+    if (job->options->merge)
+        return cannot_merge(why, err);
+    rc = dx_publish_lake_again(&job->lake, err);
     say_why(job, why);
     close_base(job);
     job->cleansed = 0;
@@ -389,6 +405,7 @@ static int scan_sound(struct dx_publish_job *job, const struct dx_index_fetch *f
 int dx_publish_job_scan(struct dx_publish_job *job, const struct dx_index_fetch *fetch,
                         struct dx_error *err)
 {
+    const struct dx_parts_policy policy = { job->options->parts_max, job->options->merge_max };
     struct dx_publish_result *result = job->result;
     int rc;
 
@@ -396,7 +413,7 @@ int dx_publish_job_scan(struct dx_publish_job *job, const struct dx_index_fetch 
     rc = scan_sound(job, fetch, err);
     if (rc != DX_OK)
         return rc;
-    rc = dx_index_retain(&job->lake.lake, job->options->parts_max, job->options->merge_max, err);
+    rc = dx_index_retain(&job->lake.lake, &policy, job->options->merge, err);
     if (rc == DX_OK)
         rc = dx_index_identity(&job->lake.lake, dx_span_of(job->psl.data, job->psl.size), &job->id,
                                err);
@@ -434,9 +451,11 @@ bool dx_publish_job_unchanged(struct dx_publish_job *job)
 {
     const struct dx_manifest_version *current = dx_manifest_current(&job->result->manifest);
 
-    if (current == NULL || job->options->force ||
-        memcmp(&current->build, &job->id.same, sizeof current->build) != 0 ||
-        !is_as_wanted(job, current))
+    if (job->options->merge
+            ? job->lake.lake.kept_parts < job->base->part_count
+            : current == NULL || job->options->force ||
+                  memcmp(&current->build, &job->id.same, sizeof current->build) != 0 ||
+                  !is_as_wanted(job, current))
         return false;
     job->result->unchanged = true;
     memcpy(job->result->version, current->version, sizeof job->result->version);
@@ -481,6 +500,8 @@ static int build_once(struct dx_publish_job *job, enum dx_sync sync, struct dx_e
                                         .psl_text = dx_span_of(job->psl.data, job->psl.size),
                                         .memory = job->options->memory,
                                         .threads = job->options->threads,
+                                        .stopped = job->options->merge ? job->options->stopped
+                                                                       : NULL,
                                         .sync = sync };
     int rc = dx_dir_make(job->making, err);
 
@@ -599,6 +620,8 @@ int dx_publish_job_flip(struct dx_publish_job *job, struct dx_error *err)
                              ? "version %s is complete, and its files stay"
                              : "version %s was not published, and nothing of it stays",
                          job->result->version);
+        job->lost_to_merge = rc == DX_E_CONFLICT &&
+                             dx_publish_is_merge_of(&job->edit.manifest, job->base_current);
         return rc;
     }
     take_manifest(job);
@@ -622,8 +645,13 @@ uint64_t dx_publish_job_guess(const struct dx_publish_job *job)
     if (job->base == NULL)
         return bytes + job->lake.bytes / 2 +
                (job->options->rewrite == NULL ? 0 : 2 * job->lake.bytes);
-    for (size_t i = 0; i < job->base->entry.file_count; i++)
-        bytes += job->base->entry.files[i].size;
+    for (size_t k = job->options->merge ? 0 : job->base->part_count - 1; k < job->base->part_count;
+         k++) {
+        const struct dx_manifest_version *part = &job->base->parts[k].part->entry;
+
+        for (size_t i = 0; i < part->file_count; i++)
+            bytes += part->files[i].size;
+    }
     return bytes + job->lake.bytes_new;
 }
 

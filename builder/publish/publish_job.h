@@ -47,6 +47,7 @@ struct dx_publish_job {
     struct dx_publish_lake lake;
     struct dx_index_identity id;
     bool has_id;
+    bool lost_to_merge; /* the flip that came first was a merge of the base: it can be done again */
     struct dx_manifest_version *entry; /* in result->manifest */
     struct dx_caches *caches;
     struct dx_version *base; /* that lake.lake.base is, while it is */
@@ -67,6 +68,7 @@ void dx_publish_job_init(struct dx_publish_job *job, const struct dx_publish_opt
                          struct dx_publish_result *result);
 void dx_publish_job_release(struct dx_publish_job *job);
 
+/* A merge in a directory has no right to write yet: dx_root_enter before the flip. */
 int dx_publish_job_open(struct dx_publish_job *job, struct dx_error *err);
 
 /* The time of the phase before is taken down. bytes: what it is about, for progress; 0: unknown. */

@@ -9,6 +9,9 @@
 #include "builder/lake/dataset_registry.h"
 #include "builder/lake/lake_layout.h"
 #include "builder/scan/index_lake.h"
+#include "format/version/files_tsv.h"
+#include "loader/objects.h"
+#include "loader/version_parts.h"
 
 #define LOOKS_MAX \
     10 /* a replacement ends in a moment, and another one takes far longer than a look */
@@ -205,25 +208,79 @@ static int look_until_same(struct dx_publish_lake *l, const struct dx_root *root
                    root->name, LOOKS_MAX);
 }
 
-int dx_publish_lake_open(struct dx_publish_lake *l, const struct dx_root *root,
-                         const struct dx_manifest *manifest, const struct dx_publish_allow *allow,
-                         const char *dir, struct dx_error *err)
+static int open_empty(struct dx_publish_lake *l, const struct dx_root *root, const char *dir,
+                      struct dx_error *err)
 {
-    int rc;
-
     *l = (struct dx_publish_lake){ .registry = DX_REGISTRY_INIT, .named = DX_LAKE_MEMBERSHIP_INIT };
     if (!root->in_place)
         l->root = strdup(dir);
     else if (asprintf(&l->root, "%s/" DX_LAKE_DIR, root->name) < 0)
         l->root = NULL;
-    if (l->root == NULL)
-        return dx_no_memory(err, "lake");
+    return l->root == NULL ? dx_no_memory(err, "lake") : DX_OK;
+}
+
+int dx_publish_lake_open(struct dx_publish_lake *l, const struct dx_root *root,
+                         const struct dx_manifest *manifest, const struct dx_publish_allow *allow,
+                         const char *dir, struct dx_error *err)
+{
+    int rc = open_empty(l, root, dir, err);
+
+    if (rc != DX_OK)
+        return rc;
     rc = root->in_place ? look(l, root, manifest, err) : look_until_same(l, root, manifest, err);
     if (rc == DX_OK)
         rc = take_list(l, root, manifest->current, allow, err);
     if (rc != DX_OK)
         dx_publish_lake_close(l);
     return rc;
+}
+
+static int copy_registry(struct dx_registry *to, const struct dx_registry *from,
+                         struct dx_error *err)
+{
+    struct dx_buf text = DX_BUF_INIT(SIZE_MAX / 2);
+    int rc = dx_registry_write(from, &text, err);
+
+    if (rc == DX_OK)
+        rc = dx_registry_parse(to, dx_span_of(text.data, text.size), DX_FILE_DATASETS, err);
+    dx_buf_release(&text);
+    return rc;
+}
+
+static int add_file(struct dx_publish_lake *l, const struct dx_part *part,
+                    const struct dx_pages_file *file, struct dx_error *err)
+{
+    const struct dx_object object = { DX_OBJECT_LAKE, file->file_id };
+    const char *etag = dx_objects_pin(part->objects, object, file->size).etag;
+    char path[DX_FILES_PATH_MAX + sizeof DX_LAKE_DIR "/"];
+    int rc;
+
+    (void)snprintf(path, sizeof path, DX_LAKE_DIR "/%.*s", (int)file->path.size,
+                   (const char *)file->path.data);
+    rc = dx_lake_list_add(&l->named.list, &l->named.left_out, path, file->size,
+                          etag == NULL ? "" : etag, err);
+    return rc == 0 ? dx_fail(err, DX_E_CORRUPT, "%s: is not the name of a lake file", path) : rc;
+}
+
+int dx_publish_lake_of(struct dx_publish_lake *l, const struct dx_root *root,
+                       const struct dx_version *version, const char *dir, struct dx_error *err)
+{
+    struct dx_lake_list *list = &l->named.list;
+    int rc = open_empty(l, root, dir, err);
+
+    if (rc == DX_OK)
+        rc = copy_registry(&l->registry, &version->registry, err);
+    for (uint64_t i = 0; rc >= 0 && i < version->entry.file_ids; i++) {
+        const struct dx_part *part;
+        struct dx_pages_file file;
+
+        rc = dx_version_file(version, i, &part, &file, err);
+        if (rc == 1)
+            rc = add_file(l, part, &file, err);
+    }
+    if (rc >= 0 && list->count > 1)
+        qsort(list->file, list->count, sizeof *list->file, by_path);
+    return rc < 0 ? rc : dx_publish_lake_again(l, err);
 }
 
 static void remove_files(struct dx_lake_list *list, const bool *goes)

@@ -9,6 +9,9 @@
  *   rc = dx_publish_lake_change(&lake, goes, added, count, &err);         and with other files
  *   dx_publish_lake_close(&lake);
  *
+ *   rc = dx_publish_lake_of(&lake, &root, version, dir, &err);   instead of open: the files and datasets
+ *                    of an open version, whatever became of the lake since; nothing is listed
+ *
  * The files are those of builder/lake/lake_membership.h that the next version has: the current
  * version's and new ones. No file and no version is DX_E_NOT_FOUND; where all files were taken out,
  * the next version is empty. Files of other writers, whose folders say no domain_prefix of ours,
@@ -27,6 +30,8 @@
 #include "format/root/registry_json.h"
 #include "format/version/names.h"
 
+struct dx_version;
+
 struct dx_publish_lake {
     struct dx_index_lake lake;
     struct dx_registry registry;
@@ -41,6 +46,8 @@ struct dx_publish_lake {
 int dx_publish_lake_open(struct dx_publish_lake *l, const struct dx_root *root,
                          const struct dx_manifest *manifest, const struct dx_publish_allow *allow,
                          const char *dir, struct dx_error *err);
+int dx_publish_lake_of(struct dx_publish_lake *l, const struct dx_root *root,
+                       const struct dx_version *version, const char *dir, struct dx_error *err);
 int dx_publish_lake_again(struct dx_publish_lake *l, struct dx_error *err);
 
 /* goes: of named.list.file[i], or NULL. added: paths relative to ROOT, sizes and ETags; copied. */

@@ -57,9 +57,13 @@ struct dx_publish_options {
     enum dx_foreign_rows foreign_rows;
     /* of the version, its own included: DX_PARTS_MAX; 0 or 1: all is merged into one */
     unsigned parts_max;
-    /* while it has fewer, no part of more pairs is merged: a later publish does that; 0: no limit */
+    /* while it has fewer, at most so many pairs of older parts are merged before the version is
+     * current; 0: no limit (builder/scan/parts_policy.h) */
     uint64_t merge_max;
-    bool full; /* read the whole lake though the current version could be merged with */
+    /* nothing new: what the current version has in fewer parts, if some should be merged */
+    bool merge;
+    bool (*stopped)(void); /* of a merge: true ends it soon, nothing changed; may be NULL */
+    bool full;             /* read the whole lake though the current version could be merged with */
     const struct dx_publish_rewrite *rewrite; /* publish_rewrite.h; NULL: the lake as it is */
     const struct dx_rules *rules;             /* for the rewrite; may be NULL */
     uint64_t rules_last;                      /* number of the last of them */

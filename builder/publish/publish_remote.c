@@ -86,9 +86,10 @@ static int look(struct publish *p, uint64_t *sequence, struct dx_error *err)
     *sequence = listing->sequence;
     result->leftovers = listing->leftovers;
     memcpy(result->leftover, listing->leftover, sizeof result->leftover);
-    return rc == DX_OK ? dx_publish_lake_open(&job->lake, &job->root, &result->manifest,
-                                              &job->options->allow, p->lake, err)
-                       : rc;
+    if (rc < 0 || job->options->merge)
+        return rc;
+    return dx_publish_lake_open(&job->lake, &job->root, &result->manifest, &job->options->allow,
+                                p->lake, err);
 }
 
 /* Of one moment: a version's list goes after its entry, when a collector removes it. A list that is

@@ -82,6 +82,14 @@ static int make(struct dx_work_folder *w, const char *dir, const char *prefix, s
     return 0;
 }
 
+void dx_work_folder_sweep(const char *dir, const char *purpose)
+{
+    char prefix[PREFIX_MAX];
+
+    (void)snprintf(prefix, sizeof prefix, "domaindex-%s-", purpose);
+    sweep(dir, prefix);
+}
+
 int dx_work_folder_make(struct dx_work_folder *w, const char *dir, const char *purpose,
                         struct dx_error *err)
 {

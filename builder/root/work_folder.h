@@ -5,6 +5,7 @@
  *   rc = dx_work_folder_make(&w, dir, "publish", &err);     DIR/domaindex-publish-XXXXXX
  *   ... w.path ...
  *   dx_work_folder_remove(&w);                              with all below; again is fine
+ *   dx_work_folder_sweep(dir, "publish");                   those of the dead, which make removes too
  *
  * dir NULL: TMPDIR, else /tmp. Only its owner can read the folder. A process that is killed leaves
  * its folder behind; the next one of the same purpose in dir, and of the same user, removes it.
@@ -34,5 +35,6 @@ const char *dx_work_folder_dir(const char *dir);
 int dx_work_folder_make(struct dx_work_folder *w, const char *dir, const char *purpose,
                         struct dx_error *err);
 void dx_work_folder_remove(struct dx_work_folder *w);
+void dx_work_folder_sweep(const char *dir, const char *purpose);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "builder/lake/lake_files.h"
 #include "builder/scan/index_lake.h"
+#include "builder/scan/parts_policy.h"
 #include "builder/sort/spill_sort.h"
 #include "canon/url.h"
 #include "format/version/tag_list.h"
@@ -13,10 +14,6 @@
 #include "loader/version_parts.h"
 
 #include <roaring/roaring.h>
-
-/* A part is merged into the new one while it has at most so many times the pairs of what is newer:
- * so few parts are left, and a pair is written again few times. */
-#define ABSORB_RATIO 3
 
 static int compare_paths(const void *a, const void *b)
 {
@@ -319,34 +316,40 @@ static uint64_t leaving_pairs(const struct dx_index_lake *lake, size_t i)
                         : (uint64_t)((double)domains * (double)part->pairs / (double)part->domains);
 }
 
-int dx_index_retain(struct dx_index_lake *lake, unsigned parts_max, uint64_t merge_max,
-                    struct dx_error *err)
+static void keep_parts(struct dx_index_lake *lake, size_t kept)
 {
     const struct dx_version *base = lake->base;
-    uint64_t pairs = base == NULL ? 0 : dx_spill_sort_count(lake->pairs);
-    size_t kept = can_keep_parts(lake) ? base->part_count : 0;
-    int rc = DX_OK;
 
-    drop_leaving(lake, 0);
-    if (kept > 0)
-        rc = find_leaving(lake, err);
-    for (size_t i = 0; rc == DX_OK && i < kept; i++)
-        pairs += leaving_pairs(lake, i);
-    while (kept > 0) {
-        uint64_t newest = base->parts[kept - 1].part->entry.part.pairs;
-
-        if (kept < parts_max &&
-            (newest > ABSORB_RATIO * pairs || (merge_max > 0 && newest > merge_max)))
-            break;
-        pairs += newest - leaving_pairs(lake, kept - 1);
-        kept--;
-    }
     drop_leaving(lake, kept);
     lake->kept_parts = kept;
     lake->first_file = kept == 0                  ? 0
                        : kept == base->part_count ? base->entry.file_ids
                                                   : base->parts[kept].part->entry.part.first_file;
-    return rc;
+}
+
+int dx_index_retain(struct dx_index_lake *lake, const struct dx_parts_policy *policy, bool merge,
+                    struct dx_error *err)
+{
+    const struct dx_version *base = lake->base;
+    uint64_t fresh = base == NULL ? 0 : dx_spill_sort_count(lake->pairs);
+    size_t count = can_keep_parts(lake) ? base->part_count : 0;
+    uint64_t pairs[DX_PARTS_MAX];
+    int rc = DX_OK;
+
+    drop_leaving(lake, 0);
+    if (count > 0)
+        rc = find_leaving(lake, err);
+    if (rc != DX_OK)
+        return rc;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t leaving = leaving_pairs(lake, i);
+
+        pairs[i] = base->parts[i].part->entry.part.pairs - leaving;
+        fresh += leaving;
+    }
+    keep_parts(lake, merge ? dx_parts_kept_of_merge(pairs, count, policy)
+                           : dx_parts_kept(pairs, count, fresh, policy));
+    return DX_OK;
 }
 
 void dx_index_unbase(struct dx_index_lake *lake)

@@ -6,7 +6,7 @@
  *     0   it cannot be: `why` has the reason ("the base has ..."), lake is as it was
  *     <0  DX_E_CORRUPT: a file of the base is another one now ("replaced in place"); ...
  *   rc = dx_index_scan(&lake, ...);
- *   rc = dx_index_retain(&lake, parts_max, merge_max, &err);   which parts of the base stay; not called: none does
+ *   rc = dx_index_retain(&lake, &policy, merge, &err);   which parts of the base stay; not called: none does
  *   rc = dx_index_identity(&lake, ...);
  *   rc = dx_index_build(&lake, ...);
  *     DX_INDEX_FULL   two domains have one domain_id, which a merge does not do: empty the folder,
@@ -40,6 +40,7 @@
 #define DX_INDEX_WHY 160
 
 struct dx_index_lake;
+struct dx_parts_policy;
 struct dx_version;
 
 /* What became of a dataset since the base. */
@@ -63,11 +64,11 @@ int dx_index_rebase(struct dx_index_lake *lake, struct dx_version *base, char wh
 void dx_index_unbase(struct dx_index_lake *lake);
 
 /* After the scan of a lake with a base: the new version has its own part, for what the scan found
- * and the domains that it is of, and the older parts of the base that are not merged into it: at most
- * parts_max in all. While there are fewer, none of more than merge_max pairs is merged (0: no matter
- * how many). The new part also takes over the domains of datasets that went, or of which no known file is left. Where a dataset
- * lost some of its files, all is merged. */
-int dx_index_retain(struct dx_index_lake *lake, unsigned parts_max, uint64_t merge_max,
+ * and the domains that it is of, and the older parts of the base that are not merged into it: which,
+ * parts_policy.h says, and by merge whether of a publish or of a merge beside it, for which nothing
+ * is new. The new part also takes over the domains of datasets that went, or of which no known file
+ * is left. Where a dataset lost some of its files, all is merged. */
+int dx_index_retain(struct dx_index_lake *lake, const struct dx_parts_policy *policy, bool merge,
                     struct dx_error *err);
 
 /* Whether the base knows file i (no hole) and it need not be scanned. */

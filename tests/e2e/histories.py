@@ -134,8 +134,10 @@ class Model:
 class History:
     def __init__(self, tmp, seed):
         self.rng, self.tmp, self.root = random.Random(seed), tmp, tmp / f"root-{seed}"
-        # of a version, at most; with an odd seed none is merged before it must be, so removals and replacements leave older parts
-        self.publishing = ("publish", "--parts", (1, 8, 2, 3)[seed % 4], *(("--merge-max", 1) if seed % 2 else ()))
+        # of a version, at most; with an odd seed none is merged before it must be, so removals and replacements leave older parts; then
+        # with every other one of these parts are merged behind each publish
+        more = {1: ("--merge-max", 1, "--no-merge"), 3: ("--merge-max", 1)}.get(seed % 4, ())
+        self.publishing = ("publish", "--parts", (1, 8, 2, 3)[seed % 4], *more)
         self.left = 0                        # versions of whose older parts files left
         self.spoilt = set()                  # versions with rows twice
         self.model, self.told, self.steps = Model(), [], collections.Counter()
@@ -189,6 +191,13 @@ class History:
         del self.model.names[number]
         return False
 
+    def remember(self):
+        """Of a publish, and of a merge behind it."""
+        for v in self.manifest()["versions"]:
+            if v["version"] not in self.model.versions:
+                self.model.remember(v["version"])
+                self.left += "gone_files" in v
+
     def publish(self):
         if not self.model.new and not (set(self.model.current) - set(self.model.names)) and not self.model.lacked:
             return None
@@ -198,8 +207,7 @@ class History:
             dxtest.check(done.returncode == 1 and b"'domaindex compact' leaves the second one out" in done.stderr, f"{self.told}: {done.stderr}")
             self.spoilt.add(self.manifest()["current_version"])
             self.run("compact")
-        self.model.remember(self.manifest()["current_version"])
-        self.left += "gone_files" in self.manifest()["versions"][-1]
+        self.remember()
         self.run("verify", "--deep")  # tags.dxt among all: as it would be made of the rows
         return True
 
@@ -228,7 +236,7 @@ class History:
             dxtest.check(self.model.new and b"has lake files that no version has" in done.stderr, f"{self.told}: {done.stderr}")
             self.run(*self.publishing)
             self.model.publish()
-            self.model.remember(self.manifest()["current_version"])
+            self.remember()
             self.run("rollback", version)
         self.model.current, self.model.served_names, self.model.lacked = map(dict, self.model.versions[version])
         return True

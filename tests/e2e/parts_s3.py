@@ -7,11 +7,16 @@ on up to five parts. After each publish a server whose cache folder holds the co
 the model does: datasets, URLs and rows of each domain, and its listings. It fetches the new part alone. In the end:
 verify finds the version sound and finds a damaged byte of an older part; gc keeps the parts of what it keeps; publish
 --parts 1 makes one part, after which gc takes the others. A publish through a proxy that counts fetches no older part again.
+A publish that a merge beside it is faster than runs again by itself, and has what both have.
 """
 import collections
 import json
 import os
 import pathlib
+import re
+import signal
+import subprocess
+import time
 import urllib.parse
 
 import corpus
@@ -47,6 +52,11 @@ class World:
     def entry(self):
         manifest = self.manifest()
         return next(v for v in manifest["versions"] if v["version"] == manifest["current_version"])
+
+    def claims(self):
+        """Names of versions that were taken."""
+        _, body = self.store.demand("GET", f"/{BUCKET}?list-type=2&prefix={urllib.parse.quote(PREFIX + '/index/claims/', safe='')}")
+        return re.findall(r"<Key>([^<]*)</Key>", body.decode())
 
     def copies(self):
         """What of the mapped files lies in the cache folder."""
@@ -110,6 +120,41 @@ def requests(world):
     print(f"a small publish: {len(seen)} requests, {puts} of them PUT", flush=True)
 
 
+def stopped(world, *arguments):
+    """A publish that has taken its number, and waits."""
+    known = set(world.claims())
+    process = subprocess.Popen([dxtest.DOMAINDEX, "publish", "--root", world.root, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while process.poll() is None and set(world.claims()) == known:
+        time.sleep(0.001)
+    process.send_signal(signal.SIGSTOP)
+    dxtest.equal(process.poll(), None, f"{arguments}: it is at work")
+    return process
+
+
+def end(process):
+    process.send_signal(signal.SIGCONT)
+    out, words = process.communicate(timeout=60)
+    dxtest.equal(process.returncode, 0, f"{words.decode()}")
+    return out.decode().strip(), words.decode()
+
+
+def overtaken(world):
+    for seed, count in ((201, 500), (202, 400)):
+        world.add(seed, count)
+        dxtest.domaindex("publish", "--root", world.root, "--merge-max", 1, "--no-merge")
+    before = world.entry()
+    merge = stopped(world, "--merge-max", 1)
+    world.add(203, 30)
+    publish = stopped(world, "--merge-max", 1, "--no-merge")
+    _, words = end(merge)
+    merged = world.entry()
+    dxtest.equal(merged["base"], before["version"], f"the merge is current: {words}")
+    dxtest.check(len(merged.get("parts", ())) < len(before["parts"]), f"it has fewer parts than {before['parts']}: {merged}")
+    name, words = end(publish)
+    dxtest.equal((world.entry()["version"], world.entry()["base"]), (name, merged["version"]), f"the publish came after it: {words}")
+    world.compare(3)
+
+
 def damage(world):
     name = f"{PREFIX}/index/{world.entry()['parts'][1]}/domain_counts.dxc"
     sound = world.store.get(BUCKET, name)
@@ -139,6 +184,7 @@ def main():
             world.compare(2)
             dxtest.domaindex("gc", "--root", world.root, *NO_WAIT)
             dxtest.equal(len(world.manifest()["versions"]), 1, "versions after a merge of all")
+            overtaken(world)
             dxtest.domaindex("verify", "--root", world.root, "--deep")
     dxtest.finish()
 

@@ -4,7 +4,7 @@
 they leave the old version or the new one, whole and current, and the same command then succeeds.
 
 In a directory the first publish of a root, one of the whole lake, one that is merged with the
-version before, and a rollback; on versitygw a merged publish and a rollback. Each is hit at
+version before, a merge of parts behind it, and a rollback; on versitygw a merged publish and a rollback. Each is hit at
 DX_KILL_POINTS points (default 40; 0: all there are; tests/support/inject.py). In a directory a version is
 compared byte for byte with one that was published undisturbed, which is possible since the same
 lake gives the same bytes; on a store it is verified. The lake must be as it was.
@@ -22,8 +22,8 @@ import dxtest
 import inject
 import stores
 
-OLD, NEW = "000001-20240101T000000Z", "000002-20240102T000000Z"
-EPOCHS = {OLD: "1704067200", NEW: "1704153600"}
+OLD, NEW, MERGED = "000001-20240101T000000Z", "000002-20240102T000000Z", "000003-20240103T000000Z"
+EPOCHS = {OLD: "1704067200", NEW: "1704153600", MERGED: "1704240000"}
 PUBLISH = [dxtest.DOMAINDEX, "publish", "--memory", "64M", "--threads", "1"]
 
 
@@ -123,8 +123,12 @@ def cases_in(base):
         shutil.rmtree(done)
         dxtest.check(len(files) > 12, f"{name}: a version has its files")
         found.append(Case(name, old, {**reference, NEW: files}, *arguments))
-    publish_in(old := shutil.copytree(old, base / "two"), NEW)
-    return [*found, Back(old, found[-1].reference)]
+    publish_in(two := shutil.copytree(old, base / "two"), NEW)
+    parts = {OLD: reference[OLD], NEW: publish_in(due := shutil.copytree(old, base / "due"), NEW, "--merge-max", 1, "--no-merge")}
+    dxtest.run(*PUBLISH, "--merge-max", 1, "--root", shutil.copytree(due, done), env=epoch(MERGED))
+    parts[MERGED] = files_of(done / "index" / MERGED)
+    shutil.rmtree(done)
+    return [*found, Merge(due, parts), Back(two, found[-1].reference)]
 
 
 class Back(Case):
@@ -142,6 +146,32 @@ class Back(Case):
                           expect=None)
         dxtest.equal(done.returncode, 0, f"{words}: a publish after it: {done.stderr[-300:]}")
         super().no_leftovers(root, words)
+
+
+class Merge(Case):
+    """Nothing is new, and parts are merged: whatever becomes of that, the command says what it published."""
+
+    def __init__(self, template, reference):
+        super().__init__("merge", template, reference, "--merge-max", 1)
+        self.old, self.new = NEW, MERGED
+
+    def check(self, root, words, done):
+        current = self.current(root, words)
+        if done.returncode == 0:
+            dxtest.equal(done.stdout.decode().strip() in (self.old, self.new), True, f"{words}: what it printed: {done.stdout}")
+        self.after(root, words)
+        return current
+
+    def after(self, root, words):
+        done = dxtest.run(*self.command(root), env=epoch(self.new), expect=None)
+        dxtest.equal(done.returncode, 0, f"{words}: the next publish: {done.stderr[-300:]}")
+        current = json.loads((root / "index" / "manifest.json").read_text())
+        if current["current_version"] in (self.old, self.new):
+            dxtest.equal(self.current(root, words + ", then again"), self.new, f"{words}: then current")
+        else:   # a folder stayed, as it was not known whether it is current: the next number
+            dxtest.equal(current["current_version"], f"{int(self.new[:6]) + 1:06d}{self.new[6:]}", f"{words}: then current")
+            dxtest.domaindex("verify", "--root", root, "--deep")
+        self.no_leftovers(root, words)
 
 
 class Store:

@@ -256,6 +256,7 @@ static struct dx_publish_options publish_options(unsigned parts)
         .memory = MEMORY,
         .threads = 1,
         .parts_max = parts,
+        .merge_max = sim_chance(500), /* what is left is merged beside: merge() */
         .now_us = (INT64_C(1790000000) * 1000 + (int64_t)sim_now_ms()) * 1000
     };
 }
@@ -281,6 +282,26 @@ static int publish(unsigned parts, struct dx_error *err)
             duplicates_may_be = true; /* it said so, and compact mends it */
         dx_publish_result_release(&r);
     }
+    sim_model_publish_end(sim_name());
+    return rc;
+}
+
+static int merge(struct dx_error *err)
+{
+    struct dx_publish_options o = publish_options(2 + (unsigned)sim_random(7));
+    struct dx_publish_result r;
+    struct deed d;
+    int rc;
+
+    o.merge_max = 1;
+    o.merge = true;
+    if (!begin(&d, "merge"))
+        return DX_E_IO;
+    sim_model_merge_begin(sim_name());
+    rc = dx_publish(&o, &r, err);
+    (void)end(&d, rc, err);
+    if (rc >= 0)
+        dx_publish_result_release(&r);
     sim_model_publish_end(sim_name());
     return rc;
 }
@@ -390,6 +411,8 @@ static void run_publisher(void *ctx)
             (void)compact(&err);
         else
             (void)publish(sim_chance(700) ? 8 : 1 + (unsigned)sim_random(3), &err);
+        if (sim_chance(300))
+            (void)merge(&err);
     }
     busy--;
 }

@@ -26,6 +26,7 @@ static struct publish {
     struct bounds bounds;  /* may: only what is beside `tried` */
     struct sim_rows
         kept; /* of the version that was current when it began, as far as they were seen */
+    bool is_merge;
 } publishes[PUBLISHERS_MAX];
 
 static struct sim_rows stored, tried;
@@ -122,6 +123,12 @@ void sim_model_publish_begin(const char *publisher)
             publishes[i].kept.of[d] = versions[current - 1].rows.of[d];
 }
 
+void sim_model_merge_begin(const char *publisher)
+{
+    sim_model_publish_begin(publisher);
+    publish_of(publisher)->is_merge = true;
+}
+
 void sim_model_publish_end(const char *publisher)
 {
     struct publish *p = publish_of(publisher);
@@ -151,6 +158,12 @@ void sim_model_flip(const char *publisher, const char *name, bool short_listing)
     if (version_count == VERSIONS_MAX)
         abort();
     v = &versions[version_count++];
+    if (p != NULL && p->is_merge && current > 0) {
+        *v = versions[current - 1];
+        current = version_count;
+        (void)snprintf(v->name, sizeof v->name, "%s", name);
+        return;
+    }
     current = version_count;
     *v = (struct version){ .bounds.may = tried };
     (void)snprintf(v->name, sizeof v->name, "%s", name);

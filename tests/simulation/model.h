@@ -39,6 +39,8 @@ void sim_model_remove_end(unsigned dataset, bool certain);
 void sim_model_rolled_back(void);
 
 void sim_model_publish_begin(const char *publisher);
+/* Of a merge: what the version that is current when it takes effect has. */
+void sim_model_merge_begin(const char *publisher);
 void sim_model_publish_end(const char *publisher);
 void sim_model_flip(const char *publisher, const char *version, bool short_listing);
 

@@ -745,8 +745,8 @@ static void build_variant(const char *root, const char *dir, const struct varian
     struct dx_index_scan_options scan = { .tmp_dir = dir,
                                           .memory = v->scan_memory,
                                           .threads = v->threads };
-    struct dx_index_options options = { dir,        dir,         psl,         v->memory,
-                                        v->threads, DX_SYNC_NOW, v->hash_bits };
+    struct dx_index_options options = { dir,        dir,         psl,          v->memory,
+                                        v->threads, DX_SYNC_NOW, v->hash_bits, NULL };
     struct dx_manifest none = DX_MANIFEST_INIT;
     const struct dx_publish_allow allow = { .count = 0 };
 

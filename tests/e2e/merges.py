@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts that are merged after a publish, into another version of the same content.
+
+1. A publish that may merge little (`--merge-max`) makes its version current first and then merges: the version that it printed
+   and the merged one have the same answers, `diff` finds nothing between them, verify --deep finds both sound, and the version
+   that is merged further (`--parts 1`) has the bytes of one that was. `--no-merge` leaves it; the next publish does it, also with
+   nothing new. Levels stay at most --parts, with a publish that finds one free.
+2. A merge that is stopped (SIGSTOP) does not keep others from the root: publish, ingest and gc run, and the merge then gives up.
+3. SIGTERM ends a merge in order: exit 0, the published version is current; SIGKILL leaves it current too. The next publish merges,
+   and nothing of the dead one is left.
+"""
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+
+import dxtest
+
+PUBLISH = ("publish", "--memory", "64M", "--threads", 1)
+
+
+def manifest(root):
+    return json.loads((root / "index/manifest.json").read_text(encoding="utf-8"))
+
+
+def entry(root, name=None):
+    m = manifest(root)
+    return next(v for v in m["versions"] if v["version"] == (name or m["current_version"]))
+
+
+def parts(root):
+    return 1 + len(entry(root).get("parts", ()))
+
+
+def add(root, urls, name="crawl"):
+    dxtest.domaindex("ingest", "--root", root, "--dataset", name, "--format", "list", "-", input="".join(f"https://{u}\n" for u in urls).encode())
+
+
+def publish(root, *more):
+    """(the version printed, the one merged from it or None)"""
+    done = json.loads(dxtest.domaindex(*PUBLISH, "--root", root, "--json", *more).stdout)
+    return done["version"], done["merged"]
+
+
+def answers(server, version, names):
+    """Of a version: what the server says of each name, and of all."""
+    def get(path):
+        got = server.get(path)
+        dxtest.equal(got.status, 200, path)
+        return {key: value for key, value in got.json.items() if key != "version"}
+    return [get(f"/v1/domain/{name}?version={version}") for name in names] + [get(f"/v1/datasets?version={version}")]
+
+
+def same(root, a, b, names):
+    with dxtest.Server(root, "--lease", "no") as server:
+        dxtest.equal(answers(server, a, names), answers(server, b, names), f"answers of {a} and of {b}")
+    done = dxtest.domaindex("diff", "--root", root, "--json", a, b)
+    dxtest.equal([line for line in done.stdout.splitlines() if b'"domain"' in line], [], f"diff of {a} and {b}")
+    for member in ("domains", "datasets", "pairs", "rows", "urls", "lake_files", "file_ids"):
+        dxtest.equal(entry(root, b)[member], entry(root, a)[member], f"{member} of {a} and of {b}")
+    dxtest.domaindex("verify", "--root", root, "--deep")
+
+
+def files_of(root, version):
+    return {p.name: p.read_bytes() for p in (root / "index" / version).iterdir()}
+
+
+def policy(tmp):
+    root, plain = tmp / "root", tmp / "plain"
+    names, chance, full = [], random.Random(7), 0
+    for step in range(14):
+        count = 300 if step == 0 else chance.choice((20, 60, 150))
+        urls = [f"site{step}-{i}.com/{k}" for i in range(count) for k in range(1 + i % 3)]
+        urls += [f"{chance.choice(names)}/again{step}" for _ in range(10) if names]
+        names += [f"site{step}-{i}.com" for i in range(count)]
+        for to in (root, plain):
+            add(to, urls, ("crawl", "news")[step % 2])
+        limit = 100 if step % 3 else 10
+        version, merged = publish(root, "--parts", 4, "--merge-max", limit, *(("--no-merge",) if step % 4 == 1 else ()))
+        publish(plain)
+        dxtest.check(parts(root) <= 4, f"step {step}: {parts(root)} parts")
+        if step % 4 == 1:
+            dxtest.equal(merged, None, "with --no-merge")
+        if merged:
+            full += 1
+            dxtest.equal(manifest(root)["current_version"], merged, "the merged version is current")
+            dxtest.equal(entry(root, merged)["base"], version, "and made from the one before")
+            dxtest.check(len(entry(root, merged).get("parts", ())) < len(entry(root, version)["parts"]), "it has fewer parts")
+            if full % 2:
+                same(root, version, merged, random.Random(step).sample(names, min(len(names), 60)))
+    dxtest.check(full >= 4, f"{full} merges: the test tests little")
+    add(root, ["late.com/"])
+    add(plain, ["late.com/"])
+    publish(root, "--parts", 8, "--merge-max", 1, "--no-merge")
+    before = manifest(root)["current_version"]
+    version, merged = publish(root, "--merge-max", 0)
+    dxtest.equal(version, before, "nothing new is published")
+    publish(plain)
+    a, b = (publish(to, "--parts", 1, "--force")[0] for to in (root, plain))
+    mine, other = files_of(root, a), files_of(plain, b)
+    dxtest.equal(sorted(mine), sorted(other), "files of one part")
+    for name in sorted(mine):   # all say the build id, which says the numbers of files: these are the same here
+        dxtest.check(mine[name] == other[name], f"{name} has other bytes after merges beside publishes")
+
+
+def make_due(root, size=20000):
+    """A root whose next publish merges two parts of about `size` domains."""
+    add(root, [f"base{i}.com/" for i in range(size)])
+    publish(root)
+    add(root, [f"more{i}.com/" for i in range(size)])
+    publish(root, "--merge-max", 1, "--no-merge")
+    add(root, ["new.com/"])
+
+
+def merging(root):
+    """publish, stopped while it merges; None: it was too fast."""
+    process = subprocess.Popen([dxtest.DOMAINDEX, *map(str, PUBLISH), "--root", root, "--merge-max", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while process.poll() is None and not list((root / "index").glob("domaindex-merge-*/version")):
+        time.sleep(0.001)
+    process.send_signal(signal.SIGSTOP)
+    return process
+
+
+def end(process, *signals):
+    for number in signals:
+        process.send_signal(number)
+    out, words = process.communicate(timeout=120)
+    return process.returncode, out.decode().strip(), words.decode()
+
+
+def left(root):
+    return [p.name for p in (root / "index").iterdir() if not p.name.startswith("0") and p.name not in ("manifest.json", "claims")]
+
+
+def beside(tmp):
+    root = tmp / "beside"
+    make_due(root)
+    process = merging(root)
+    dxtest.equal(entry(root)["domains"], 40001, "the published version is current while the merge works")
+    published = manifest(root)["current_version"]
+    add(root, ["beside.com/"])
+    begin = time.monotonic()
+    version, _ = publish(root, "--no-merge")
+    print(f"publish beside a merge: {time.monotonic() - begin:.2f} s", flush=True)
+    dxtest.domaindex("gc", "--root", root)
+    code, out, words = end(process, signal.SIGCONT)
+    dxtest.equal((code, out), (0, published), f"the publish whose merge was overtaken: {words}")
+    dxtest.check("a publish was faster" in words, f"it says so: {words}")
+    dxtest.equal(manifest(root)["current_version"], version, "the later publish is current")
+    dxtest.equal(left(root), [], "left over")
+    dxtest.domaindex("verify", "--root", root)
+
+
+def ended(tmp):
+    for number, want in ((signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)):
+        root = tmp / f"ended-{number}"
+        make_due(root)
+        process = merging(root)
+        code, out, words = end(process, number, signal.SIGCONT)
+        dxtest.equal(code, want, f"{number}: {words}")
+        dxtest.equal(out, manifest(root)["current_version"], f"{number}: the version that it printed is current")
+        dxtest.equal(parts(root), 3, f"{number}: parts")
+        version, merged = publish(root, "--merge-max", 1)
+        dxtest.equal(version, out, f"{number}: nothing new")
+        dxtest.check(merged is not None and parts(root) < 3, f"{number}: the next publish merges")
+        dxtest.equal(left(root), [], f"{number}: left over")
+        dxtest.domaindex("verify", "--root", root)
+
+
+def main():
+    dxtest.need_programs()
+    os.environ.pop("SOURCE_DATE_EPOCH", None)
+    with dxtest.tempdir() as tmp:
+        policy(tmp)
+        beside(tmp)
+        ended(tmp)
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()

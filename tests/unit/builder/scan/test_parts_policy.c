@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which parts are merged: a table, and thousands of publishes of random sizes, with merges beside them that come to an end or not.
+ */
+#include "builder/scan/parts_policy.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "tests/support/damage.h"
+
+static unsigned failures;
+
+static const struct {
+    const char *what;
+    uint64_t pairs[8];
+    size_t count;
+    uint64_t fresh;
+    struct dx_parts_policy policy;
+    size_t kept, kept_of_merge;
+} rows[] = {
+    { "no part", { 0 }, 0, 5, { 8, 0 }, 0, 0 },
+    { "much larger: stays", { 100 }, 1, 33, { 8, 0 }, 1, 1 },
+    { "three times as large: merged", { 99 }, 1, 33, { 8, 0 }, 0, 1 },
+    { "one after the other", { 1000, 90, 30 }, 3, 10, { 8, 0 }, 1, 3 },
+    { "the limit is for all that is merged", { 1000, 90, 30 }, 3, 10, { 8, 100 }, 2, 1 },
+    { "what the limit left", { 1000, 90, 30, 10 }, 4, 1, { 8, 100 }, 4, 1 },
+    { "below a small one", { 40, 40, 1 }, 3, 1, { 8, 10 }, 2, 0 },
+    { "below a small one, and a publish may", { 40, 40, 1 }, 3, 1, { 8, 100 }, 2, 3 },
+    { "all levels taken", { 1000, 100 }, 2, 1, { 2, 50 }, 1, 0 },
+    { "all levels taken, by a small one", { 1000, 100 }, 2, 1, { 2, 100 }, 1, 2 },
+    { "all into one", { 1000, 100 }, 2, 0, { 1, 0 }, 0, 2 },
+    { "none said: all into one", { 1000, 100 }, 2, 0, { 0, 1 }, 0, 0 },
+};
+
+static uint64_t chance(uint64_t *state, uint64_t below)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (*state >> 33) % below;
+}
+
+static uint64_t sum(const uint64_t *pairs, size_t count)
+{
+    uint64_t all = 0;
+
+    for (size_t i = 0; i < count; i++)
+        all += pairs[i];
+    return all;
+}
+
+/* The first `kept` parts stay, one of the rest and `fresh` is put on top. */
+static size_t put(uint64_t *pairs, size_t count, size_t kept, uint64_t fresh)
+{
+    pairs[kept] = sum(pairs + kept, count - kept) + fresh;
+    return kept + 1;
+}
+
+static void publishes(unsigned parts_max, uint64_t merge_max, uint64_t most, unsigned merges_in_10)
+{
+    const struct dx_parts_policy policy = { parts_max, merge_max };
+    uint64_t pairs[9] = { 0 };
+    uint64_t state = parts_max + merge_max + most, written = 0, total = 0;
+    bool behind = false; /* a merge was due and did not end */
+    size_t count = 0;
+
+    for (unsigned i = 0; i < 5000; i++) {
+        uint64_t fresh = 1 + chance(&state, most);
+        size_t kept = dx_parts_kept(pairs, count, fresh, &policy);
+        uint64_t merged = sum(pairs + kept, count - kept);
+
+        EXPECT(merge_max == 0 || merged <= merge_max || (behind && count == parts_max),
+               "publish %u merges %llu", i, (unsigned long long)merged);
+        count = put(pairs, count, kept, fresh);
+        EXPECT(count <= parts_max, "publish %u: %zu parts", i, count);
+        written += merged + fresh;
+        total += fresh;
+        kept = dx_parts_kept_of_merge(pairs, count, &policy);
+        behind = kept < count;
+        if (behind && chance(&state, 10) < merges_in_10) {
+            EXPECT(kept + 1 < count, "a merge of one part");
+            written += sum(pairs + kept, count - kept);
+            count = put(pairs, count, kept, 0);
+            behind = false;
+        }
+    }
+    EXPECT(merges_in_10 == 0 || parts_max < 8 || written < total * 16,
+           "%u parts, at most %llu: a pair is written %.1f times", parts_max,
+           (unsigned long long)merge_max, (double)written / (double)total);
+}
+
+int main(void)
+{
+    static const uint64_t limits[] = { 0, 10, 1000, 100000 };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        size_t kept = dx_parts_kept(rows[i].pairs, rows[i].count, rows[i].fresh, &rows[i].policy);
+        size_t of_merge = dx_parts_kept_of_merge(rows[i].pairs, rows[i].count, &rows[i].policy);
+
+        EXPECT(kept == rows[i].kept, "%s: %zu stay", rows[i].what, kept);
+        EXPECT(of_merge == rows[i].kept_of_merge, "%s: of a merge %zu stay", rows[i].what,
+               of_merge);
+    }
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        for (unsigned parts = 3; parts <= 8; parts++)
+            for (unsigned merges = 0; merges <= 10; merges += 5) {
+                publishes(parts, limits[i], 3, merges);
+                publishes(parts, limits[i], 5000, merges);
+            }
+    return failures == 0 ? 0 : 1;
+}
