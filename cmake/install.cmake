@@ -14,7 +14,7 @@ function(dx_printed name folder program)
         COMMAND ${CMAKE_COMMAND} -E make_directory ${parent}
         COMMAND sh -c "\"$0\" \"$@\" > '${path}.tmp' && mv '${path}.tmp' '${path}'"
                 $<TARGET_FILE:${program}> ${ARGN}
-        DEPENDS ${program}
+        DEPENDS ${program} $<TARGET_NAME_IF_EXISTS:${program}_all>
         COMMENT "${name}"
         VERBATIM)
     set(printed ${printed} ${path} PARENT_SCOPE)
@@ -23,6 +23,7 @@ endfunction()
 
 if(TARGET domaindex)
     install(TARGETS domaindex RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    install(TARGETS domaindex_all RUNTIME DESTINATION libexec/domaindex) # where domaindex looks for it
     dx_printed(domaindex.1 ${CMAKE_INSTALL_MANDIR}/man1 domaindex help --man)
     file(GLOB commands CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/builder/cli/cmd_*.c)
     foreach(command ${commands})

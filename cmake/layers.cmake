@@ -18,7 +18,7 @@ function(dx_room folder)
     list(TRANSFORM room_UNPARSED_ARGUMENTS PREPEND dx_)
     list(TRANSFORM room_UNPARSED_ARGUMENTS REPLACE "/" "_")
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.c)
-    list(FILTER sources EXCLUDE REGEX "/(domaindex|domaindexd)\\.c$") # they have main()
+    list(FILTER sources EXCLUDE REGEX "/(domaindex|domaindexd|domaindex_front|no_remote)\\.c$") # of programs, see below
     add_library(dx_${name} STATIC ${sources})
     target_link_libraries(dx_${name} PUBLIC ${room_UNPARSED_ARGUMENTS} dx_flags ${room_LIBRARIES})
 endfunction()
@@ -123,7 +123,14 @@ dx_room(builder/load base LIBRARIES m)
 dx_room(builder/cli builder/load builder/input/located builder/check builder/maintain builder/exchange/filestore builder/exchange/postgres
         builder/exchange/queue)
 
-add_executable(domaindex builder/cli/domaindex.c)
+# All commands are one program, and what people call `domaindex` another one, which starts it. The objects of the second
+# stand before the libraries, so what no_remote.c has is not taken from fetch/, and what only that needs is not loaded.
+add_executable(domaindex_all builder/cli/domaindex.c)
+set_target_properties(domaindex_all PROPERTIES OUTPUT_NAME domaindex RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/libexec/domaindex)
+target_link_libraries(domaindex_all PRIVATE dx_builder_cli)
+add_executable(domaindex builder/cli/domaindex_front.c builder/cli/no_remote.c)
 target_link_libraries(domaindex PRIVATE dx_builder_cli)
+target_link_options(domaindex PRIVATE -Wl,--as-needed)
+add_dependencies(domaindex domaindex_all)
 add_executable(domaindexd server/process/domaindexd.c)
 target_link_libraries(domaindexd PRIVATE dx_server_process)

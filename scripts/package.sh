@@ -73,7 +73,7 @@ make_sbom() {
     [ -x $programs/domaindexd ] || {
         cmake --preset release >/dev/null && cmake --build --preset release --target domaindex domaindexd >/dev/null
     }
-    python3 scripts/sbom.py "$version" "$(git log -1 --format=%cI)" $programs/domaindex $programs/domaindexd >"$out/$name.spdx.json.new"
+    python3 scripts/sbom.py "$version" "$(git log -1 --format=%cI)" $programs/libexec/domaindex/domaindex $programs/domaindexd >"$out/$name.spdx.json.new"
     mv "$out/$name.spdx.json.new" "$out/$name.spdx.json"
     echo "$out/$name.spdx.json"
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 int dx_command_fail(const char *name, int code, const struct dx_error *err)
@@ -55,4 +56,22 @@ unsigned dx_command_cores(unsigned most)
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
 
     return cores < 1 ? 1 : cores > (long)most ? most : (unsigned)cores;
+}
+
+/* Of commands that print without looking: what a full disk swallowed is not a success. */
+static int flush_output(const struct dx_command *c)
+{
+    struct dx_error err = DX_ERROR_INIT;
+
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return DX_EXIT_DONE;
+    (void)dx_fail(&err, DX_E_IO, "cannot write to standard output: %s", strerror(errno));
+    return dx_command_fail(c->name, DX_EXIT_REFUSED, &err);
+}
+
+int dx_command_run(const struct dx_command *c, const struct dx_options *o)
+{
+    int code = c->run(o);
+
+    return code == DX_EXIT_DONE ? flush_output(c) : code;
 }

@@ -71,6 +71,9 @@ struct dx_command {
     int (*run)(const struct dx_options *options);
 };
 
+/* The command, and its output flushed: the exit code. */
+int dx_command_run(const struct dx_command *c, const struct dx_options *o);
+
 extern const struct dx_command dx_command_adopt;
 extern const struct dx_command dx_command_ingest;
 extern const struct dx_command dx_command_profiles;

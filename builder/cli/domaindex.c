@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * domaindex.c - the program that builds and inspects; never serves.
+ * domaindex.c - the program that builds and inspects; never serves. What people start is
+ * domaindex_front.c, which starts this one for all that it does not do itself.
  *
  *   domaindex COMMAND [options]     domaindex help [--man] [COMMAND]     domaindex --version
  */
@@ -208,17 +209,6 @@ static bool asks_for_help(int argc, char **argv)
     return false;
 }
 
-/* Of commands that print without looking: what a full disk swallowed is not a success. */
-static int flush_output(const struct dx_command *c)
-{
-    struct dx_error err = DX_ERROR_INIT;
-
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return DX_EXIT_DONE;
-    (void)dx_fail(&err, DX_E_IO, "cannot write to standard output: %s", strerror(errno));
-    return dx_command_fail(c->name, DX_EXIT_REFUSED, &err);
-}
-
 static int run(const struct dx_command *c, int argc, char **argv)
 {
     struct dx_options options;
@@ -237,9 +227,9 @@ static int run(const struct dx_command *c, int argc, char **argv)
         fprintf(stderr, "domaindex %s: %s\nTry 'domaindex help %s'.\n", c->name, err.text, c->name);
         return DX_EXIT_USAGE;
     }
-    code = c->run(&options);
+    code = dx_command_run(c, &options);
     dx_options_release(&options);
-    return code == DX_EXIT_DONE ? flush_output(c) : code;
+    return code;
 }
 
 static int version(void)

@@ -41,7 +41,7 @@ def main():
     dxtest.need_programs()
     if not shutil.which("readelf"):
         dxtest.skip("no readelf (Debian: binutils)")
-    for path in (dxtest.DOMAINDEX, dxtest.DOMAINDEXD):
+    for path in (dxtest.DOMAINDEX, dxtest.BIN / "libexec" / "domaindex" / "domaindex", dxtest.DOMAINDEXD):
         check_program(path)
     dxtest.finish()
 
