@@ -36,6 +36,7 @@ struct dx_server_options dx_server_options_default(void)
         .listen = "127.0.0.1:8080",
         .listen_fd = -1,
         .admin_fd = -1,
+        .socket_mode = 0660,
         .loops = cores < 1    ? 1
                  : cores > 64 ? 64
                               : (unsigned)cores,
@@ -108,13 +109,14 @@ static int start_loops(struct dx_server *s, struct dx_error *err)
 }
 
 /* fd: listens already; -1: `at` says where. */
-static int listen_at(struct dx_listening *l, int fd, const char *at, struct dx_error *err)
+static int listen_at(struct dx_listening *l, int fd, const char *at, unsigned mode,
+                     struct dx_error *err)
 {
     *l = (struct dx_listening)DX_LISTENING_INIT;
     if (fd >= 0)
         dx_listening_take(l, fd);
     else if (at != NULL)
-        return dx_listening_open(l, at, err);
+        return dx_listening_open(l, at, mode, err);
     return DX_OK;
 }
 
@@ -161,9 +163,10 @@ static int start(struct dx_server *s, struct dx_error *err)
         .queue_timeout_ms = options->queue_timeout_ms,
         .storage_timeout_ms = options->storage_timeout_ms,
     };
-    int rc = listen_at(&s->at, options->listen_fd, options->listen, err);
+    int rc = listen_at(&s->at, options->listen_fd, options->listen, options->socket_mode, err);
     /* Also after a failure, since a socket that was handed over is ours to close. */
-    int admin_rc = listen_at(&s->admin, options->admin_fd, rc < 0 ? NULL : options->admin, err);
+    int admin_rc = listen_at(&s->admin, options->admin_fd, rc < 0 ? NULL : options->admin,
+                             options->socket_mode, err);
 
     rc = rc < 0 ? rc : admin_rc;
     if (rc == DX_OK)

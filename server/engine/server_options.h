@@ -24,8 +24,9 @@ struct dx_server_options {
     unsigned connections_max; /* lowered to what the limit of descriptors allows */
     unsigned head_timeout_ms; /* from open, or from the first byte of a later head, to its end */
     unsigned idle_timeout_ms; /* between a reply and the next head */
-    const char *admin; /* as `listen`, or unix:PATH; NULL: no listener for those who run it */
-    int admin_fd;      /* as listen_fd, in place of `admin` */
+    const char *admin;    /* as `listen`, or unix:PATH; NULL: no listener for those who run it */
+    int admin_fd;         /* as listen_fd, in place of `admin` */
+    unsigned socket_mode; /* of the file of either, where it is unix:PATH */
     const char *log_requests; /* "stderr" or a file; NULL: none */
     bool log_targets;         /* what was asked is in it too */
     enum dx_compress { DX_COMPRESS_AUTO, DX_COMPRESS_YES, DX_COMPRESS_NO } compress;

@@ -13,7 +13,6 @@
 
 #define LISTEN_BACKLOG 1024
 #define UNSENT_BYTES (128 * 1024)
-#define UNIX_MODE 0660
 
 /* ---- by address ---- */
 
@@ -160,7 +159,7 @@ static int remove_stale(const struct sockaddr_un *address, const char *at, struc
 }
 
 static int bind_file(struct dx_listening *l, const struct sockaddr_un *address, const char *at,
-                     struct dx_error *err)
+                     unsigned mode, struct dx_error *err)
 {
     struct stat st;
     mode_t before;
@@ -171,7 +170,7 @@ static int bind_file(struct dx_listening *l, const struct sockaddr_un *address, 
         return dx_fail_errno(err, errno, "listen: %s: socket", at);
     /* By the umask: never wider than it is to be, not for a moment, and a server in its sandbox
      * cannot change modes. What other threads make meanwhile is for fewer eyes. */
-    before = umask(0777 & ~UNIX_MODE);
+    before = umask(0777 & ~(mode_t)mode);
     rc = bind(l->fd, (const struct sockaddr *)address, sizeof *address) == 0 ? 0 : errno;
     (void)umask(before);
     if (rc != 0)
@@ -197,7 +196,7 @@ static int check_unix(const char *at, struct dx_error *err)
                          most);
 }
 
-static int open_unix(struct dx_listening *l, const char *at, struct dx_error *err)
+static int open_unix(struct dx_listening *l, const char *at, unsigned mode, struct dx_error *err)
 {
     const char *path = at + strlen(DX_LISTENING_UNIX);
     struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -206,7 +205,7 @@ static int open_unix(struct dx_listening *l, const char *at, struct dx_error *er
     memcpy(address.sun_path, path, strlen(path) + 1);
     rc = remove_stale(&address, at, err);
     if (rc == DX_OK)
-        rc = bind_file(l, &address, at, err);
+        rc = bind_file(l, &address, at, mode, err);
     if (rc == DX_OK)
         (void)snprintf(l->name, sizeof l->name, "%s", at);
     return rc;
@@ -225,14 +224,14 @@ int dx_listening_check(const char *at, struct dx_error *err)
     return is_unix(at) ? check_unix(at, err) : split(at, host, port, err);
 }
 
-int dx_listening_open(struct dx_listening *l, const char *at, struct dx_error *err)
+int dx_listening_open(struct dx_listening *l, const char *at, unsigned mode, struct dx_error *err)
 {
     int rc = dx_listening_check(at, err);
 
     if (rc < 0)
         rc = dx_fail_in(err, "listen");
     else
-        rc = is_unix(at) ? open_unix(l, at, err) : open_address(l, at, err);
+        rc = is_unix(at) ? open_unix(l, at, mode, err) : open_address(l, at, err);
     if (rc < 0)
         dx_listening_close(l);
     return rc;

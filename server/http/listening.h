@@ -2,8 +2,9 @@
  * listening.h - a socket that clients connect to: by address, or a file.
  *
  *   struct dx_listening l = DX_LISTENING_INIT;
- *   rc = dx_listening_open(&l, "127.0.0.1:8080", &err);     HOST:PORT, [V6]:PORT; port 0: any free one
- *   rc = dx_listening_open(&l, "unix:/run/x/admin", &err);  mode 0660; one without a listener is replaced
+ *   rc = dx_listening_open(&l, "127.0.0.1:8080", 0, &err);  HOST:PORT, [V6]:PORT; port 0: any free one
+ *   rc = dx_listening_open(&l, "unix:/run/x/admin", 0660, &err);  the file's mode; one that a dead
+ *                                 server left is replaced, one that is served is DX_E_BUSY
  *   rc = dx_listening_check("127.0.0.1:8080", &err);        how it is written; opens and looks up nothing
  *   dx_listening_take(&l, fd);                              one that listens already, of a supervisor
  *   l.fd, l.name                                            "127.0.0.1:40123", the real port; "unix:PATH"
@@ -39,7 +40,7 @@ struct dx_listening {
     }
 
 int dx_listening_check(const char *at, struct dx_error *err);
-int dx_listening_open(struct dx_listening *l, const char *at, struct dx_error *err);
+int dx_listening_open(struct dx_listening *l, const char *at, unsigned mode, struct dx_error *err);
 void dx_listening_take(struct dx_listening *l, int fd);
 void dx_listening_close(struct dx_listening *l);
 

@@ -5,6 +5,7 @@
 #include "server/http/listening.h"
 #include "server/http/reply.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -64,6 +65,7 @@ enum {
     OPT_TRUSTED_PROXY,
     OPT_PROXY_PROTOCOL,
     OPT_ADMIN,
+    OPT_SOCKET_MODE,
     OPT_LOG_REQUESTS,
     OPT_LOG_TARGETS,
     OPT_WEB,
@@ -113,6 +115,24 @@ static int read_admin(const struct dx_option *option, const char *text, void *at
                       struct dx_error *err)
 {
     return text[0] == '\0' ? DX_OK : read_address(option, text, at, err);
+}
+
+/* The server's own user can always connect: to see whether a server is alive, it has to. */
+static int read_mode(const struct dx_option *option, const char *text, void *at,
+                     struct dx_error *err)
+{
+    size_t size = strlen(text);
+    unsigned long mode = strtoul(text, NULL, 8);
+
+    if (size < 3 || size > 4 || text[strspn(text, "01234567")] != '\0' || mode > 0777 ||
+        (mode & 0600) != 0600)
+        return dx_fail(
+            err, DX_E_INVALID,
+            "--%s: '%s' is not a mode from 0600 to 0777 in octal that lets the owner read "
+            "and write",
+            option->name, text);
+    *(unsigned *)at = (unsigned)mode;
+    return DX_OK;
 }
 
 static int read_log(const struct dx_option *option, const char *text, void *at,
@@ -440,9 +460,13 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
                              DX_OPT_YES_NO, AT(server.proxy_protocol) },
     [OPT_ADMIN] = { "admin", "HOST:PORT|unix:PATH", NULL,
                     "a listener of its own for /metrics, /healthz, /readyz and /version, for those "
-                    "who run the server: it asks for no token. The file of a unix: one has mode "
-                    "0660",
+                    "who run the server: it asks for no token",
                     DX_OPT_TEXT, AT(server.admin), .read = read_admin },
+    [OPT_SOCKET_MODE] = { "socket-mode", "MODE", "0660",
+                          "of the file of a listener unix:PATH, in octal: who may connect; its "
+                          "group "
+                          "is the process's",
+                          DX_OPT_TEXT, AT(server.socket_mode), .read = read_mode },
     [OPT_LOG_REQUESTS] = { "log-requests", "NO|STDERR|FILE", "no",
                            "a line of JSON for each request: ids, counts and times, not the "
                            "target. SIGUSR1 reopens the file",

@@ -40,14 +40,14 @@ static void test_refused(void)
         struct dx_listening l = DX_LISTENING_INIT;
         struct dx_error err = DX_ERROR_INIT;
 
-        CHECK(dx_listening_open(&l, rows[i], &err) < 0 && l.fd == -1 && err.text[0] != '\0', "'%s'",
-              rows[i]);
+        CHECK(dx_listening_open(&l, rows[i], 0660, &err) < 0 && l.fd == -1 && err.text[0] != '\0',
+              "'%s'", rows[i]);
     }
     memset(longer + 6, 'a', 200);
     {
         struct dx_listening l = DX_LISTENING_INIT;
 
-        CHECK(dx_listening_open(&l, longer, NULL) == DX_E_INVALID, "a long path");
+        CHECK(dx_listening_open(&l, longer, 0660, NULL) == DX_E_INVALID, "a long path");
     }
 }
 
@@ -57,9 +57,9 @@ static void test_address(void)
     struct dx_listening second = DX_LISTENING_INIT;
     struct dx_error err = DX_ERROR_INIT;
 
-    CHECK(dx_listening_open(&l, "127.0.0.1:0", &err) == DX_OK, "%s", err.text);
+    CHECK(dx_listening_open(&l, "127.0.0.1:0", 0660, &err) == DX_OK, "%s", err.text);
     CHECK(strncmp(l.name, "127.0.0.1:", 10) == 0 && atoi(l.name + 10) > 0, "%s", l.name);
-    CHECK(dx_listening_open(&second, l.name, &err) == DX_E_IO, "twice");
+    CHECK(dx_listening_open(&second, l.name, 0660, &err) == DX_E_IO, "twice");
     dx_listening_close(&l);
     CHECK(l.fd == -1, "closed");
     dx_listening_close(&l);
@@ -87,28 +87,28 @@ static void test_file(void)
     for (size_t i = 0; i < sizeof masks / sizeof masks[0]; i++) {
         mode_t old = umask(masks[i]);
 
-        CHECK(dx_listening_open(&l, at, &err) == DX_OK, "%s", err.text);
+        CHECK(dx_listening_open(&l, at, 0660, &err) == DX_OK, "%s", err.text);
         (void)umask(old);
         CHECK(lstat(path, &st) == 0 && (st.st_mode & 07777) == 0660, "umask %o: mode %o", masks[i],
               st.st_mode & 07777);
         CHECK(strcmp(l.name, at) == 0, "%s", l.name);
-        CHECK(dx_listening_open(&second, at, &err) == DX_E_BUSY && second.fd == -1, "twice");
+        CHECK(dx_listening_open(&second, at, 0660, &err) == DX_E_BUSY && second.fd == -1, "twice");
         CHECK(is_there(at), "the refused one removed it");
         dx_listening_close(&l);
         CHECK(!is_there(at), "it stays");
     }
     /* As a killed process leaves it. */
-    CHECK(dx_listening_open(&l, at, &err) == DX_OK, "%s", err.text);
+    CHECK(dx_listening_open(&l, at, 0660, &err) == DX_OK, "%s", err.text);
     (void)close(l.fd);
     l.fd = -1;
-    CHECK(dx_listening_open(&second, at, &err) == DX_OK, "a stale one: %s", err.text);
+    CHECK(dx_listening_open(&second, at, 0660, &err) == DX_OK, "a stale one: %s", err.text);
     dx_listening_close(&l); /* it is the second one's now */
     CHECK(is_there(at), "another one's file was removed");
     dx_listening_close(&second);
     f = fopen(path, "w");
     if (f != NULL)
         (void)fclose(f);
-    CHECK(dx_listening_open(&l, at, &err) == DX_E_EXISTS, "a file that is no socket");
+    CHECK(dx_listening_open(&l, at, 0660, &err) == DX_E_EXISTS, "a file that is no socket");
     CHECK(is_there(at), "it was removed");
     (void)unlink(path);
 }
