@@ -86,5 +86,7 @@ install(CODE [[
 ]])
 install(FILES packaging/systemd/domaindexd.socket packaging/systemd/domaindexd-admin.socket
               packaging/systemd/domaindex-gc.timer DESTINATION lib/systemd/system)
+# logrotate reads /etc/logrotate.d: of another prefix a link there is needed.
+install(FILES packaging/logrotate/domaindexd DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/logrotate.d)
 install(FILES packaging/systemd/domaindex.sysusers DESTINATION lib/sysusers.d RENAME domaindex.conf)
 install(FILES packaging/systemd/domaindex.tmpfiles DESTINATION lib/tmpfiles.d RENAME domaindex.conf)
