@@ -14,6 +14,7 @@ struct overlap_task {
     struct dx_task task; /* first */
     struct dx_version *v;
     struct dx_overlap *overlap;
+    bool table;
     struct dx_read_batch nothing;
 };
 
@@ -39,34 +40,69 @@ static void write_jaccard(struct dx_json *j, uint64_t common, uint64_t all)
     dx_json_end(j);
 }
 
-static int write_answer(const struct dx_version *v, const struct dx_overlap *o, struct dx_buf *body,
-                        struct dx_problem *problem)
+static void write_sides(struct dx_json *j, const struct dx_overlap *o)
 {
     const struct dx_overlap_sums *s = dx_overlap_sums_of(o);
     uint64_t max = s->urls[0] - s->min + s->urls[1];
+
+    write_side(j, o, 0);
+    write_side(j, o, 1);
+    dx_json_key(j, "domains");
+    dx_json_object(j);
+    dx_json_key_u64(j, "shared", s->shared);
+    dx_json_key_u64(j, "only_a", s->domains[0] - s->shared);
+    dx_json_key_u64(j, "only_b", s->domains[1] - s->shared);
+    write_jaccard(j, s->shared, s->domains[0] - s->shared + s->domains[1]);
+    dx_json_key(j, "urls");
+    dx_json_object(j);
+    dx_json_key_u64(j, "shared_a", s->shared_urls[0]);
+    dx_json_key_u64(j, "shared_b", s->shared_urls[1]);
+    dx_json_key_u64(j, "only_a", s->urls[0] - s->shared_urls[0]);
+    dx_json_key_u64(j, "only_b", s->urls[1] - s->shared_urls[1]);
+    dx_json_key_u64(j, "min", s->min);
+    dx_json_key_u64(j, "max", max);
+    write_jaccard(j, s->min, max);
+}
+
+/* a, b: of each. */
+static void write_measure(struct dx_json *j, const char *name, const uint64_t of[2],
+                          const uint64_t shared[2], uint64_t min)
+{
+    dx_json_object(j);
+    dx_json_key(j, "measure");
+    dx_json_str(j, name);
+    dx_json_key_u64(j, "a", of[0]);
+    dx_json_key_u64(j, "b", of[1]);
+    dx_json_key_u64(j, "shared_a", shared[0]);
+    dx_json_key_u64(j, "shared_b", shared[1]);
+    dx_json_key_u64(j, "only_a", of[0] - shared[0]);
+    dx_json_key_u64(j, "only_b", of[1] - shared[1]);
+    dx_json_key_u64(j, "min", min);
+    dx_json_key_u64(j, "max", of[0] - min + of[1]);
+    write_jaccard(j, min, of[0] - min + of[1]);
+}
+
+static void write_table(struct dx_json *j, const struct dx_overlap *o)
+{
+    const struct dx_overlap_sums *s = dx_overlap_sums_of(o);
+
+    dx_json_key(j, "measures");
+    dx_json_array(j);
+    write_measure(j, "domains", s->domains, (const uint64_t[]){ s->shared, s->shared }, s->shared);
+    write_measure(j, "urls", s->urls, s->shared_urls, s->min);
+    dx_json_end(j);
+}
+
+static int write_answer(const struct dx_version *v, const struct dx_overlap *o, bool table,
+                        struct dx_buf *body, struct dx_problem *problem)
+{
     struct dx_error err = DX_ERROR_INIT;
     struct dx_json j;
     int rc;
 
     dx_json_open(&j, body);
     dx_json_object(&j);
-    write_side(&j, o, 0);
-    write_side(&j, o, 1);
-    dx_json_key(&j, "domains");
-    dx_json_object(&j);
-    dx_json_key_u64(&j, "shared", s->shared);
-    dx_json_key_u64(&j, "only_a", s->domains[0] - s->shared);
-    dx_json_key_u64(&j, "only_b", s->domains[1] - s->shared);
-    write_jaccard(&j, s->shared, s->domains[0] - s->shared + s->domains[1]);
-    dx_json_key(&j, "urls");
-    dx_json_object(&j);
-    dx_json_key_u64(&j, "shared_a", s->shared_urls[0]);
-    dx_json_key_u64(&j, "shared_b", s->shared_urls[1]);
-    dx_json_key_u64(&j, "only_a", s->urls[0] - s->shared_urls[0]);
-    dx_json_key_u64(&j, "only_b", s->urls[1] - s->shared_urls[1]);
-    dx_json_key_u64(&j, "min", s->min);
-    dx_json_key_u64(&j, "max", max);
-    write_jaccard(&j, s->min, max);
+    table ? write_table(&j, o) : write_sides(&j, o);
     dx_answer_end(&j, v);
     if (!body->failed)
         return 1;
@@ -83,7 +119,7 @@ static int step(struct dx_task *task, struct dx_buf *body, struct dx_problem *pr
 
     if (rc == 0)
         return DX_TASK_WAITS;
-    return rc == 1 ? write_answer(t->v, t->overlap, body, problem) : rc;
+    return rc == 1 ? write_answer(t->v, t->overlap, t->table, body, problem) : rc;
 }
 
 static struct dx_read_batch *reading(struct dx_task *task)
@@ -99,8 +135,8 @@ static void release(struct dx_task *task)
     free(t);
 }
 
-int dx_task_overlap(const struct dx_view *view, uint32_t a, uint32_t b, struct dx_task **task,
-                    struct dx_buf *body, struct dx_problem *problem)
+int dx_task_overlap(const struct dx_view *view, uint32_t a, uint32_t b, bool table,
+                    struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
 {
     static const struct dx_task_kind kind = { step, NULL, reading, release };
     struct overlap_task *t = calloc(1, sizeof *t);
@@ -111,6 +147,7 @@ int dx_task_overlap(const struct dx_view *view, uint32_t a, uint32_t b, struct d
         return dx_task_no_memory(problem);
     t->task.kind = &kind;
     t->v = view->version;
+    t->table = table;
     dx_read_batch_begin(&t->nothing, view->version, NULL, 0);
     rc = dx_overlap_new(&t->overlap, view, a, b, problem);
     if (rc == 1)
@@ -130,7 +167,7 @@ int dx_answer_overlap(const struct dx_view *view, uint32_t a, uint32_t b, struct
         rc = dx_overlap_step(o, problem);
     while (rc == 0);
     if (rc == 1)
-        rc = write_answer(view->version, o, body, problem);
+        rc = write_answer(view->version, o, false, body, problem);
     dx_overlap_free(&o);
     return rc;
 }

@@ -161,9 +161,10 @@ int dx_task_paths(const struct dx_view *view, struct dx_canon *canon,
                   struct dx_answer_summary *summary, struct dx_buf *body,
                   struct dx_problem *problem);
 
-/* GET /v1/datasets/{a}/overlap/{b}: waits for nothing, but ends a step after 50 us or so. */
-int dx_task_overlap(const struct dx_view *view, uint32_t a, uint32_t b, struct dx_task **task,
-                    struct dx_buf *body, struct dx_problem *problem);
+/* GET /v1/datasets/{a}/overlap/{b}: waits for nothing, but ends a step after 50 us or so. table: the numbers as the rows of an
+ * array `measures`, one of domains and one of URLs, with the same members. */
+int dx_task_overlap(const struct dx_view *view, uint32_t a, uint32_t b, bool table,
+                    struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
 
 /* GET /v1/range: the rows whose domain64 is in [first, end), by number of their domain, then
  * dataset, then as listings go. A page may be short, and even empty, and go on all the same: what a

@@ -67,11 +67,6 @@ static const char *beginning(const struct dx_route *route)
 
 /* ---- parameters ---- */
 
-static bool gives(const struct dx_route *route, size_t format)
-{
-    return route->rows->urls || !dx_row_formats[format].of_urls;
-}
-
 /* Members of the schema of a parameter. */
 static void put_schema(const struct dx_route *route, const struct dx_param *p, struct dx_buf *out)
 {
@@ -87,7 +82,7 @@ static void put_schema(const struct dx_route *route, const struct dx_param *p, s
     } else if (p == &dx_param_format) {
         dx_buf_str(out, "\"type\":\"string\",\"enum\":[");
         for (size_t f = 0; f < DX_ROW_FORMAT_COUNT; f++)
-            if (gives(route, f))
+            if (dx_route_gives(route, (enum dx_row_format)f))
                 dx_buf_fmt(out, "%s\"%s\"", f == 0 ? "" : ",", dx_row_formats[f].word);
         dx_buf_str(out, "]");
     } else if (p == &dx_param_fields) {
@@ -217,7 +212,7 @@ static void put_ok(const struct dx_route *route, struct dx_buf *out)
                "\"#/components/schemas/%s\"}}",
                w->media == NULL ? "application/json" : w->media, w->answer);
     for (size_t f = DX_ROWS_JSON + 1; route->rows != NULL && f < DX_ROW_FORMAT_COUNT; f++)
-        if (gives(route, f))
+        if (dx_route_gives(route, (enum dx_row_format)f))
             dx_buf_fmt(out, ",\"%.*s\":{\"schema\":{\"type\":\"string\"%s}}",
                        (int)strcspn(dx_row_formats[f].media, ";"), dx_row_formats[f].media,
                        f == DX_ROWS_ARROW || f == DX_ROWS_PARQUET ? ",\"format\":\"binary\"" : "");
@@ -415,7 +410,7 @@ static void put_row(const struct dx_route *route, const struct dx_param *p, stru
         dx_buf_fmt(&text, " At most %" PRIu64 ".", route->limit.max);
     if (p == &dx_param_format)
         for (size_t f = 0; f < DX_ROW_FORMAT_COUNT; f++)
-            if (gives(route, f))
+            if (dx_route_gives(route, (enum dx_row_format)f))
                 dx_buf_fmt(&text, " `%s`", dx_row_formats[f].word);
     if (p->words[0] != NULL)
         dx_buf_fmt(&text, " `%s` (default) or `%s`.", p->words[0], p->words[1]);

@@ -259,15 +259,28 @@ static int set_dataset(struct dx_span value, struct dx_ask *ask, struct dx_probl
     return dx_param_dataset_given(value, &ask->dataset_id, &ask->dataset_name, problem);
 }
 
+const struct dx_route_rows *dx_route_rows_of(const struct dx_ask *ask)
+{
+    const struct dx_route *route = dx_routes[ask->route];
+
+    return ask->of_urls && route->url_rows != NULL ? route->url_rows : route->rows;
+}
+
+bool dx_route_gives(const struct dx_route *route, enum dx_row_format format)
+{
+    return !dx_row_formats[format].of_urls || route->rows->urls ||
+           (route->url_rows != NULL && route->url_rows->urls);
+}
+
 static int set_format(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
 {
-    const struct dx_route_rows *rows = dx_routes[ask->route]->rows;
+    const struct dx_route *route = dx_routes[ask->route];
 
-    if (!dx_row_format_parse(value, &ask->row_format) ||
-        (dx_row_formats[ask->row_format].of_urls && !rows->urls))
-        return dx_route_refuse(
-            problem, "format '%.*s' is none of json, ndjson, csv, %sarrow and parquet",
-            dx_shown(value), (const char *)value.data, rows->urls ? "cdx, cdxj, urls, " : "");
+    if (!dx_row_format_parse(value, &ask->row_format) || !dx_route_gives(route, ask->row_format))
+        return dx_route_refuse(problem,
+                               "format '%.*s' is none of json, ndjson, csv, %sarrow and parquet",
+                               dx_shown(value), (const char *)value.data,
+                               dx_route_gives(route, DX_ROWS_URLS) ? "cdx, cdxj, urls, " : "");
     ask->row_format_given = true;
     return 1;
 }

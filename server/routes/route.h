@@ -84,6 +84,11 @@ struct dx_route_rows {
     const char *page; /* of the web page, as a pattern: "site/{domain}"; NULL: none shows it */
 };
 
+/* Of the question; NULL: it is JSON alone. */
+const struct dx_route_rows *dx_route_rows_of(const struct dx_ask *ask);
+/* Whether some question of the route has such rows. */
+bool dx_route_gives(const struct dx_route *route, enum dx_row_format format);
+
 #define DX_ROWS(...) (&(const struct dx_route_rows){ __VA_ARGS__ })
 #define DX_ROW_COLUMNS(...)                                                 \
     .columns = (const struct dx_row_column[]){ __VA_ARGS__ },               \
@@ -130,6 +135,7 @@ struct dx_route {
     const char *limit_why;                /* instead of "; ask for pages ...", or NULL */
     const struct dx_route_fields *fields; /* NULL: it has no such parameter */
     const struct dx_route_rows *rows;     /* NULL: JSON alone */
+    const struct dx_route_rows *url_rows; /* instead of these with of=urls; or NULL */
     /* NULL: "{dataset}" and "{a}" are dataset_id or dataset_name, "{b}" is other_id or other_name, all
      * others are `asked`. */
     int (*capture)(struct dx_span captured, struct dx_ask *ask, struct dx_problem *problem);

@@ -72,8 +72,8 @@ const struct dx_route dx_route_dataset = {
 
 static int answer_overlap(const struct dx_answering *a)
 {
-    return dx_task_overlap(a->view, a->ask->dataset_id, a->ask->other_id, a->task, a->body,
-                           a->problem);
+    return dx_task_overlap(a->view, a->ask->dataset_id, a->ask->other_id,
+                           a->ask->row_format != DX_ROWS_JSON, a->task, a->body, a->problem);
 }
 
 static const struct dx_route_words overlap_words = {
@@ -89,7 +89,13 @@ const struct dx_route dx_route_overlap = {
     .name = "overlap",
     .pattern = "datasets/{a}/overlap/{b}",
     .words = &overlap_words,
-    .params = DX_PARAMS(&dx_param_version),
+    .params = DX_PARAMS(&dx_param_version, &dx_param_format),
+    .rows = DX_ROWS(.member = "measures",
+                    DX_ROW_COLUMNS({ "measure", DX_COLUMN_TEXT }, { "a", DX_COLUMN_U64 },
+                                   { "b", DX_COLUMN_U64 }, { "shared_a", DX_COLUMN_U64 },
+                                   { "shared_b", DX_COLUMN_U64 }, { "only_a", DX_COLUMN_U64 },
+                                   { "only_b", DX_COLUMN_U64 }, { "min", DX_COLUMN_U64 },
+                                   { "max", DX_COLUMN_U64 }, { "jaccard", DX_COLUMN_F64 })),
     .cost = { .base = 10 },
     .restart = dx_restart_path,
     .answer = answer_overlap,

@@ -61,7 +61,7 @@ static void choose(const struct dx_route_rows *rows, struct dx_span accept, bool
 int dx_row_ask_choose(struct dx_ask *ask, struct dx_span accept, bool web,
                       struct dx_problem *problem)
 {
-    const struct dx_route_rows *rows = dx_routes[ask->route]->rows;
+    const struct dx_route_rows *rows = dx_route_rows_of(ask);
 
     if (rows == NULL)
         return 1;
@@ -71,6 +71,9 @@ int dx_row_ask_choose(struct dx_ask *ask, struct dx_span accept, bool web,
     if (ask->row_format != DX_ROWS_JSON && ask->plan > 0)
         return dx_route_refuse(problem,
                                "a plan is JSON: format goes with the cursors that it gives");
+    if (!gives(rows, ask->row_format))
+        return dx_route_refuse(problem, "format %s is of URLs: it goes with of=urls",
+                               dx_row_formats[ask->row_format].word);
     if (dx_row_formats[ask->row_format].of_urls && ask->fields.data != NULL)
         return dx_route_refuse(problem, "format %s has columns of its own: it takes no fields",
                                dx_row_formats[ask->row_format].word);
@@ -115,7 +118,7 @@ static bool is_wanted(const struct dx_ask *ask, const char *name)
 size_t dx_row_ask_columns(const struct dx_ask *ask,
                           struct dx_row_column columns[DX_ROW_COLUMNS_MAX])
 {
-    const struct dx_route_rows *rows = dx_routes[ask->route]->rows;
+    const struct dx_route_rows *rows = dx_route_rows_of(ask);
     size_t count = 0;
 
     for (size_t i = 0; rows->urls && i < DX_FIELD_COUNT; i++)

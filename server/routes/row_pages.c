@@ -75,7 +75,7 @@ int dx_row_pages_take(struct dx_row_pages *p, const struct dx_ask *ask, int rc,
     rc = begin_writer(p, ask, &err);
     if (rc == DX_OK)
         rc = dx_row_writer_page(p->writer, dx_span_of(body->data, body->size),
-                                dx_routes[ask->route]->rows->member, p->left, part, &page, &err);
+                                dx_route_rows_of(ask)->member, p->left, part, &page, &err);
     if (rc < 0)
         return dx_problem_of_error(problem, &err);
     rc = move_on(p, &page, problem);

@@ -160,8 +160,27 @@ def values(server):
 def tables(server):
     for target, member in (("/v1/domain/example.com", "datasets"), ("/v1/domain/example.com?fields=rank,name", "datasets"), ("/v1/datasets", "datasets"),
                            ("/v1/domain/example.com/hosts", "hosts"), ("/v1/domain/example.com/datasets/1/paths?limit=256", "paths"),
-                           ("/v1/tlds", "tlds"), ("/v1/suffix/com", "datasets"), ("/v1/domains", "domains"), ("/v1/datasets/3/top-domains", "domains"), ("/v1/tags", "tags")):
+                           ("/v1/tlds", "tlds"), ("/v1/suffix/com", "datasets"), ("/v1/domains", "domains"), ("/v1/datasets/3/top-domains", "domains"), ("/v1/tags", "tags"),
+                           ("/v1/domain/example.com/timeline", "periods"), ("/v1/domain/example.com/timeline?by=day&dataset=3", "periods"), ("/v1/tags/news", "items"),
+                           ("/v1/tags/news?of=urls", "items"), ("/v1/tags/news?of=urls&fields=url,extras,locator", "items")):
         compare(server, target, pages(server, target, member))
+    for path in ("/v1/datasets/1/overlap/3", "/v1/datasets/2/overlap/2"):
+        compare(server, path, overlap_rows(server.get(path).json))
+    equal(in_format(server, "/v1/tags/news?of=urls", "urls").decode().splitlines(), [row["url"] for row in pages(server, "/v1/tags/news?of=urls", "items")], "plain URLs of a tag")
+    cursor = server.get("/v1/tags/news?of=urls&limit=7").json["next_cursor"]
+    equal([json.loads(line) for line in in_format(server, f"/v1/tags/news?cursor={cursor}", "ndjson").splitlines()], pages(server, "/v1/tags/news?of=urls", "items")[7:], "from a cursor on")
+    for query in ("format=urls", "of=domains&format=cdx", "format=cdxj&of=urls&fields=url"):
+        equal(server.get(f"/v1/tags/news?{query}").status, 400, query)
+
+
+def overlap_rows(answer):
+    """The two measures of an overlap, each with the same members."""
+    a, b, domains, urls = (answer[name] for name in ("a", "b", "domains", "urls"))
+    shared = domains["shared"]
+    return [{"measure": "domains", "a": a["domain_count"], "b": b["domain_count"], "shared_a": shared, "shared_b": shared, "only_a": domains["only_a"], "only_b": domains["only_b"],
+             "min": shared, "max": shared + domains["only_a"] + domains["only_b"], "jaccard": domains["jaccard"]},
+            {"measure": "urls", "a": a["url_count"], "b": b["url_count"], "shared_a": urls["shared_a"], "shared_b": urls["shared_b"], "only_a": urls["only_a"], "only_b": urls["only_b"],
+             "min": urls["min"], "max": urls["max"], "jaccard": urls["jaccard"]}]
 
 
 def negotiation(server, web):

@@ -171,6 +171,7 @@ def of_domain(domain, rng, old):
     yield Ask(f"{d}/hosts?order=name&limit=2&offset={rng.randint(0, 2)}")
     yield Ask(f"{d}/timeline?by={rng.choice(('year', 'month', 'day'))}", rng.choice(("GET", "HEAD")))
     yield Ask(f"{d}/timeline?dataset={rng.choice(ids)},{rng.choice(ids)}&by=day&version={old}")
+    yield Ask(f"{d}/timeline?format={rng.choice(('csv', 'ndjson', 'arrow'))}&by=day")
     yield Ask(f"{d}/timeline?dataset=d{rng.randint(1, twins.DATASETS + 1):02}")
     yield Ask(f"/cdx?url=*.{domain}&fl=timestamp,original,dataset&showUntimed=true")
     yield Ask(f"/cdx?url={domain}/*&{rng.choice(('limit=2&showResumeKey=true', 'limit=-3&output=json', 'showNumPages=true', 'collapse=urlkey&from=2023', 'page=1&pageSize=1', 'filter=!original:.*a.*'))}",
@@ -218,6 +219,7 @@ def of_tags(old, rng):
             yield Ask(f"/v1/tags?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))
         for tag in twins.tags():
             yield Ask(f"/v1/tags/{quote(tag)}?{v}".rstrip("?"), rng.choice(("GET", "GET", "HEAD")))
+            yield Ask(f"/v1/tags/{quote(tag)}?format={rng.choice(('csv', 'ndjson'))}&of={rng.choice(('urls', 'domains'))}&{v}".rstrip("&"))
             yield Ask(f"/v1/tags/{quote(tag)}?of=urls&limit={rng.choice((1, 2, 5, 1000))}&{v}".rstrip("&"))
             yield Ask(f"/v1/tags/{quote(tag)}?dataset={rng.randint(1, twins.DATASETS + 1)}&of={rng.choice(('urls', 'domains'))}&{v}".rstrip("&"))
     for v in ("", f"version={old}"):
@@ -244,6 +246,7 @@ def of_all(old, domains, rng, lasting):
                 yield Ask(f"/v1/datasets/{a}/top-domains?{query}&{v}".rstrip("&"))
             for b in (1, 4, 8, 9, 99):
                 yield Ask(f"/v1/datasets/{a}/overlap/{b}?{v}".rstrip("?"))
+            yield Ask(f"/v1/datasets/{a}/overlap/4?format=csv&{v}".rstrip("&"))
         yield Ask(f"/collinfo.json?{v}".rstrip("?"))
     if lasting:     # which versions are open depends on who asked for them
         yield Ask("/v1/versions")
