@@ -86,9 +86,23 @@ def one_version():
     check(version in text("CHANGELOG.md"), "CHANGELOG.md names it")
 
 
+def table():
+    """Tests that docs/OPERATIONS.md names exist, and so do the commands."""
+    part = text("docs/OPERATIONS.md").split("## Who expects it, command, test")[1].split("\n## ")[0]
+    rows = [line.split(" | ") for line in part.splitlines() if line.startswith("| ") and not line.startswith("| who ")][1:]
+    check(len(rows) > 20, f"{len(rows)} rows")
+    for row in rows:
+        for name in re.findall(r"`([a-z_]+)`", row[-1]):
+            check(any((dxtest.SOURCE / "tests" / "e2e" / f"{name}.{ending}").exists() for ending in ("py", "sh")), f"{row[1]}: there is a test {name}")
+        check("`" in row[-1], f"{row[1]} has a test")
+        for command in re.findall(r"`domaindex ([a-z-]+)", row[2]):
+            check(command.startswith("-") or dxtest.run(dxtest.DOMAINDEX, "help", command, expect=None).returncode == 0, f"{row[1]}: domaindex {command}")
+
+
 def main():
     dxtest.need_programs()
     one_version()
+    table()
     there = [*api(), *documents(), *programs()]
     kinds = {line.split()[0] for line in there}
     equal(kinds, {"api", "schema", "problem", "metric", "exit", "command", "option", "setting"}, "kinds of names")
