@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/http/request_head.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 enum {
     STATE_START,
     STATE_EMPTY_LINE, /* CR of the one empty line that may come first */
@@ -471,6 +475,53 @@ static enum dx_head_verdict field_byte(struct dx_request_head *h, uint8_t c, str
     }
 }
 
+#ifdef __SSE2__
+/* How many bytes from p on are over `low` and under 0x7f, and not '#' if `hash` is; 16 at a time, so that up to 15 more
+ * may be. */
+static uint32_t skip_blocks(const uint8_t *p, uint32_t size, char low, bool hash)
+{
+    const __m128i least = _mm_set1_epi8(low); /* signed: from 0x80 on they are below it */
+    const __m128i rubout = _mm_set1_epi8(0x7f);
+    const __m128i other = _mm_set1_epi8(hash ? '#' : 0x7f);
+    uint32_t i = 0;
+
+    for (; size - i >= 16; i += 16) {
+        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
+        __m128i bad = _mm_or_si128(_mm_cmpeq_epi8(v, rubout), _mm_cmpeq_epi8(v, other));
+        unsigned good = (unsigned)_mm_movemask_epi8(
+            _mm_andnot_si128(bad, _mm_cmpgt_epi8(v, least)));
+
+        if (good != 0xffff)
+            return i + (uint32_t)__builtin_ctz(~good);
+    }
+    return i;
+}
+#else
+static uint32_t skip_blocks(const uint8_t *p, uint32_t size, char low, bool hash)
+{
+    (void)p;
+    (void)size;
+    (void)low;
+    (void)hash;
+    return 0;
+}
+#endif
+
+/* Blanks inside a value count, those at its end do not. */
+static void skip_value(struct dx_request_head *h, const uint8_t *data, uint32_t end)
+{
+    uint32_t at = h->at + skip_blocks(data + h->at, end - h->at, 0x1f, false);
+    uint32_t last = at;
+
+    while (at < end && is_value(data[at]))
+        last = ++at;
+    while (last > h->at && (data[last - 1] == ' ' || data[last - 1] == '\t'))
+        last--;
+    if (last > h->at)
+        h->value_end = last;
+    h->at = at;
+}
+
 /* Most bytes stand in runs of plain ones: passes them without the switch, up to a limit that
  * the caller then checks at the next byte. */
 static void skip_run(struct dx_request_head *h, struct dx_span bytes)
@@ -480,19 +531,50 @@ static void skip_run(struct dx_request_head *h, struct dx_span bytes)
     uint32_t end = bytes.size < limit ? (uint32_t)bytes.size : limit;
     uint32_t at = h->at;
 
+    if (at >= end)
+        return;
     if (h->state == STATE_TARGET) {
+        at += skip_blocks(bytes.data + at, end - at, 0x20, true);
         while (at < end && is_target(bytes.data[at]))
             at++;
+        h->at = at;
     } else if (h->state == STATE_NAME) {
         while (at < end && is_token(bytes.data[at]))
             at++;
+        h->at = at;
     } else if (h->state == STATE_VALUE) {
-        while (at < end && bytes.data[at] > 0x20 && bytes.data[at] != 0x7f)
-            at++;
-        if (at > h->at)
-            h->value_end = at;
+        skip_value(h, bytes.data, end);
     }
-    h->at = at;
+}
+
+static bool starts_at(const struct dx_request_head *h, struct dx_span bytes, const char *text,
+                      uint32_t size)
+{
+    return bytes.size - h->at >= size && memcmp(bytes.data + h->at, text, size) == 0;
+}
+
+/* What nearly every head has, in one step each; the states are those that the bytes one by one lead to. */
+static bool take_usual(struct dx_request_head *h, struct dx_span bytes,
+                       enum dx_head_verdict *verdict)
+{
+    static const char version[] = " HTTP/1.1\r\n";
+
+    if (h->state == STATE_TARGET && starts_at(h, bytes, version, sizeof version - 1)) {
+        *verdict = end_target(h, bytes);
+        if (*verdict == DX_HEAD_MORE) {
+            h->at += sizeof version - 2;
+            h->fields_at = h->at + 1;
+            h->state = STATE_FIELD_FIRST;
+        }
+        return true;
+    }
+    if (h->state == STATE_VALUE && h->at + 1 - h->fields_at < DX_HEAD_FIELDS_MAX &&
+        starts_at(h, bytes, "\r\n", 2)) {
+        h->at++;
+        *verdict = end_field(h, bytes);
+        return true;
+    }
+    return false;
 }
 
 enum dx_head_verdict dx_request_head_parse(struct dx_request_head *h, struct dx_span bytes)
@@ -501,6 +583,12 @@ enum dx_head_verdict dx_request_head_parse(struct dx_request_head *h, struct dx_
         return DX_HEAD_DONE;
     if (h->state == STATE_REJECTED)
         return DX_HEAD_REJECT;
+    if (h->state == STATE_START && bytes.size >= 5 && memcmp(bytes.data, "GET /", 5) == 0) {
+        h->method = DX_METHOD_GET;
+        h->mark = h->target.at = 4;
+        h->state = STATE_TARGET;
+        h->at = 5;
+    }
     while (h->at < bytes.size) {
         enum dx_head_verdict verdict;
         uint8_t c;
@@ -509,6 +597,12 @@ enum dx_head_verdict dx_request_head_parse(struct dx_request_head *h, struct dx_
         if (h->at == bytes.size)
             break;
         c = bytes.data[h->at];
+        if (take_usual(h, bytes, &verdict)) {
+            if (verdict != DX_HEAD_MORE)
+                return verdict;
+            h->at++;
+            continue;
+        }
         if (h->state < STATE_FIELD_FIRST) {
             if (h->state >= STATE_TARGET_FIRST && h->state <= STATE_TARGET && c != ' ' &&
                 h->at - h->target.at >= DX_TARGET_MAX)
