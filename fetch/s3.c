@@ -164,6 +164,7 @@ int dx_s3_root_open(struct dx_s3_root *r, const char *root, const struct dx_sour
             n--;
         (void)snprintf(r->prefix, sizeof r->prefix, "%.*s%s", (int)n, address.prefix,
                        n > 0 ? "/" : "");
+        (void)snprintf(r->bucket, sizeof r->bucket, "%s", address.bucket);
         address.prefix = "";
         rc = dx_s3_root_url(&address, &place, &r->bucket_url, err);
     }

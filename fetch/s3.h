@@ -33,6 +33,7 @@ struct dx_s3_place {
 };
 
 struct dx_s3_root {
+    char bucket[DX_S3_BUCKET_MAX + 1];
     char *url;                           /* of the prefix, without a slash at its end */
     char *bucket_url;                    /* of the bucket, likewise */
     char prefix[DX_OBJECT_NAME_MAX + 2]; /* "" or "a/b/": what every key begins with */

@@ -41,10 +41,13 @@ int dx_s3_commit_seen(struct dx_s3_session *session, const struct dx_s3_commit *
 }
 
 /* A 2xx is believed if it says what object it made. */
-static bool take_etag(struct dx_s3_request *r, char etag[DX_SOURCE_ETAG], struct dx_error *err)
+static bool take_etag(const struct dx_s3_commit *c, struct dx_s3_request *r,
+                      char etag[DX_SOURCE_ETAG], struct dx_error *err)
 {
     const struct dx_reply *head = &r->call.head;
 
+    if (c->put->from != NULL)
+        return dx_s3_xml_copy(dx_span_of(r->call.body.data, r->call.body.size), etag, err) == DX_OK;
     if (strcmp(r->method, "POST") == 0) {
         int rc = dx_s3_xml_complete(dx_span_of(r->call.body.data, r->call.body.size), etag, err);
 
@@ -80,6 +83,8 @@ static int give_up(const struct dx_s3_commit *c, const struct dx_s3_request *r,
 
     if (c->unsure)
         return lost(c, err);
+    if (r->outcome == DX_S3_CONDITION && put->from_etag != NULL)
+        return dx_fail(err, DX_E_CONFLICT, "'%s' is another one by now", put->from);
     if (r->outcome == DX_S3_CONDITION && put->if_absent)
         return dx_fail(err, DX_E_EXISTS, "'%s' is there already", c->key);
     if (r->outcome == DX_S3_CONDITION || (r->outcome == DX_S3_ABSENT && put->if_match != NULL &&
@@ -118,7 +123,7 @@ int dx_s3_commit_send(struct dx_s3_session *session, struct dx_s3_commit *c,
         if (rc != 0)
             return rc < 0 ? rc : DX_OK;
         rc = dx_s3_send(session, r, err);
-        if (rc == DX_OK && take_etag(r, etag, err))
+        if (rc == DX_OK && take_etag(c, r, etag, err))
             return DX_OK;
         if (rc == DX_OK)
             r->outcome = DX_S3_UNSURE;

@@ -336,7 +336,7 @@ static bool code_byte(char c)
            c == '-' || c == '.' || c == ':';
 }
 
-static int complete_closed(void *ctx, const struct reader *r, struct dx_error *err)
+static int etag_closed(void *ctx, const struct reader *r, struct dx_error *err)
 {
     (void)err;
     if (leaf_is(r, 2, "ETag"))
@@ -344,15 +344,26 @@ static int complete_closed(void *ctx, const struct reader *r, struct dx_error *e
     return DX_OK;
 }
 
-int dx_s3_xml_complete(struct dx_span text, char etag[DX_SOURCE_ETAG], struct dx_error *err)
+static int read_etag(struct dx_span text, const char *root, char etag[DX_SOURCE_ETAG],
+                     struct dx_error *err)
 {
     int rc;
 
     etag[0] = '\0';
-    rc = walk(text, "CompleteMultipartUploadResult", complete_closed, etag, err);
+    rc = walk(text, root, etag_closed, etag, err);
     if (rc == DX_OK && etag[0] == '\0')
         rc = dx_fail(err, DX_E_CORRUPT, "the reply has no ETag");
     return rc;
+}
+
+int dx_s3_xml_complete(struct dx_span text, char etag[DX_SOURCE_ETAG], struct dx_error *err)
+{
+    return read_etag(text, "CompleteMultipartUploadResult", etag, err);
+}
+
+int dx_s3_xml_copy(struct dx_span text, char etag[DX_SOURCE_ETAG], struct dx_error *err)
+{
+    return read_etag(text, "CopyObjectResult", etag, err);
 }
 
 static int error_closed(void *ctx, const struct reader *r, struct dx_error *err)

@@ -4,6 +4,7 @@
  *   rc = dx_s3_xml_list(text, &page, each, ctx, &err);       a page of ListObjectsV2
  *   rc = dx_s3_xml_upload_id(text, id, &err);                InitiateMultipartUpload
  *   rc = dx_s3_xml_complete(text, etag, &err);               CompleteMultipartUpload
+ *   rc = dx_s3_xml_copy(text, etag, &err);                   CopyObject
  *   if (dx_s3_xml_error(text, &e))  ... e.code ...           an <Error>, also of a reply 200
  *
  * Over expat, as UTF-8. A document type is refused, so there are no entities but the five named and
@@ -48,6 +49,7 @@ int dx_s3_xml_list(struct dx_span text, struct dx_s3_page *page, dx_s3_each *eac
 int dx_s3_xml_upload_id(struct dx_span text, char id[DX_S3_UPLOAD_ID_MAX + 1],
                         struct dx_error *err);
 int dx_s3_xml_complete(struct dx_span text, char etag[DX_SOURCE_ETAG], struct dx_error *err);
+int dx_s3_xml_copy(struct dx_span text, char etag[DX_SOURCE_ETAG], struct dx_error *err);
 bool dx_s3_xml_error(struct dx_span text, struct dx_s3_error *e);
 
 #endif

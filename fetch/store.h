@@ -6,6 +6,8 @@
  *   rc = dx_store_put(store, &put, etag, &err);          all of it or nothing is there
  *   struct dx_put file = { .object = "urls/...", .path = "/tmp/x", .if_absent = true };
  *   rc = dx_store_put(store, &file, etag, &err);         in parts if it is large
+ *   struct dx_put copy = { .object = "urls/...", .from = "spool/...", .from_size = n };
+ *   rc = dx_store_put(store, &copy, etag, &err);         the store copies it; at most 5 GiB
  *   rc = dx_store_list(store, "urls/", each, ctx, &err); every object below, in byte order
  *   rc = dx_store_remove(store, "urls/...", &err);       absent is fine
  *   rc = dx_store_read(store, "leases/a.json", 0, &buf, &stamp, &err);
@@ -49,8 +51,11 @@ struct dx_store;
 
 struct dx_put {
     const char *object;
-    struct dx_span bytes; /* what is written, or */
-    const char *path;     /* the file that is; NULL: bytes */
+    struct dx_span bytes;  /* what is written, or */
+    const char *path;      /* the file that is, or */
+    const char *from;      /* the object of this store that is */
+    uint64_t from_size;    /* its bytes, and */
+    const char *from_etag; /* the ETag that it must have, or it is DX_E_CONFLICT; NULL: any */
     bool if_absent;
     const char *if_match; /* as dx_source_get and dx_store_put give it; NULL: no condition */
     bool in_parts;        /* as a large file goes, whatever the size; a directory knows no parts */

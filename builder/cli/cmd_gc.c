@@ -21,6 +21,7 @@ enum {
     OPT_REQUEST,
     OPT_SKEW,
     OPT_SHARE,
+    OPT_SPOOL,
     OPT_THREADS,
     OPT_QUIET,
     OPT_JSON,
@@ -59,6 +60,11 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_SHARE] = { "max-share", "PERCENT", "50",
                     "refuse to take more than this of the bytes of all versions",
                     DX_OPT_NUMBER(0, 100), AT(max_share) },
+    [OPT_SPOOL] = { "keep-spool", "TIME", "7d",
+                    "files below spool/ of jobs that began a task this long ago and did not end "
+                    "go; longer than "
+                    "any job takes",
+                    DX_OPT_TIME(0, UINT64_C(100) * 366 * 86400), AT(spool_s) },
     [OPT_THREADS] = { "threads", "N", "8", "removals at a time", DX_OPT_NUMBER(1, 64),
                       AT(threads) },
     [OPT_QUIET] = { "quiet", NULL, NULL, "no lines on versions, only the sum", DX_OPT_FLAG },

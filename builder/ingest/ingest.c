@@ -310,7 +310,7 @@ static int enter_remote(struct run *r, struct dx_error *err)
     int rc = DX_OK;
 
     if (r->stats->accepted > 0)
-        rc = dx_ingest_remote_psl(&r->remote, dx_span_of(r->psl_text.data, r->psl_text.size), err);
+        rc = dx_suffix_list_begin(&r->root, dx_span_of(r->psl_text.data, r->psl_text.size), err);
     if (rc == DX_OK)
         rc = list_ids(r, err);
     if (rc == DX_OK)

@@ -4,12 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "builder/lake/dataset_registry.h"
 #include "builder/lake/ingest_claim.h"
 #include "builder/lake/lake_layout.h"
 #include "builder/lake/lake_snapshot.h"
-#include "builder/lake/suffix_list.h"
 #include "fetch/store.h"
 #include "loader/version.h"
 
@@ -24,40 +22,6 @@ int dx_ingest_remote_begin(struct dx_ingest_remote *r,
         rc = dx_lake_snapshot_open(&now, r->root, err);
     dx_lake_snapshot_close(&now);
     return rc < 0 ? dx_fail_in(err, "%s", r->o->root) : DX_OK;
-}
-
-static int compare_psl(struct dx_ingest_remote *r, struct dx_span text, struct dx_error *err)
-{
-    struct dx_buf there = DX_SUFFIX_LIST_INIT;
-    int rc = dx_suffix_list_of_lake(r->root, &there, err);
-
-    if (rc > 0 && !dx_span_equal(text, dx_span_of(there.data, there.size)))
-        rc = dx_fail(err, DX_E_CONFLICT,
-                     "%s: another run has begun this lake with another suffix list in " DX_LAKE_PSL
-                     "; nothing was added, run it again",
-                     r->o->root);
-    dx_buf_release(&there);
-    return rc;
-}
-
-int dx_ingest_remote_psl(struct dx_ingest_remote *r, struct dx_span text, struct dx_error *err)
-{
-    const struct dx_put put = { .object = DX_LAKE_PSL, .bytes = text, .if_absent = true };
-    char etag[DX_SOURCE_ETAG];
-    int rc = compare_psl(r, text, err);
-
-    if (rc != 0)
-        return rc < 0 ? rc : DX_OK;
-    rc = dx_store_put(r->root->store, &put, etag, err);
-    if (rc != DX_E_EXISTS && rc != DX_E_UNKNOWN)
-        return rc;
-    rc = compare_psl(r, text, err);
-    if (rc == 0)
-        return dx_fail(err, DX_E_UNKNOWN,
-                       "%s/" DX_LAKE_PSL ": it is not known whether it was "
-                       "written; nothing was added, run it again",
-                       r->o->root);
-    return rc < 0 ? rc : DX_OK;
 }
 
 int dx_ingest_remote_names(struct dx_ingest_remote *r, dx_ingest_names *edit, void *ctx,

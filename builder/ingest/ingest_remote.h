@@ -3,7 +3,7 @@
  *
  *   struct dx_ingest_remote r = { .o = options, .root = &root };       entered (root.h)
  *   rc = dx_ingest_remote_begin(&r, &dataset_registry, &err);          before reading: what is there
- *   rc = dx_ingest_remote_psl(&r, text, &err);               after it: writes the list that is missing,
+ *   rc = dx_suffix_list_begin(&root, text, &err);            after it: writes the list that is missing,
  *   rc = dx_ingest_remote_names(&r, change, ctx, &dataset_registry, &err);   the names,
  *   rc = dx_ingest_remote_claim(&r, ids, count, &err);       and the right to add to them
  *   rc = dx_lake_snapshot_open(&now, &root, &err);        what the lake has, from now on by us
@@ -41,7 +41,6 @@ typedef int dx_ingest_names(void *ctx, struct dx_dataset_registry *dataset_regis
 /* The registry. */
 int dx_ingest_remote_begin(struct dx_ingest_remote *r,
                            struct dx_dataset_registry **dataset_registry, struct dx_error *err);
-int dx_ingest_remote_psl(struct dx_ingest_remote *r, struct dx_span text, struct dx_error *err);
 
 /* dataset_registry is replaced by what is in the store now. */
 int dx_ingest_remote_names(struct dx_ingest_remote *r, dx_ingest_names *change, void *ctx,

@@ -11,8 +11,10 @@
 
 #include "base/file.h"
 #include "base/path.h"
+#include "builder/lake/adopt_files.h"
 #include "builder/lake/adopt_list.h"
 #include "builder/lake/dataset_registry.h"
+#include "builder/lake/ingest_claim.h"
 #include "builder/lake/lake_layout.h"
 #include "builder/lake/lake_snapshot.h"
 #include "builder/lake/suffix_list.h"
@@ -21,6 +23,7 @@
 
 struct dataset {
     const char *name; /* of the list */
+    uint32_t file_count;
     uint32_t id;
     uint32_t first_part, end_part;
 };
@@ -36,6 +39,7 @@ struct adopting {
     size_t *dataset_of; /* by file */
     const char **leftovers;
     size_t leftover_count;
+    struct dx_adopt_files files;
 };
 
 /* ---- what is to be adopted ---- */
@@ -66,90 +70,9 @@ static int find_datasets(struct adopting *m, struct dx_error *err)
         const struct dataset *found = bsearch(&key, m->datasets, n, sizeof key, by_name);
 
         m->dataset_of[i] = (size_t)(found - m->datasets);
+        m->datasets[m->dataset_of[i]].file_count++;
     }
     return DX_OK;
-}
-
-/* Its files are those of other datasets, and of versions: moved away, these would have lost them. */
-static int check_outside(const char *path, const char *real_root, struct dx_error *err)
-{
-    static const char *const own[] = { DX_LAKE_DIR, "index" };
-    char real[PATH_MAX];
-    size_t n = strlen(real_root);
-
-    if (realpath(path, real) == NULL)
-        return dx_fail_errno(err, errno, "%s", path);
-    if (strncmp(real, real_root, n) != 0 || real[n] != '/')
-        return DX_OK;
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (strncmp(real + n + 1, own[i], strlen(own[i])) == 0 &&
-            real[n + 1 + strlen(own[i])] == '/')
-            return dx_fail(err, DX_E_INVALID, "%s: lies in the lake itself, of which it is a file",
-                           path);
-    return DX_OK;
-}
-
-static int by_number(const void *a, const void *b)
-{
-    ino_t x = *(const ino_t *)a;
-    ino_t y = *(const ino_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Of a file that stands there twice the second move would fail, with the others moved already. */
-static int check_once(ino_t *numbers, size_t count, struct dx_error *err)
-{
-    qsort(numbers, count, sizeof *numbers, by_number);
-    for (size_t i = 1; i < count; i++)
-        if (numbers[i] == numbers[i - 1])
-            return dx_fail(err, DX_E_INVALID, "the list has one file twice (inode %llu)",
-                           (unsigned long long)numbers[i]);
-    return DX_OK;
-}
-
-static int check_file(const struct dx_adopt_file *f, dev_t device, ino_t *number,
-                      struct dx_error *err)
-{
-    struct stat st;
-
-    if (lstat(f->path, &st) < 0)
-        return dx_fail_errno(err, errno, "%s", f->path);
-    *number = st.st_ino;
-    if (!S_ISREG(st.st_mode))
-        return dx_fail(err, DX_E_INVALID, "%s: not a regular file", f->path);
-    if ((uint64_t)st.st_size != f->size)
-        return dx_fail(err, DX_E_CONFLICT, "%s has %llu bytes, and %llu are expected", f->path,
-                       (unsigned long long)st.st_size, (unsigned long long)f->size);
-    if (st.st_dev != device)
-        return dx_fail(err, DX_E_INVALID, "%s: not on the file system of the root; copy it first",
-                       f->path);
-    return DX_OK;
-}
-
-static int check_files(const struct adopting *m, struct dx_error *err)
-{
-    const struct dx_adopt_list *files = m->a->files;
-    char real_root[PATH_MAX];
-    struct stat root;
-    ino_t *numbers;
-    int rc = DX_OK;
-
-    if (stat(m->a->root, &root) < 0 || realpath(m->a->root, real_root) == NULL)
-        return dx_fail_errno(err, errno, "%s", m->a->root);
-    numbers = calloc(files->count, sizeof *numbers);
-    if (numbers == NULL)
-        return dx_no_memory(err, "%zu files", files->count);
-    for (size_t i = 0; rc == DX_OK && i < files->count; i++)
-        rc = check_file(&files->file[i], root.st_dev, &numbers[i], err);
-    for (size_t i = 0; rc == DX_OK && i < files->count; i++)
-        rc = check_outside(files->file[i].path, real_root, err);
-    if (rc == DX_OK)
-        rc = check_once(numbers, files->count, err);
-    free(numbers);
-    for (size_t i = 0; rc == DX_OK && !m->a->dry_run && i < files->count; i++)
-        rc = dx_file_sync(files->file[i].path, err);
-    return rc;
 }
 
 /* ---- what there is ---- */
@@ -172,20 +95,9 @@ static int read_psl(struct adopting *m, struct dx_error *err)
     return rc < 0 ? rc : DX_OK;
 }
 
-static bool has_rows(const struct adopting *m, uint32_t id)
-{
-    const struct dx_lake_list *list = &m->now.named.list;
-
-    for (size_t i = dx_lake_list_find(list, id); i < list->count && list->file[i].dataset_id == id;
-         i++)
-        if (m->now.named.naming[i] != DX_LAKE_OUT)
-            return true;
-    return false;
-}
-
 static int check_dataset(const struct adopting *m, const struct dataset *d, struct dx_error *err)
 {
-    if (d->id == 0 || !has_rows(m, d->id))
+    if (d->id == 0 || !dx_lake_snapshot_has_rows(&m->now, d->id))
         return DX_OK;
     if (!m->a->replace)
         return dx_fail(
@@ -232,6 +144,28 @@ static int add(const struct adopting *m, struct dx_dataset_registry *registry, s
     }
 }
 
+static int find_or_add(const struct adopting *m, struct dx_dataset_registry *registry,
+                       struct dataset *d, struct dx_error *err)
+{
+    d->id = dx_dataset_registry_find(registry, dx_span_str(d->name));
+    return d->id == 0 ? add(m, registry, d, err) : DX_OK;
+}
+
+/* Numbers that no other run is given, also if this one dies and what it sent arrives later. */
+static void reserve(struct dx_dataset_registry *registry, const struct dataset *d)
+{
+    const struct dx_lake_path last = { .dataset_id = d->id,
+                                       .last = 255,
+                                       .part = d->first_part + d->file_count - 1 };
+    char text[DX_LAKE_PATH_MAX];
+    const char *path = text;
+
+    if (last.part > DX_LAKE_PART_MAX)
+        return; /* refused when they are given */
+    (void)dx_lake_path_format(&last, text);
+    dx_dataset_registry_raise(registry, &path, 1);
+}
+
 static int edit_begin(void *ctx, struct dx_dataset_registry *registry, struct dx_error *err)
 {
     struct adopting *m = ctx;
@@ -242,9 +176,7 @@ static int edit_begin(void *ctx, struct dx_dataset_registry *registry, struct dx
         struct dataset *d = &m->datasets[i];
         uint32_t listed;
 
-        d->id = dx_dataset_registry_find(registry, dx_span_str(d->name));
-        if (d->id == 0)
-            rc = add(m, registry, d, err);
+        rc = find_or_add(m, registry, d, err);
         if (rc < 0)
             return rc;
         listed = dx_lake_snapshot_next_part(&m->now, d->id);
@@ -252,6 +184,8 @@ static int edit_begin(void *ctx, struct dx_dataset_registry *registry, struct dx
         d->first_part = dx_dataset_registry_next_part(registry, d->id, listed == 0 ? 1 : listed);
         d->end_part = d->first_part;
         rc = dx_dataset_registry_replace(registry, d->id, d->first_part, err);
+        if (rc == DX_OK)
+            reserve(registry, d);
     }
     return rc;
 }
@@ -283,21 +217,26 @@ static int find_leftovers(struct adopting *m, struct dx_error *err)
     return DX_OK;
 }
 
+static int begin_lake(const struct adopting *m, struct dx_error *err)
+{
+    char path[PATH_MAX];
+    int rc = dx_path_format(path, sizeof path, err, "%s/" DX_LAKE_DIR, m->a->root);
+
+    if (rc == DX_OK)
+        rc = dx_dir_make(path, err);
+    if (rc < 0 || !m->psl_is_new)
+        return rc;
+    rc = dx_path_format(path, sizeof path, err, "%s/" DX_LAKE_PSL, m->a->root);
+    return rc < 0 ? rc : dx_file_replace(path, dx_span_of(m->psl.data, m->psl.size), err);
+}
+
 static int begin(struct adopting *m, struct dx_error *err)
 {
     const struct dx_dataset_registry_change change = { .edit = edit_begin, .ctx = m };
-    char path[PATH_MAX];
     int rc = find_leftovers(m, err);
 
-    if (rc == DX_OK)
-        rc = dx_path_format(path, sizeof path, err, "%s/" DX_LAKE_DIR, m->a->root);
-    if (rc == DX_OK)
-        rc = dx_dir_make(path, err);
-    if (rc == DX_OK && m->psl_is_new) {
-        rc = dx_path_format(path, sizeof path, err, "%s/" DX_LAKE_PSL, m->a->root);
-        if (rc == DX_OK)
-            rc = dx_file_replace(path, dx_span_of(m->psl.data, m->psl.size), err);
-    }
+    if (rc == DX_OK && m->root.in_place)
+        rc = begin_lake(m, err);
     if (rc == DX_OK)
         rc = dx_dataset_registry_change(&m->root, &change, &m->now.dataset_registry, err);
     for (size_t i = 0; rc == DX_OK && i < m->leftover_count; i++)
@@ -315,37 +254,67 @@ static int end(struct adopting *m, struct dx_error *err)
     return rc < 0 ? dx_fail_in(err, "no file counts; run it again with new files") : DX_OK;
 }
 
-/* ---- files ---- */
+/* ---- a store: the names, then the right to write, then what there is by then ---- */
 
-static int move(struct adopting *m, size_t i, struct dx_error *err)
+static int edit_names(void *ctx, struct dx_dataset_registry *registry, struct dx_error *err)
 {
-    const struct dx_adopt_file *f = &m->a->files->file[i];
-    struct dataset *d = &m->datasets[m->dataset_of[i]];
-    const struct dx_lake_path at = {
-        .dataset_id = d->id, .first = f->first, .last = f->last, .part = d->end_part
+    struct adopting *m = ctx;
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < m->count; i++)
+        rc = find_or_add(m, registry, &m->datasets[i], err);
+    return rc;
+}
+
+static int take_claim(struct adopting *m, struct dx_error *err)
+{
+    const struct dx_ingest_claim_options options = {
+        .remote = &m->root, .root = m->a->root, .stopped = m->a->stopped, .say = m->a->say
     };
-    char below[DX_LAKE_PATH_MAX];
-    char folder[PATH_MAX];
-    char to[PATH_MAX];
+    uint32_t *ids = calloc(m->count, sizeof *ids);
     int rc;
 
-    if (at.part > DX_LAKE_PART_MAX)
-        return dx_fail(err, DX_E_LIMIT, "dataset %u: part numbers are used up", d->id);
-    (void)dx_lake_dir_format(&at, below);
-    rc = dx_path_format(folder, sizeof folder, err, "%s/%s", m->a->root, below);
+    if (ids == NULL)
+        return dx_no_memory(err, "%zu datasets", m->count);
+    for (size_t i = 0; i < m->count; i++)
+        ids[i] = m->datasets[i].id;
+    rc = dx_ingest_claim_take(&m->files.claim, &options, ids, m->count, err);
+    free(ids);
+    return rc;
+}
+
+static int claim(struct adopting *m, struct dx_error *err)
+{
+    const struct dx_dataset_registry_change change = { .edit = edit_names, .ctx = m };
+    int rc = dx_suffix_list_begin(&m->root, dx_span_of(m->psl.data, m->psl.size), err);
+
     if (rc == DX_OK)
-        rc = dx_dir_make(folder, err);
-    (void)dx_lake_path_format(&at, below);
+        rc = dx_dataset_registry_change(&m->root, &change, &m->now.dataset_registry, err);
     if (rc == DX_OK)
-        rc = dx_path_format(to, sizeof to, err, "%s/%s", m->a->root, below);
-    if (rc == DX_OK && rename(f->path, to) < 0)
-        rc = dx_fail_errno(err, errno, "%s: cannot rename to %s", f->path, to);
-    if (rc == DX_OK)
-        rc = dx_dir_sync(folder, err);
+        rc = take_claim(m, err);
     if (rc < 0)
         return rc;
-    d->end_part++;
-    m->a->files_moved++;
+    dx_lake_snapshot_close(&m->now);
+    return look(m, err);
+}
+
+/* ---- the whole ---- */
+
+/* Numbers in the order of the list, which is that of the rows. */
+static int number(struct adopting *m, struct dx_error *err)
+{
+    const struct dx_adopt_list *list = m->a->files;
+
+    for (size_t i = 0; i < list->count; i++) {
+        struct dataset *d = &m->datasets[m->dataset_of[i]];
+
+        if (d->end_part > DX_LAKE_PART_MAX)
+            return dx_fail(err, DX_E_LIMIT, "dataset %u: part numbers are used up", d->id);
+        m->files.to[i] = (struct dx_lake_path){ .dataset_id = d->id,
+                                                .first = list->file[i].first,
+                                                .last = list->file[i].last,
+                                                .part = d->end_part++ };
+    }
     return DX_OK;
 }
 
@@ -366,7 +335,44 @@ static int sync_parents(const struct adopting *m, struct dx_error *err)
     return rc == DX_OK ? dx_dir_sync(path, err) : rc;
 }
 
-static int run(struct adopting *m, struct dx_error *err)
+static int list_paths(struct adopting *m, struct dx_error *err)
+{
+    const size_t count = m->a->files->count;
+
+    m->a->placed = calloc(count, sizeof *m->a->placed);
+    if (m->a->placed == NULL)
+        return dx_no_memory(err, "%zu files", count);
+    for (size_t i = 0; i < count; i++)
+        (void)dx_lake_path_format(&m->files.to[i], m->a->placed[i]);
+    return DX_OK;
+}
+
+static int place(struct adopting *m, struct dx_error *err)
+{
+    int rc = begin(m, err);
+
+    if (rc == DX_OK)
+        rc = number(m, err);
+    if (rc == DX_OK)
+        rc = list_paths(m, err);
+    if (rc == DX_OK)
+        rc = dx_adopt_files_place(&m->files, err);
+    if (rc == DX_OK && m->root.in_place)
+        rc = sync_parents(m, err);
+    if (rc == DX_OK && m->files.claim != NULL)
+        rc = dx_ingest_claim_check(m->files.claim, err);
+    if (rc == DX_OK)
+        rc = end(m, err);
+    if (rc == DX_OK && m->files.claim != NULL)
+        rc = dx_ingest_claim_confirm(m->files.claim, err);
+    if (rc < 0)
+        return rc;
+    m->a->files_moved = m->a->files->count;
+    dx_adopt_files_discard(&m->files);
+    return DX_OK;
+}
+
+static int check(struct adopting *m, struct dx_error *err)
 {
     int rc = find_datasets(m, err);
 
@@ -375,20 +381,23 @@ static int run(struct adopting *m, struct dx_error *err)
     if (rc == DX_OK)
         rc = look(m, err);
     if (rc == DX_OK)
-        rc = check_files(m, err);
+        rc = dx_adopt_files_check(&m->files, err);
     if (rc == DX_OK && m->a->stopped != NULL && m->a->stopped())
         rc = dx_fail(err, DX_E_BUSY, "interrupted; nothing was adopted");
+    return rc;
+}
+
+static int run(struct adopting *m, struct dx_error *err)
+{
+    int rc = check(m, err);
+
     if (rc == DX_OK && m->a->dry_run) {
         m->a->files_moved = m->a->files->count;
         return DX_OK;
     }
     if (rc == DX_OK)
-        rc = begin(m, err);
-    for (size_t i = 0; rc == DX_OK && i < m->a->files->count; i++)
-        rc = move(m, i, err);
-    if (rc == DX_OK)
-        rc = sync_parents(m, err);
-    return rc == DX_OK ? end(m, err) : rc;
+        rc = m->root.in_place ? dx_adopt_files_sync(&m->files, err) : claim(m, err);
+    return rc == DX_OK ? place(m, err) : rc;
 }
 
 int dx_lake_adopt_run(struct dx_lake_adopt *a, struct dx_error *err)
@@ -398,24 +407,27 @@ int dx_lake_adopt_run(struct dx_lake_adopt *a, struct dx_error *err)
     };
     int rc = DX_OK;
 
+    m.files = (struct dx_adopt_files){ .root = &m.root, .list = a->files };
     a->files_moved = a->datasets = 0;
+    a->placed = NULL;
     if (a->files->count == 0)
         return dx_fail(err, DX_E_INVALID, "the list has no file");
-    if (!dx_root_in_place(a->root))
-        return dx_fail(err, DX_E_UNSUPPORTED,
-                       "%s: files are moved by rename, which object storage does not have; use "
-                       "'domaindex ingest'",
-                       a->root);
-    rc = dx_root_open(&m.root, a->root, a->dry_run ? DX_ROOT_READ : DX_ROOT_WRITE, err);
+    rc = dx_root_open(&m.root, a->root, a->dry_run ? DX_ROOT_LIST : DX_ROOT_WRITE, err);
     if (rc == DX_OK && !a->dry_run)
         rc = dx_root_enter(&m.root, a->lock_wait_ms, 0, err);
     if (rc == DX_OK)
         rc = run(&m, err);
     a->datasets = m.count;
+    if (rc < 0) {
+        free(a->placed);
+        a->placed = NULL;
+    }
     free(m.leftovers);
     free(m.datasets);
     free(m.dataset_of);
     dx_buf_release(&m.psl);
+    dx_adopt_files_release(&m.files);
+    dx_ingest_claim_drop(&m.files.claim);
     dx_lake_snapshot_close(&m.now);
     dx_root_close(&m.root);
     return rc;

@@ -100,6 +100,17 @@ void dx_lake_snapshot_close(struct dx_lake_snapshot *now)
     *now = (struct dx_lake_snapshot)DX_LAKE_SNAPSHOT_INIT;
 }
 
+bool dx_lake_snapshot_has_rows(const struct dx_lake_snapshot *now, uint32_t dataset_id)
+{
+    const struct dx_lake_list *list = &now->named.list;
+
+    for (size_t i = dx_lake_list_find(list, dataset_id);
+         i < list->count && list->file[i].dataset_id == dataset_id; i++)
+        if (now->named.naming[i] != DX_LAKE_OUT)
+            return true;
+    return false;
+}
+
 bool dx_lake_snapshot_is_unpublished(const struct dx_lake_snapshot *now, uint32_t dataset_id)
 {
     const struct dx_lake_list *list = &now->named.list;

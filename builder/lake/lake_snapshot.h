@@ -40,6 +40,8 @@ int dx_lake_snapshot_open(struct dx_lake_snapshot *now, const struct dx_root *ro
                           struct dx_error *err);
 void dx_lake_snapshot_close(struct dx_lake_snapshot *now);
 
+/* Whether the dataset has a file that counts, or would without a replacement in the making. */
+bool dx_lake_snapshot_has_rows(const struct dx_lake_snapshot *now, uint32_t dataset_id);
 bool dx_lake_snapshot_is_unpublished(const struct dx_lake_snapshot *now, uint32_t dataset_id);
 
 /* 0: it has no files with names of ours. */

@@ -12,6 +12,7 @@
 #include "builder/maintain/gc_names.h"
 #include "builder/maintain/gc_plan.h"
 #include "builder/maintain/gc_root.h"
+#include "builder/maintain/gc_spool.h"
 #include "builder/root/progress.h"
 #include "fetch/store.h"
 
@@ -433,6 +434,24 @@ static int dry_run(struct pass *p, struct dx_error *err)
     return rc;
 }
 
+static int clear_spool(struct pass *p, struct dx_error *err)
+{
+    struct dx_gc_objects old = DX_GC_OBJECTS_INIT;
+    int rc = dx_gc_spool_find(&old, &p->root, p->o->spool_s, err);
+
+    if (rc == DX_OK && old.count > 0)
+        say(p, "spool: %s %zu objects, %llu bytes, of jobs that did not end",
+            p->o->remove ? "remove" : "would remove", old.count, (unsigned long long)old.bytes);
+    if (rc == DX_OK && p->o->remove)
+        rc = dx_gc_objects_remove(&old, p->root.root.store, p->o->threads, err);
+    if (rc == DX_OK) {
+        p->result->objects += old.count;
+        p->result->bytes += old.bytes;
+    }
+    dx_gc_objects_release(&old);
+    return rc;
+}
+
 int dx_gc(const struct dx_gc_options *o, struct dx_gc_result *result, struct dx_error *err)
 {
     struct dx_error own = DX_ERROR_INIT;
@@ -449,6 +468,8 @@ int dx_gc(const struct dx_gc_options *o, struct dx_gc_result *result, struct dx_
         rc = finish_all(&p, err);
     if (rc == DX_OK)
         rc = clear_leftovers(&p, err);
+    if (rc == DX_OK)
+        rc = clear_spool(&p, err);
     free(p.planned);
     free(p.going);
     free(p.would);

@@ -15,8 +15,8 @@
  * Kept are the current version, the newest `keep`, and those that were current less than keep_for_s
  * ago, and with each of them the older versions whose files are a part of it; no version is dropped or removed
  * while another entry that needs its files is not. Also removed is what publishes left that lost or died: files below index/N/ where N is not
- * above the manifest's sequence and no entry names them, and lake files of compactions without an
- * entry. Lake files that no version ever named are new data, and are never touched; nor is what is
+ * above the manifest's sequence and no entry names them, lake files of compactions without an
+ * entry, and what jobs that did not end left below spool/ (gc_spool.h). Lake files that no version ever named are new data, and are never touched; nor is what is
  * not known.
  *
  * Time is the store's. Refused (DX_E_INVALID, DX_E_UNSUPPORTED): a root without a manifest, one of

@@ -17,6 +17,7 @@ struct dx_gc_options {
     uint32_t request_s;
     uint32_t skew_s;
     unsigned max_share;                       /* percent of the bytes that versions have */
+    uint64_t spool_s;                         /* what jobs left below spool/ stays so long */
     unsigned threads;                         /* for removing */
     void (*say)(void *ctx, const char *line); /* what is found and done, line by line; or NULL */
     void *say_ctx;
@@ -25,7 +26,7 @@ struct dx_gc_options {
 #define DX_GC_OPTIONS_INIT                                                                   \
     {                                                                                        \
         .keep = 5, .keep_for_s = 86400, .ttl_s = 600, .cursor_life_s = 900, .request_s = 60, \
-        .skew_s = 60, .max_share = 50, .threads = 8                                          \
+        .skew_s = 60, .max_share = 50, .spool_s = 7 * 86400, .threads = 8                    \
     }
 
 #endif

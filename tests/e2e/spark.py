@@ -6,6 +6,7 @@ through domaindex.spark.ingest, through format("domaindex") as they lie, added, 
 program alone. Tasks that fail once, an executor that is killed, a driver that is killed at a random moment and run again; two jobs at once;
 rows and presence read back with filters; the command line. It needs scripts/spark_peers.sh (500 MB); two to ten minutes.
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -17,6 +18,7 @@ import sys
 import time
 
 import dxtest
+import stores
 from dxtest import check, equal
 
 PYTHON = dxtest.SOURCE / "build" / "spark-peers" / "bin" / "python"
@@ -261,6 +263,30 @@ def check_conflict(spark, tmp, rows):
     return answers(tmp / "twice")
 
 
+def check_store(spark, store, old, new, old_rows, new_rows):
+    """A root on object storage: executors put their files into the store."""
+    import domaindex.spark
+
+    root, options = store.root("lake", "p"), {"dataset_column": "dataset", "extra_columns": ["note"], "partitions": 4}
+    domaindex.spark.ingest(frame(spark, old_rows), root, **options)
+    check(answers(root) == old, "a store: answers after domaindex.spark.ingest")
+    try:
+        domaindex.spark.ingest(frame(spark, new_rows), root, **options)
+        check(False, "a store: rows to be compared")
+    except Exception as error:  # noqa: BLE001
+        check("option spool" in str(error), f"a store: rows to be compared: {error}")
+    domaindex.spark.ingest(frame(spark, new_rows), root, mode="overwrite", **options)
+    found = answers(root)
+    check([a.get("domain") for a in found if "url_count" in a] and found == answers_of_overwrite(old_rows, new_rows), "a store: answers after an overwrite")
+    dxtest.domaindex("verify", "--root", root, "--deep")
+
+
+def answers_of_overwrite(old_rows, new_rows):
+    with dxtest.tempdir() as tmp:
+        single(tmp / "root", old_rows)
+        return single(tmp / "root", new_rows, "--replace")
+
+
 def main():
     if "DX_SPARK_WORK" not in os.environ:
         dxtest.need_programs()
@@ -272,6 +298,18 @@ def main():
     print(f"DX_SEED={seed}", flush=True)
     old_rows, new_rows = made(1), made(2)
     old, new = single(tmp / "old", old_rows), single(tmp / "new", new_rows)
+    with contextlib.ExitStack() as stack:
+        store = None
+        if stores.find("versitygw"):
+            store = stack.enter_context(stores.Versitygw())
+            store.bucket("lake")
+            stack.enter_context(stores.environment({**store.env, "CACHE_DIRECTORY": str(tmp / "cache")}))
+        with_spark(tmp, store, old, new, old_rows, new_rows)
+    check_killed_drivers(tmp, old, new_rows, old_rows)
+    dxtest.finish(None if store else "versitygw is not here")
+
+
+def with_spark(tmp, store, old, new, old_rows, new_rows):
     spark = session()
     try:
         check_writes(spark, tmp, old, new, old_rows, new_rows)
@@ -279,10 +317,10 @@ def main():
         check(check_conflict(spark, tmp, old_rows) == old, "answers after two jobs at once")
         check_reads(spark, tmp, old_rows)
         check_killed_executor(spark, tmp, old, old_rows)
+        if store:
+            check_store(spark, store, old, new, old_rows, new_rows)
     finally:
         spark.stop()
-    check_killed_drivers(tmp, old, new_rows, old_rows)
-    dxtest.finish()
 
 
 main()

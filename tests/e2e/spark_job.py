@@ -17,10 +17,13 @@ import random
 import shutil
 import signal
 import sys
+import tempfile
 import time
+import zlib
 
 import corpus
 import dxtest
+import stores
 from dxtest import check, equal
 
 TASKS = 5
@@ -71,8 +74,9 @@ def domains(root):
 
 def job_of(job_module, root, replace=False, **changes):
     columns = job_module.Columns(url=2, dataset=0, ts=1, extras=(("note", 3),))
-    job = job_module.Job(name=f"{random.randrange(1 << 48):012x}", root=str(root), spool=str(root / "spool"), dataset=None, columns=columns, replace=replace,
-                         adopts=True, arranged=True, memory="64M", wait_s=60, max_rejects=0.1, publish=True, verify=True)
+    job = job_module.Job(name=f"{random.randrange(1 << 48):012x}", root=str(root), spool=f"{root}/spool", dataset=None, columns=columns, replace=replace,
+                         adopts=True, arranged=True, memory="64M", wait_s=60, max_rejects=0.1, publish=True, verify=True,
+                         suffix_list=zlib.compress(job_module.lake_of(str(root)).suffix_list))
     return dataclasses.replace(job, **changes)
 
 
@@ -151,6 +155,20 @@ def check_refusals(tmp, module, root, rows, old):
     check(not list((root / "spool").iterdir()), "abort leaves nothing in the spool")
 
 
+def kill_commit(module, job, results, within_s):
+    driver = os.fork()
+    if driver == 0:
+        os.setsid()
+        module.commit(job, results)
+        os._exit(0)
+    time.sleep(random.random() * within_s)
+    try:
+        os.killpg(driver, signal.SIGKILL)
+    except ProcessLookupError:
+        os.kill(driver, signal.SIGKILL)
+    os.waitpid(driver, 0)
+
+
 def check_kills(tmp, module, old, new, old_rows, new_rows):
     """The driver is killed at random moments of its commit: old rows, or new ones; and then the job again."""
     parts = arranged(new_rows)
@@ -161,17 +179,7 @@ def check_kills(tmp, module, old, new, old_rows, new_rows):
         job = job_of(module, root, replace=True)
         module.begin(job)
         results = run_tasks(job, parts)
-        driver = os.fork()
-        if driver == 0:
-            os.setsid()
-            module.commit(job, results)
-            os._exit(0)
-        time.sleep(random.random() * 0.2)
-        try:
-            os.killpg(driver, signal.SIGKILL)
-        except ProcessLookupError:
-            os.kill(driver, signal.SIGKILL)
-        os.waitpid(driver, 0)
+        kill_commit(module, job, results, 0.2)
         dxtest.domaindex("publish", "--root", root, "--wait", 60)
         found = answers(root)
         check(found in (old, new), f"kill {number}: neither the old rows nor the new ones")
@@ -185,6 +193,35 @@ def check_kills(tmp, module, old, new, old_rows, new_rows):
         check(not list((root / "spool").iterdir()), f"kill {number}: clean removes what the killed job left")
         shutil.rmtree(root)
     print(f"killed drivers: {seen}")
+
+
+def check_store(module, old, new, old_rows, new_rows):
+    """A root on object storage: tasks share no directory with the driver, which dies at random moments of its commit."""
+    old_parts, new_parts = arranged(old_rows), arranged(new_rows)
+    with stores.Versitygw() as store, dxtest.tempdir() as work, stores.environment({**store.env, "TMPDIR": str(work), "CACHE_DIRECTORY": str(work)}):
+        tempfile.tempdir = None
+        store.bucket("lake")
+        root = store.root("lake", "p")
+        job = job_of(module, root)
+        module.begin(job)
+        module.commit(job, run_tasks(job, old_parts, die=(2,)))
+        check(answers(root) == old, "a store: answers after a job with a task that died and one that ran twice")
+        refused("has rows", module, module.commit, job, run_tasks(job, old_parts))
+        for number in range(KILLS // 10 + 1):
+            before, parts = (old, new_parts) if answers(root) == old else (new, old_parts)
+            after = new if parts is new_parts else old
+            job = job_of(module, root, replace=True)
+            module.begin(job)
+            results = run_tasks(job, parts)
+            kill_commit(module, job, results, 1.5)
+            dxtest.domaindex("publish", "--root", root)
+            check(answers(root) in (before, after), f"a store, kill {number}: neither the old rows nor the new ones")
+            again = job_of(module, root, replace=True)
+            module.begin(again)
+            module.commit(again, run_tasks(again, parts))
+            check(answers(root) == after, f"a store, kill {number}: the job run again")
+        dxtest.domaindex("verify", "--root", root, "--deep")
+    tempfile.tempdir = None
 
 
 def main():
@@ -213,7 +250,9 @@ def main():
         check((root / "rejects" / f"spark-{job.name}.tsv").exists(), "rejected rows are kept")
         dxtest.domaindex("verify", "--root", root, "--deep")
         check_refusals(tmp, module, root, new_rows, old)
-        check(module.can_adopt(str(root), "unheard", False, True) and not module.can_adopt(str(root), None, False, True), "what can be adopted")
+        lake = module.lake_of(str(root))
+        check(module.can_adopt(lake, "unheard", False, True) and not module.can_adopt(lake, None, False, True) and module.can_adopt(lake, None, True, True) and
+              not module.can_adopt(lake, lake.datasets[0], False, True) and not module.can_adopt(lake, None, True, False), "what can be adopted")
         # Added to rows that are there: the driver compares.
         job = job_of(module, root, adopts=False, arranged=False)
         module.begin(job)
@@ -222,7 +261,9 @@ def main():
         check(in_any_order(answers(root)) == in_any_order(both), "answers after rows were added to those that are there")
         single(tmp / "killed", old_rows)
         check_kills(tmp, module, old, new, old_rows, new_rows)
-    dxtest.finish()
+        if stores.find("versitygw"):
+            check_store(module, old, new, old_rows, new_rows)
+    dxtest.finish(None if stores.find("versitygw") else "versitygw is not here")
 
 
 main()

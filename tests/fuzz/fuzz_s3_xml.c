@@ -58,6 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     need(dx_s3_xml_upload_id(text, id, NULL) < 0 || (id[0] != '\0' && strlen(id) < sizeof id),
          "no upload id");
     need(dx_s3_xml_complete(text, etag, NULL) < 0 || dx_etag_strong(etag), "no ETag");
+    need(dx_s3_xml_copy(text, etag, NULL) < 0 || dx_etag_strong(etag), "no ETag of a copy");
     if (dx_s3_xml_error(text, &e))
         for (const char *p = e.message; *p != '\0'; p++)
             need(*p >= 0x20 && *p < 0x7f, "odd bytes for a log");

@@ -2,11 +2,13 @@
 """A write of domaindex.spark: what its tasks do, and what the driver commits. It knows nothing of Spark.
 
 Rows that were arranged (domaindex.spark.arrange) are written as lake files by the tasks: each runs `domaindex ingest` into a folder of its
-own below SPOOL, and the driver moves the files of all into the lake by `domaindex adopt`. Other rows, those of roots on object storage, and those
-that are added to a dataset that has rows, are put aside by the tasks and ingested by the driver, which compares them with what is there.
+own, and the driver makes the files of all a part of the lake by `domaindex adopt`: they are moved from SPOOL, or, where the root is on object
+storage, copied by the store from below ROOT/spool, where each task has put its own. Other rows, and those that are added to a dataset that has
+rows, are put aside by the tasks in a shared directory and ingested by the driver, which compares them with what is there.
 """
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -14,15 +16,17 @@ import os
 import pathlib
 import shutil
 import subprocess
+import tempfile
 import time
 import uuid
+import zlib
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from . import _native, iceberg
 
 Key = Tuple[int, str, str]
 PREFIX = "spark-"
-SUFFIX_LIST = "/usr/share/publicsuffix/public_suffix_list.dat"
+REJECTS_MAX = 1 << 20  # bytes of a task that the driver keeps
 
 
 class JobError(RuntimeError):
@@ -65,14 +69,16 @@ class Job:
     publish: bool
     verify: bool
     iceberg: bool = False
+    suffix_list: bytes = b""  # compressed
 
     @property
-    def folder(self) -> pathlib.Path:
-        return pathlib.Path(self.spool) / (PREFIX + self.name)
+    def place(self) -> str:
+        """Where tasks put what they have written: a directory that driver and executors share, or an address below the root."""
+        return f"{self.spool}/{PREFIX}{self.name}"
 
     @property
-    def suffix_list(self) -> pathlib.Path:
-        return self.folder / "psl.dat"
+    def is_shared(self) -> bool:
+        return is_directory(self.spool)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +98,7 @@ class Result:
     files: Tuple[File, ...]
     records: int = 0
     rejected: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    rejects: Optional[str] = None
+    rejects: bytes = b""  # the first of them
 
 
 def run(arguments: Sequence[str]) -> str:
@@ -107,34 +113,27 @@ def is_directory(root: str) -> bool:
     return "://" not in root
 
 
-def registry_of(root: str) -> Dict[str, int]:
-    """Datasets of the lake in a directory, by name."""
-    path = pathlib.Path(root) / "registry.json"
-    if not path.exists():
-        return {}
-    return {d["name"]: d["dataset_id"] for d in json.loads(path.read_text(encoding="utf-8"))["datasets"]}
+@dataclasses.dataclass(frozen=True)
+class Lake:
+    """Of a root, before a job: its datasets, those of them with rows, and the suffix list that its rows need."""
+
+    datasets: Tuple[str, ...]
+    with_rows: Tuple[str, ...]
+    suffix_list: bytes
 
 
-def has_rows(root: str, dataset_id: int) -> bool:
-    return any((pathlib.Path(root) / "urls" / f"dataset_id={dataset_id}").rglob("*.parquet"))
+def lake_of(root: str) -> Lake:
+    with tempfile.TemporaryDirectory(prefix="domaindex-") as folder:
+        path = pathlib.Path(folder) / "psl.dat"
+        datasets = json.loads(run(["adopt", "--root", root, "--prepare", str(path), "--json"]))["datasets"]
+        return Lake(tuple(d["name"] for d in datasets), tuple(d["name"] for d in datasets if d["has_rows"]), path.read_bytes())
 
 
-def suffix_list_of(root: str) -> bytes:
-    """The lake's, or for a new lake the system's."""
-    own = pathlib.Path(root) / "psl.dat" if is_directory(root) else None
-    path = own if own is not None and own.exists() else pathlib.Path(SUFFIX_LIST)
-    if not path.exists():
-        raise JobError(f"{path} is missing (Debian: package publicsuffix)")
-    return path.read_bytes()
-
-
-def can_adopt(root: str, dataset: Optional[str], replace: bool, arranged: bool) -> bool:
-    if not arranged or not is_directory(root):
+def can_adopt(lake: Lake, dataset: Optional[str], replace: bool, arranged: bool) -> bool:
+    """Whether tasks may write lake files: nothing compares them with rows that are there."""
+    if not arranged:
         return False
-    known = registry_of(root)
-    if replace or not known:
-        return True
-    return dataset is not None and (dataset not in known or not has_rows(root, known[dataset]))
+    return replace or not lake.datasets or (dataset is not None and dataset not in lake.with_rows)
 
 
 def clean(spool: str, older_than_s: float) -> List[str]:
@@ -198,48 +197,93 @@ def _edges(path: pathlib.Path) -> Tuple[Key, Key]:
     return keys[0], keys[1]
 
 
+@contextlib.contextmanager
+def _attempt(job: Job) -> Iterator[pathlib.Path]:
+    """A folder that no other attempt has: names of attempts that fail are never in a commit. Without a shared directory it is the executor's own."""
+    if job.is_shared:
+        folder = pathlib.Path(job.place) / uuid.uuid4().hex
+        folder.mkdir(parents=True)
+        yield folder
+    else:
+        with tempfile.TemporaryDirectory(prefix="domaindex-") as name:
+            yield pathlib.Path(name)
+
+
 def run_task(job: Job, batches: Iterator[Any]) -> Result:
-    """What a task does, in a folder that no other attempt has: names of attempts that fail are never in a commit."""
-    folder = job.folder / uuid.uuid4().hex
-    folder.mkdir(parents=True)
-    rows = folder / "rows.parquet"
-    count = _write_rows(rows, batches)
-    if count == 0:
-        shutil.rmtree(folder, ignore_errors=True)
-        return Result(())
-    if not job.adopts:
-        _sync(rows)
-        _sync(folder)
-        return Result((File(str(rows), rows.stat().st_size, _sha256(rows)),), count)
-    lake = folder / "lake"
-    arguments = ["ingest", "--root", str(lake), "--psl", str(job.suffix_list), "--memory", job.memory, "--threads", "1", "--max-rejects", "100%",
-                 "--rejects", str(folder / "rejects.tsv"), "--json", *job.columns.arguments()]
+    """What a task does."""
+    with _attempt(job) as folder:
+        rows = folder / "rows.parquet"
+        count = _write_rows(rows, batches)
+        if count == 0:
+            shutil.rmtree(folder, ignore_errors=True)
+            return Result(())
+        if not job.adopts:
+            _sync(rows)
+            _sync(folder)
+            return Result((File(str(rows), rows.stat().st_size, _sha256(rows)),), count)
+        return _write_lake(job, folder, rows)
+
+
+def _write_lake(job: Job, folder: pathlib.Path, rows: pathlib.Path) -> Result:
+    lake, psl, rejects = folder / "lake", folder / "psl.dat", folder / "rejects.tsv"
+    psl.write_bytes(zlib.decompress(job.suffix_list))
+    arguments = ["ingest", "--root", str(lake), "--psl", str(psl), "--memory", job.memory, "--threads", "1", "--max-rejects", "100%",
+                 "--rejects", str(rejects), "--json", *job.columns.arguments()]
     arguments += ["--dataset", job.dataset] if job.dataset is not None else []
     summary = json.loads(run([*arguments, str(rows)]))
     rows.unlink()
-    names = {number: name for name, number in registry_of(str(lake)).items()}
+    names = _names_of(lake)
     files = []
     for path in sorted(lake.rglob("*.parquet")):
         first, last = _edges(path)
         files.append(File(str(path), path.stat().st_size, _sha256(path), names[int(path.parent.parent.name.split("=")[1])], first, last))
     rejected = {reason["reason"]: int(reason["count"]) for reason in summary["rejected"]["reasons"]}
-    return Result(tuple(files), int(summary["records"]), rejected, str(folder / "rejects.tsv") if rejected else None)
+    if not job.is_shared:
+        files = _put(job, files, folder, psl)
+    text = rejects.read_bytes()[:REJECTS_MAX] if rejected and rejects.exists() else b""
+    return Result(tuple(files), int(summary["records"]), rejected, text)
+
+
+def _names_of(lake: pathlib.Path) -> Dict[int, str]:
+    path = lake / "registry.json"
+    return {d["dataset_id"]: d["name"] for d in json.loads(path.read_text(encoding="utf-8"))["datasets"]} if path.exists() else {}
+
+
+def _list(path: pathlib.Path, files: Iterable[Tuple[File, int, int]]) -> pathlib.Path:
+    """The text that `domaindex adopt` reads."""
+    path.write_text("".join(f"{f.size}\t{first:02x}{'' if first == last else f'-{last:02x}'}\t{f.dataset}\t{f.path}\n" for f, first, last in files),
+                    encoding="utf-8")
+    return path
+
+
+def _put(job: Job, files: Sequence[File], folder: pathlib.Path, psl: pathlib.Path) -> List[File]:
+    """The files of an attempt into a root of its own below the spool of the root, from where the store copies them if the job is committed."""
+    if not files:
+        return []
+    place = f"{job.place}/{uuid.uuid4().hex}"
+    names = _list(folder / "put.tsv", ((f, 0, 255) for f in files))
+    placed = json.loads(run(["adopt", "--root", place, "--list", str(names), "--psl", str(psl), "--json"]))["placed"]
+    return [dataclasses.replace(file, path=f"{place}/{path}") for file, path in zip(files, placed)]
 
 
 # ---- the driver ----
 
 
 def begin(job: Job) -> None:
-    job.folder.mkdir(parents=True, exist_ok=True)
-    job.suffix_list.write_bytes(suffix_list_of(job.root))
+    if job.is_shared:
+        pathlib.Path(job.place).mkdir(parents=True, exist_ok=True)
 
 
 def abort(job: Job) -> None:
-    shutil.rmtree(job.folder, ignore_errors=True)
+    """What lies in a store is removed by `domaindex gc`, when it is old."""
+    if job.is_shared:
+        shutil.rmtree(job.place, ignore_errors=True)
 
 
 def _check_files(files: Iterable[File], verify: bool) -> None:
     for file in files:
+        if not is_directory(file.path):
+            continue  # `domaindex adopt` asks the store for each
         path = pathlib.Path(file.path)
         if not path.exists() or path.stat().st_size != file.size or (verify and _sha256(path) != file.sha256):
             raise JobError(f"{file.path} is not what its task wrote (is the spool on a file system that driver and executors share?); nothing was committed")
@@ -278,14 +322,11 @@ def ranges_of(files: Sequence[File]) -> List[Tuple[File, int, int]]:
 
 
 def _keep_rejects(job: Job, results: Sequence[Result]) -> None:
-    names = [r.rejects for r in results if r.rejects and os.path.exists(r.rejects)]
-    if names and is_directory(job.root):
+    text = b"".join(r.rejects for r in results)
+    if text and is_directory(job.root):
         target = pathlib.Path(job.root) / "rejects"
         target.mkdir(exist_ok=True)
-        with open(target / f"{PREFIX}{job.name}.tsv", "wb") as out:
-            for name in names:
-                with open(name, "rb") as file:
-                    shutil.copyfileobj(file, out)
+        (target / f"{PREFIX}{job.name}.tsv").write_bytes(text)
 
 
 def commit(job: Job, results: Sequence[Result]) -> None:
@@ -295,19 +336,19 @@ def commit(job: Job, results: Sequence[Result]) -> None:
     _check_files(files, job.verify)
     waits = ["--wait", str(job.wait_s)] if is_directory(job.root) else []
     replace = ["--replace"] if job.replace else []
-    if job.adopts:
-        text = "".join(f"{f.size}\t{first:02x}{'' if first == last else f'-{last:02x}'}\t{f.dataset}\t{f.path}\n" for f, first, last in ranges_of(files))
-        names = job.folder / "adopt.tsv"
-        names.write_text(text, encoding="utf-8")
-        run(["adopt", "--root", job.root, "--list", str(names), "--psl", str(job.suffix_list), *replace, *waits])
-        _keep_rejects(job, results)
-    else:
-        names = job.folder / "inputs"
-        names.write_text("".join(f"{file.path}\n" for file in files), encoding="utf-8")
-        dataset = ["--dataset", job.dataset] if job.dataset is not None else []
-        run(["ingest", "--root", job.root, "--memory", job.memory, "--max-rejects", f"{100 * job.max_rejects:g}%", *job.columns.arguments(), *dataset,
-             *replace, *waits, f"@{names}"])
-    shutil.rmtree(job.folder, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="domaindex-") as name:
+        folder = pathlib.Path(name)
+        if job.adopts:
+            (folder / "psl.dat").write_bytes(zlib.decompress(job.suffix_list))
+            names = _list(folder / "adopt.tsv", ranges_of(files))
+            run(["adopt", "--root", job.root, "--list", str(names), "--psl", str(folder / "psl.dat"), *replace, *waits])
+            _keep_rejects(job, results)
+        else:
+            (folder / "inputs").write_text("".join(f"{file.path}\n" for file in files), encoding="utf-8")
+            dataset = ["--dataset", job.dataset] if job.dataset is not None else []
+            run(["ingest", "--root", job.root, "--memory", job.memory, "--max-rejects", f"{100 * job.max_rejects:g}%", *job.columns.arguments(), *dataset,
+                 *replace, *waits, f"@{folder / 'inputs'}"])
+    abort(job)  # the rest of the spool
     if job.publish:
         run(["publish", "--root", job.root, "--memory", job.memory, *waits])
         if job.iceberg:

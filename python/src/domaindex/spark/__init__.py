@@ -13,6 +13,7 @@ import dataclasses
 import json
 import os
 import uuid
+import zlib
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSourceReader, InputPartition, WriterCommitMessage
@@ -65,14 +66,19 @@ def _job_of(names: Sequence[str], options: Mapping[str, str], overwrite: bool) -
         raise ValueError("one of the options dataset and dataset_column is needed")
     if _job.is_directory(root):
         root = os.path.abspath(root.removeprefix("file:"))
-    elif not options.get("spool"):
-        raise ValueError("a root on object storage needs the option spool: a directory that driver and executors share")
     arranged = _flag(options, "arranged", False)
+    lake = _job.lake_of(root)
+    adopts = _job.can_adopt(lake, dataset, overwrite, arranged)
+    spool = options.get("spool") or f"{root.rstrip('/')}/spool"
+    if not adopts and not _job.is_directory(spool):
+        raise ValueError(f"the rows of {dataset or 'these datasets'} are compared with rows that {root} has (or they are not arranged), by one ingest on the "
+                         "driver: option spool names a directory that driver and executors share; or mode overwrite, with domaindex.spark.ingest")
     return _job.Job(
-        name=uuid.uuid4().hex[:12], root=root, spool=os.path.abspath(options.get("spool") or os.path.join(root, "spool")), dataset=dataset,
-        columns=_columns(names, options), replace=overwrite, adopts=_job.can_adopt(root, dataset, overwrite, arranged), arranged=arranged,
+        name=uuid.uuid4().hex[:12], root=root, spool=os.path.abspath(spool) if _job.is_directory(spool) else spool, dataset=dataset,
+        columns=_columns(names, options), replace=overwrite, adopts=adopts, arranged=arranged,
         memory=options.get("memory", "512M"), wait_s=int(options.get("wait", "600")), max_rejects=float(options.get("max_rejects", "0.1")),
-        publish=_flag(options, "publish", True), verify=_flag(options, "verify", True), iceberg=_flag(options, "iceberg", False))
+        publish=_flag(options, "publish", True), verify=_flag(options, "verify", True), iceberg=_flag(options, "iceberg", False),
+        suffix_list=zlib.compress(lake.suffix_list))
 
 
 @dataclasses.dataclass
@@ -216,7 +222,7 @@ def arrange(df: Any, *, root: str, url_column: Optional[str] = None, dataset_col
     url = _column(names, url_column, URL_NAMES)
     if url is None:
         raise ValueError(f"no column has one of the usual names of a URL; url_column names it. Columns: {', '.join(names)}")
-    text = _job.suffix_list_of(root)
+    text = _job.lake_of(root).suffix_list
 
     def add_keys(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow
