@@ -231,10 +231,53 @@ def on_a_store(base):
                         one.check(("000002", "000001"), back), Store.POINTS)
 
 
+def unknown(base):
+    """The new manifest is there, and then the disk fails: whether it is durable is not known, so the publish fails and its folder stays.
+    The next publish stands on whichever manifest there is; where that is the old one, it takes another number, gc removes the folder, and
+    rows are there once."""
+    seen = set()
+    for old in (False, True):
+        root = base / f"unknown-{old}"
+        ingest(root, "one", ["example.com/", "a.de/"])
+        dxtest.run(*PUBLISH, "--root", root, env=epoch(OLD))
+        before = (root / "index/manifest.json").read_bytes()
+        ingest(root, "two", ["example.com/a", "b.org/1", "b.org/2"])
+        shutil.copytree(root, again := base / "again")
+        trace = base / "trace"
+        dxtest.run("strace", "-f", "-qq", "-e", "trace=fsync", "-o", trace, *PUBLISH, "--root", again, env=epoch(NEW))
+        count = len(trace.read_text().splitlines())
+        for nth in range(count, 0, -1):
+            shutil.rmtree(again)
+            shutil.copytree(root, again)
+            done = dxtest.run("strace", "-f", "-qq", "-e", "trace=fsync", "-e", f"inject=fsync:error=EIO:when={nth}+", "-o", trace,
+                              *PUBLISH, "--root", again, env=epoch(NEW), expect=None)
+            if done.returncode == 1 and b"its files stay" in done.stderr:
+                break
+        else:
+            dxtest.check(False, f"none of {count} calls of fsync leaves the outcome open")
+            return
+        dxtest.check((again / "index" / NEW).is_dir(), "the folder stays")
+        if old:     # the rename was not durable
+            (again / "index/manifest.json").write_bytes(before)
+        version = dxtest.run(*PUBLISH, "--root", again, env={"SOURCE_DATE_EPOCH": EPOCHS[MERGED]}).stdout.decode().strip()
+        seen.add(version)
+        ingest(again, "three", ["c.org/1"])
+        dxtest.run(*PUBLISH, "--root", again, env={"SOURCE_DATE_EPOCH": "1704326400"})
+        dxtest.domaindex("gc", "--root", again, "--delete")
+        current = json.loads((again / "index/manifest.json").read_text())
+        dxtest.equal([v["rows"] for v in current["versions"]], [2, 5, 6], f"rows of the versions, {old}")
+        names = {v["version"] for v in current["versions"]}
+        dxtest.equal({p.name for p in (again / "index").iterdir()} - {"manifest.json"}, names, "what is left below index/")
+        dxtest.domaindex("verify", "--root", again, "--deep")
+        shutil.rmtree(again)
+    dxtest.equal(seen, {NEW, MERGED}, "the version of the second publish")
+
+
 def main():
     dxtest.need_programs()
     inject.need()
     with inject.workplace() as base:
+        unknown(base)
         for case in cases_in(base):
             inject.sweep(case.name, case.template, base, case.command, case.check, 24,
                          epoch(case.new))
