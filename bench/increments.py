@@ -9,7 +9,8 @@ N: made-up domains of the base: 100K, 1M, 10M... (bench/make_rows). It is publis
 domains each are ingested and published: seconds, CPU seconds, memory, bytes written and parts of each publish. Then the same
 lake is built once from its beginning: the cost that all increments together are compared with. /v1/domain is asked of both,
 the version of several parts and that of one, in interleaved rounds on one core, the load on the other. Then a dataset of ten times
---adds known domains is published, replaced and removed. All below --work (default /var/tmp), deleted at the end. --write keeps the figures in RESULTS.md.
+--adds known domains is published, replaced and removed, and last one of five rows a domain over a fiftieth of the base's domains (1 M rows over
+200,000 at 10M), beside the same rows into an empty root. All below --work (default /var/tmp), deleted at the end. --write keeps the figures in RESULTS.md.
 """
 import argparse
 import contextlib
@@ -68,10 +69,10 @@ class Root:
         return run(self.end, dxtest.DOMAINDEX, "ingest", "--root", self.path, "--memory", self.options.memory, *COLUMNS,
                    source=[MAKE_ROWS, "--domains", domains, "--begin", begin, "--seed", seed])
 
-    def ingest_dataset(self, name, domains, seed, *more):
+    def ingest_dataset(self, name, domains, seed, *more, begin=0):
         columns = [argument for argument in COLUMNS if argument not in ("--dataset-column", 1)]
         return run(self.end, dxtest.DOMAINDEX, "ingest", "--root", self.path, "--memory", self.options.memory, "--dataset", name, *more,
-                   *columns, source=[MAKE_ROWS, "--domains", domains, "--begin", 0, "--seed", seed])
+                   *columns, source=[MAKE_ROWS, "--domains", domains, "--begin", begin, "--seed", seed])
 
     def publish(self, *more):
         return run(self.end, dxtest.DOMAINDEX, "publish", "--root", self.path, "--memory", self.options.memory, *more)
@@ -142,6 +143,25 @@ def leave(result, root, options, say):
             f"{root.written() / 1e6:,.2f} MB written, {parts} parts")
 
 
+def new_dataset(result, root, work, options, say):
+    """A dataset of five rows a domain, over a fiftieth of the domains that are there, and the same rows into an empty root."""
+    domains = max(1, options.domains // 50)
+    cost, alone = {}, Root(work / "alone", options, root.end)
+    for name, to in (("onto the base", root), ("into an empty root", alone)):
+        for seed in (11, 12, 13):
+            to.ingest_dataset("large", domains, seed, begin=options.domains // 2)
+        seconds, cpu, memory = to.publish("--no-merge")
+        cost[name] = cpu
+        result.add("a new dataset", name, "CPU s", [cpu], more=False)
+        rows = next(d for d in json.loads((to.path / "index" / to.version()["version"] / "datasets.json").read_text())["datasets"]
+                    if d["name"] == "large")["rows"]
+        say(f"a new dataset of {rows:,} rows over {domains:,} domains {name}: publish {seconds:.2f} s, CPU {cpu:.2f} s, "
+            f"{memory / 2**20:,.0f} MiB, {to.written() / 1e6:,.1f} MB written")
+    ratio = cost["onto the base"] / cost["into an empty root"]
+    result.expect("CPU of publishing a new dataset, to the same rows into an empty root", "<= 2", ratio)
+    say(f"a new dataset, onto the base to into an empty root: CPU ratio {ratio:.2f}")
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__, add_help=True)
     parser.add_argument("domains", type=count_of)
@@ -192,6 +212,7 @@ def main():
         result.expect(f"CPU of {options.times} publishes, to one build of the result", "<= 3", increments / cpu)
         lookups(result, {f"{steps[-1][4]} parts": root, "one part": again}, work, options, say)
         leave(result, root, options, say)
+        new_dataset(result, root, work, options, say)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     result.save(options.json)
