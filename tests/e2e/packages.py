@@ -153,6 +153,9 @@ def main():
     dxtest.run(dxtest.SOURCE / "scripts/package.sh", timeout=1800)  # lintian's findings make it fail
     debs = sorted(OUT.glob("*.deb"))
     equal([deb.name.split("_")[0] for deb in debs], ["domaindex", "domaindexd", "libdomaindex-dev", "libdomaindex1"], "packages")
+    content = subprocess.run(["dpkg-deb", "-c", debs[0]], stdout=subprocess.PIPE, check=True).stdout.decode()
+    equal(re.findall(r"/packaging/.*\.gz$", content, re.M), [], "examples are there as they are used")
+    check("/packaging/fleet/fleet.py\n" in content, "the fleet is there")
     sbom = json.loads(next(OUT.glob("*.spdx.json")).read_text())
     names = {p["name"] for p in sbom["packages"]}
     check({"domaindex", "libc6", "preact"} <= names and any(n.startswith("libevent") for n in names), f"SBOM: {names}")
