@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/cli/bench_names.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -66,6 +67,25 @@ int dx_bench_names_read(struct dx_bench_names *n, const char *path, struct dx_er
     return rc == DX_OK ? finish(n, path, err) : rc;
 }
 
+int dx_bench_token_read(const char *path, char token[DX_BENCH_TOKEN], struct dx_error *err)
+{
+    struct dx_buf text = DX_BUF_INIT(64 * 1024);
+    int rc = dx_file_read(path, 64 * 1024, &text, err);
+    size_t n = 0;
+
+    while (rc == DX_OK && n < text.size && n < DX_BENCH_TOKEN - 1 && text.data[n] > ' ' &&
+           text.data[n] < 0x7f) {
+        token[n] = (char)text.data[n];
+        n++;
+    }
+    token[n] = '\0';
+    if (rc == DX_OK && (n == 0 || (n < text.size && text.data[n] != '\n' && text.data[n] != '\r')))
+        rc = dx_fail(err, DX_E_INVALID, "%s: the first line is not a token of up to %d characters",
+                     path, DX_BENCH_TOKEN - 1);
+    dx_buf_release(&text);
+    return rc;
+}
+
 /* ---- from the server ---- */
 
 struct fetched {
@@ -103,8 +123,16 @@ static int read_page(struct fetched *f, size_t max, struct dx_span body, const c
     return dx_json_in_close(&in, err);
 }
 
-static int fetch_page(struct dx_http_client *client, struct fetched *f, size_t max,
-                      const char *server, struct dx_error *err)
+static bool authorize(struct dx_http_call *call, const char *token)
+{
+    char value[DX_BENCH_TOKEN + sizeof "Bearer "];
+
+    (void)snprintf(value, sizeof value, "Bearer %s", token);
+    return dx_http_header_add(&call->headers, "Authorization", value);
+}
+
+static int fetch_page(struct dx_http_client *client, struct fetched *f, const char *token,
+                      size_t max, const char *server, struct dx_error *err)
 {
     struct dx_buf url = DX_BUF_INIT(2 * CURSOR_MAX + DX_URL_MAX);
     struct dx_http_call call;
@@ -126,7 +154,10 @@ static int fetch_page(struct dx_http_client *client, struct fetched *f, size_t m
     call = (struct dx_http_call)DX_HTTP_CALL_INIT("GET", (const char *)url.data,
                                                   dx_clock_ms() + FETCH_MS);
     call.body.max = PAGE_MAX;
-    rc = dx_http_call_run(client, &call, err);
+    if (token != NULL && !authorize(&call, token))
+        rc = dx_no_memory(err, "request");
+    if (rc == DX_OK)
+        rc = dx_http_call_run(client, &call, err);
     if (rc == DX_OK && call.status != 200)
         rc = dx_fail(
             err, DX_E_IO,
@@ -164,7 +195,7 @@ int dx_bench_names_fetch(struct dx_bench_names *n, const char *url, struct dx_er
         rc = dx_http_client_new(&client, &settings, err);
     if (rc == DX_OK)
         do
-            rc = fetch_page(client, &f, n->max, url, err);
+            rc = fetch_page(client, &f, n->token, n->max, url, err);
         while (rc == DX_OK && f.count < n->max && f.cursor[0] != '\0');
     shuffle(&f, n->seed);
     for (size_t i = 0; i < f.count; i++) {

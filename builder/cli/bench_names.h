@@ -18,11 +18,16 @@
 
 struct dx_bench_names {
     const char *pattern; /* begins with a slash */
+    const char *token;   /* that the server is asked with, or NULL */
     uint64_t max;
     uint64_t seed;
     struct dx_buf lines;
     uint64_t count;
 };
+
+/* The first line of a file into `token`, without what ends it: visible characters of ASCII. */
+#define DX_BENCH_TOKEN 1024
+int dx_bench_token_read(const char *path, char token[DX_BENCH_TOKEN], struct dx_error *err);
 
 int dx_bench_names_read(struct dx_bench_names *n, const char *path, struct dx_error *err);
 int dx_bench_names_fetch(struct dx_bench_names *n, const char *url, struct dx_error *err);

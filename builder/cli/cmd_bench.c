@@ -38,6 +38,7 @@ enum {
     OPT_WARM_UP,
     OPT_TIMEOUT,
     OPT_SEED,
+    OPT_TOKEN,
     OPT_UNBOUNDED,
     OPT_HTML,
     OPT_JSON,
@@ -56,6 +57,8 @@ struct bench {
     uint64_t arrivals;
     bool even;
     bool unbounded;
+    char token[DX_BENCH_TOKEN];
+    const char *token_file;
     const char *names_file;
     const char *path;
     const char *html;
@@ -95,6 +98,9 @@ static const struct dx_option table[OPT_COUNT] = {
                       DX_OPT_NUMBER(1, 600000), AT(plan.timeout_ms) },
     [OPT_SEED] = { "seed", "N", "1", "the same seed asks the same requests in the same order",
                    DX_OPT_NUMBER(0, DX_OPTION_OPEN), AT(plan.seed) },
+    [OPT_TOKEN] = { "token-file", "FILE", NULL,
+                    "authorize requests by the token in its first line (domaindex access token)",
+                    DX_OPT_TEXT, AT(token_file) },
     [OPT_UNBOUNDED] = { "unbounded", NULL, NULL,
                         "for a server of your own: allows more than 1000 requests a second, 60 s "
                         "or 64 connections, and closed loops, and goes on when it refuses",
@@ -155,6 +161,8 @@ static int read_options(const struct dx_options *o, struct bench *b, struct dx_e
                      DX_LOAD_URL_MAX);
     if (rc == DX_OK)
         rc = dx_load_url_parse(&b->server, o->operand[0], err);
+    if (rc == DX_OK && b->token_file != NULL)
+        rc = dx_bench_token_read(b->token_file, b->token, err);
     b->plan.arrivals = b->arrivals == 0 ? DX_ARRIVALS_POISSON : DX_ARRIVALS_CONSTANT;
     b->plan.spin_us = 1000;
     b->plan.refused_max = b->unbounded ? 0 : REFUSED_MAX;
@@ -170,6 +178,7 @@ static int find_names(struct bench *b, struct dx_error *err)
     (void)snprintf(b->pattern, sizeof b->pattern, "%s%s", b->server.prefix, b->path);
     b->names.pattern = b->pattern;
     b->names.seed = b->plan.seed;
+    b->names.token = b->token_file == NULL ? NULL : b->token;
     if (b->names_file != NULL)
         rc = dx_bench_names_read(&b->names, b->names_file, err);
     else
@@ -260,7 +269,7 @@ static int run(const struct dx_options *o)
     rc = find_names(&b, &err);
     if (rc == DX_OK)
         rc = dx_mix_part_of(&part, dx_span_of(b.names.lines.data, b.names.lines.size), "names",
-                            &b.law, b.server.host, &err);
+                            &b.law, b.server.host, b.names.token, &err);
     dx_bench_names_release(&b.names);
     if (rc == DX_OK) {
         b.plan.address = b.server.address;

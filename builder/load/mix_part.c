@@ -49,12 +49,13 @@ static int finish(struct dx_mix_part *p, const char *name, const struct dx_law *
 }
 
 int dx_mix_part_of(struct dx_mix_part *p, struct dx_span lines, const char *name,
-                   const struct dx_law *law, const char *host, struct dx_error *err)
+                   const struct dx_law *law, const char *host, const char *token,
+                   struct dx_error *err)
 {
     int rc;
 
     *p = (struct dx_mix_part){ .share = 1 };
-    rc = dx_targets_parse(&p->targets, lines, name, host, err);
+    rc = dx_targets_parse(&p->targets, lines, name, host, token, err);
     if (rc == DX_OK)
         rc = finish(p, name, law, err);
     if (rc < 0)

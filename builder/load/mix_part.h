@@ -34,9 +34,10 @@ struct dx_mix_part {
 
 int dx_mix_part_open(struct dx_mix_part *p, const char *text, const struct dx_law *law,
                      const char *host, struct dx_error *err);
-/* The same of lines that are in memory; all is copied. */
+/* The same of lines that are in memory; all is copied. token: as for dx_targets_parse. */
 int dx_mix_part_of(struct dx_mix_part *p, struct dx_span lines, const char *name,
-                   const struct dx_law *law, const char *host, struct dx_error *err);
+                   const struct dx_law *law, const char *host, const char *token,
+                   struct dx_error *err);
 void dx_mix_part_release(struct dx_mix_part *p);
 
 uint32_t dx_mix_part_next(struct dx_mix_part *p, uint64_t *random);

@@ -71,7 +71,7 @@ static int parse_known(struct dx_span columns, struct dx_target *out, double *we
     return columns.size == 0 ? DX_OK : dx_fail(err, DX_E_INVALID, "more than five columns");
 }
 
-static int add_line(struct dx_targets *t, struct dx_span line, const char *host,
+static int add_line(struct dx_targets *t, struct dx_span line, const char *host, const char *token,
                     struct dx_error *err)
 {
     struct dx_target *out;
@@ -91,7 +91,10 @@ static int add_line(struct dx_targets *t, struct dx_span line, const char *host,
     *out = (struct dx_target){ .at = t->requests.size, .body_size = DX_TARGET_SIZE_UNKNOWN };
     dx_buf_str(&t->requests, METHOD);
     dx_buf_append(&t->requests, line.data, n);
-    dx_buf_fmt(&t->requests, " HTTP/1.1\r\nHost: %s\r\n\r\n", host);
+    dx_buf_fmt(&t->requests, " HTTP/1.1\r\nHost: %s\r\n", host);
+    if (token != NULL)
+        dx_buf_fmt(&t->requests, "Authorization: Bearer %s\r\n", token);
+    dx_buf_str(&t->requests, "\r\n");
     out->size = (uint32_t)(t->requests.size - out->at);
     line = tab == NULL ? dx_span_of(line.data, 0) : dx_span_of(tab + 1, line.size - n - 1);
     rc = parse_known(line, out, &t->weight[t->count], err);
@@ -100,7 +103,7 @@ static int add_line(struct dx_targets *t, struct dx_span line, const char *host,
 }
 
 int dx_targets_parse(struct dx_targets *t, struct dx_span text, const char *name, const char *host,
-                     struct dx_error *err)
+                     const char *token, struct dx_error *err)
 {
     size_t number = 0;
     int rc = DX_OK;
@@ -111,7 +114,7 @@ int dx_targets_parse(struct dx_targets *t, struct dx_span text, const char *name
         size_t n = end == NULL ? text.size : (size_t)(end - text.data);
 
         number++;
-        if (n > 0 && (rc = add_line(t, dx_span_of(text.data, n), host, err)) < 0)
+        if (n > 0 && (rc = add_line(t, dx_span_of(text.data, n), host, token, err)) < 0)
             rc = dx_fail_in(err, "%s:%zu", name, number);
         n += end != NULL;
         text = dx_span_of(text.data + n, text.size - n);
@@ -131,7 +134,7 @@ int dx_targets_read(struct dx_targets *t, const char *path, const char *host, st
     int rc = dx_file_read(path, DX_TARGETS_FILE_MAX, &text, err);
 
     if (rc == DX_OK)
-        rc = dx_targets_parse(t, dx_span_of(text.data, text.size), path, host, err);
+        rc = dx_targets_parse(t, dx_span_of(text.data, text.size), path, host, NULL, err);
     else
         *t = (struct dx_targets){ .count = 0 };
     dx_buf_release(&text);

@@ -38,9 +38,9 @@ struct dx_targets {
 };
 
 int dx_targets_read(struct dx_targets *t, const char *path, const char *host, struct dx_error *err);
-/* The same of a text; name: in messages. */
+/* The same of a text; name: in messages; token: NULL, or what each request is authorized by, of visible characters. */
 int dx_targets_parse(struct dx_targets *t, struct dx_span text, const char *name, const char *host,
-                     struct dx_error *err);
+                     const char *token, struct dx_error *err);
 int dx_targets_write(const struct dx_targets *t, const char *path, struct dx_error *err);
 void dx_targets_release(struct dx_targets *t);
 

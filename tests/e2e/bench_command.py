@@ -5,7 +5,7 @@
 
 In detail: requests that a server of ours records (names, Zipf and even shares, the same seed, rate), replies in chunks, a stall that shows in
 the latencies from the due time and not in those from sending; bounds that only `--unbounded` lifts; a server that refuses ends the load; a
-page that is well-formed and asks nothing of elsewhere; domaindexd with its own names, and nginx, whose log has as many requests.
+page that is well-formed and asks nothing of elsewhere; domaindexd with its own names, and with a token, and nginx, whose log has as many requests.
 """
 import collections
 import contextlib
@@ -51,6 +51,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 def recorder(answer=lambda path: (200, b"answer"), chunked=False, pause=lambda count: None):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    server.handle_error = lambda *_: None  # a load that ends early breaks connections off
     server.asked, server.answer, server.chunked, server.pause = [], answer, chunked, pause
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -166,6 +167,20 @@ def ours(tmp):
         check(250 <= seen <= 350, f"the server counts {seen} requests")
 
 
+def token(tmp):
+    """A server that shows its dataset only to one principal."""
+    root, secret = tmp / "root", tmp / "token"
+    dxtest.domaindex("access", "init", "--root", root)
+    dxtest.domaindex("access", "principal", "add", "team", "--all", "--root", root)
+    secret.write_bytes(dxtest.domaindex("access", "token", "new", "team", "--root", root).stdout)
+    with dxtest.Server(root) as server:
+        dxtest.domaindex("bench", "--seconds", 1, f"http://127.0.0.1:{server.port}", expect=1)
+        figures = bench(server.port, "--token-file", secret)
+        equal((set(figures["parts"][0]["status"]), figures["parts"][0]["targets"]), ({"200"}, 7), "with a token")
+        (tmp / "bad").write_text("two words\n")
+        dxtest.domaindex("bench", "--token-file", tmp / "bad", f"http://127.0.0.1:{server.port}", expect=2)
+
+
 def nginx(tmp):
     if not stores.find("nginx"):
         return "nginx is not installed"
@@ -189,6 +204,7 @@ def main():
         bounds(tmp)
         stall(tmp)
         ours(tmp)
+        token(tmp)
         skipped = nginx(tmp)
     dxtest.finish(skipped)
 
