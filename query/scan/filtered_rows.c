@@ -16,7 +16,10 @@
 #define TRY_COUNTS 128 /* rows that a try of the search counts as, of DX_FILTERED_LOOK_MAX */
 #define NEAR_ROWS 256  /* so many rows between two that were taken are read with them */
 #define SCRATCH_MAX (64u << 20) /* of a tag: as large as a page of the lake may be */
-#define HOST_MAX 4096           /* longer than any: a lake of others may say anything */
+/* Where rows that were taken end a page. */
+#define PAGES_ENOUGH (DX_LISTING_PAGES_MAX / 2)
+#define BYTES_ENOUGH (DX_LISTING_READ_MAX / 2)
+#define HOST_MAX 4096 /* longer than any: a lake of others may say anything */
 
 enum { FIND_RUNS, BEGIN_CHUNK, LOOK, BEGIN_TRY, TRY, BEGIN_TAKE, TAKE, DONE };
 
@@ -47,6 +50,11 @@ int dx_filtered_rows_init(struct dx_filtered_rows *f, struct dx_version *v,
     (void)dx_row_filter_unpack(dx_span_of(f->text, size), &f->ask.filter);
     f->ask.filter.below = ask->filter.below;
     f->ask.filter.regexes = ask->filter.regexes;
+    f->by_tag = f->ask.filter.tag.data != NULL && dx_tag_fits(f->ask.filter.tag);
+    if (f->by_tag) {
+        dx_tag_places_init(&f->tags, v, f->ask.filter.tag);
+        f->ask.filter.tag = dx_span_of(NULL, 0);
+    }
     f->extra_count = dx_row_filter_extras(&f->ask.filter, f->extras);
     return DX_OK;
 }
@@ -56,6 +64,8 @@ void dx_filtered_rows_release(struct dx_filtered_rows *f)
     dx_listing_release(&f->listing);
     dx_buf_release(&f->host);
     dx_buf_release(&f->scratch);
+    if (f->by_tag)
+        dx_tag_places_release(&f->tags);
     free(f->runs);
     free(f->run_places);
     free(f->taken);
@@ -156,6 +166,38 @@ static int plan_rows(struct dx_filtered_rows *f, uint64_t first, uint64_t *end,
     return rc;
 }
 
+/* ---- which of them have a tag ---- */
+
+/* The first place with it from this one on, or the end of what is known. */
+static int find_tag(struct dx_filtered_rows *f, uint64_t from, struct dx_error *err)
+{
+    int rc = from >= f->known_end ? 0
+                                  : dx_tag_places_next(&f->tags, f->runs, f->run_places,
+                                                       f->run_count, from, &f->tag_next, err);
+
+    if (rc == 0 || (rc == 1 && f->tag_next > f->known_end))
+        f->tag_next = f->known_end;
+    return rc < 0 ? rc : DX_OK;
+}
+
+/* How far places with it follow each other closely, from the next one on: at most `most` rows. */
+static int find_cluster(struct dx_filtered_rows *f, uint64_t most, uint64_t *end,
+                        struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    *end = f->next + 1;
+    while (rc == DX_OK) {
+        rc = find_tag(f, *end, err);
+        if (rc < 0 || f->tag_next >= f->known_end || f->tag_next - *end > NEAR_ROWS ||
+            f->tag_next - f->next >= most)
+            break;
+        *end = f->tag_next + 1;
+    }
+    f->tag_next = f->next;
+    return rc;
+}
+
 /* ---- looking at rows ---- */
 
 static bool enough(const struct dx_filtered_rows *f)
@@ -164,11 +206,55 @@ static bool enough(const struct dx_filtered_rows *f)
            f->looked >= DX_FILTERED_LOOK_MAX || f->read_bytes >= DX_LISTING_READ_MAX;
 }
 
+static int take_place(struct dx_filtered_rows *f, uint64_t place, struct dx_error *err)
+{
+    uint64_t *to = dx_array_room(f->taken, f->taken_count, &f->taken_capacity, sizeof *to);
+
+    if (to == NULL)
+        return dx_no_memory(err, "filtered listing");
+    f->taken = to;
+    f->taken[f->taken_count++] = place;
+    return DX_OK;
+}
+
+static bool is_tag_alone(const struct dx_filtered_rows *f)
+{
+    return f->by_tag && !dx_row_filter_any(&f->ask.filter) && !dx_row_filter_skips(&f->ask.filter);
+}
+
+/* All that have the tag, as many as are wanted. */
+static int take_tagged(struct dx_filtered_rows *f, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    while (rc == DX_OK && !enough(f)) {
+        if (!dx_suppression_view_hidden(f->ask.hidden, f->next))
+            rc = take_place(f, f->next, err);
+        f->looked++;
+        if (rc == DX_OK)
+            rc = find_tag(f, f->next + 1, err);
+        f->next = f->tag_next;
+    }
+    return rc;
+}
+
 static int begin_chunk(struct dx_filtered_rows *f, struct dx_error *err)
 {
     uint64_t last = f->known_end;
-    int rc;
+    int rc = DX_OK;
 
+    if (f->by_tag && !enough(f)) {
+        rc = find_tag(f, f->next, err);
+        f->next = rc < 0 ? f->next : f->tag_next;
+    }
+    if (rc == DX_OK && is_tag_alone(f))
+        rc = take_tagged(f, err);
+    if (rc == DX_OK && f->by_tag && !enough(f)) {
+        f->looked += TRY_COUNTS; /* each is a read of its own */
+        rc = find_cluster(f, f->chunk, &last, err);
+    }
+    if (rc < 0)
+        return rc;
     if (enough(f)) {
         f->state = BEGIN_TAKE;
         return DX_OK;
@@ -186,15 +272,16 @@ static int begin_chunk(struct dx_filtered_rows *f, struct dx_error *err)
     return rc;
 }
 
-static int take_row(struct dx_filtered_rows *f, struct dx_error *err)
+/* Of the row that comes: 1, 0, <0. */
+static int has_tag(struct dx_filtered_rows *f, struct dx_error *err)
 {
-    uint64_t *to = dx_array_room(f->taken, f->taken_count, &f->taken_capacity, sizeof *to);
+    int rc = DX_OK;
 
-    if (to == NULL)
-        return dx_no_memory(err, "filtered listing");
-    f->taken = to;
-    f->taken[f->taken_count++] = f->place;
-    return DX_OK;
+    if (!f->by_tag)
+        return 1;
+    if (f->tag_next < f->place)
+        rc = find_tag(f, f->place, err);
+    return rc < 0 ? rc : f->tag_next == f->place;
 }
 
 static int look_at(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
@@ -204,9 +291,11 @@ static int look_at(void *ctx, const struct dx_listing_row *row, struct dx_error 
 
     if (f->taken_count < f->ask.limit) {
         if (!dx_suppression_view_hidden(f->ask.hidden, f->place))
+            rc = has_tag(f, err);
+        if (rc == 1)
             rc = dx_row_filter_takes(&f->ask.filter, row, &f->scratch, err);
         if (rc == 1)
-            rc = take_row(f, err);
+            rc = take_place(f, f->place, err);
         f->next = f->place + 1;
     }
     if (++f->place == f->chunk_end && dx_row_filter_skips(&f->ask.filter)) {
@@ -332,7 +421,7 @@ static int add_near(struct dx_filtered_rows *f, uint64_t place, struct dx_error 
     struct dx_filtered_run *to;
 
     if (last != NULL && place - (last->place + last->rows) < NEAR_ROWS &&
-        run_of(f, place) == run_of(f, last->place)) {
+        place - last->place < CHUNK_MAX && run_of(f, place) == run_of(f, last->place)) {
         last->rows = place + 1 - last->place;
         return DX_OK;
     }
@@ -342,6 +431,15 @@ static int add_near(struct dx_filtered_rows *f, uint64_t place, struct dx_error 
     f->near = to;
     f->near[f->near_count++] = (struct dx_filtered_run){ .place = place, .rows = 1 };
     return DX_OK;
+}
+
+/* The page ends before those that lie too far apart to be read with the others. */
+static void cut_taken(struct dx_filtered_rows *f, size_t near)
+{
+    f->next = f->near[near].place;
+    f->near_count = near;
+    while (f->taken[f->taken_count - 1] >= f->next)
+        f->taken_count--;
 }
 
 static int begin_take(struct dx_filtered_rows *f, struct dx_error *err)
@@ -355,6 +453,10 @@ static int begin_take(struct dx_filtered_rows *f, struct dx_error *err)
     for (size_t i = 0; rc == DX_OK && i < f->near_count; i++) {
         struct dx_run run = f->runs[run_of(f, f->near[i].place)];
 
+        if (i > 0 && dx_listing_planned_over(&f->listing, PAGES_ENOUGH, BYTES_ENOUGH)) {
+            cut_taken(f, i);
+            break;
+        }
         run.first_row += f->near[i].place - f->run_places[run_of(f, f->near[i].place)];
         run.row_count = f->near[i].rows;
         rc = dx_listing_run(&f->listing, &run, err);
@@ -367,6 +469,7 @@ static int take(struct dx_filtered_rows *f, struct dx_error *err)
     int rc = dx_listing_step(&f->listing, err);
 
     if (rc == DX_LISTING_DONE) {
+        f->rows_seen += is_tag_alone(f) ? f->listing.row_count : 0;
         f->pages_seen += f->listing.reads;
         f->bytes_seen += f->listing.read_bytes;
         f->state = DONE;

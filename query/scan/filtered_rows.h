@@ -24,6 +24,10 @@
  * the prefix or behind it, the next one that may be within is searched for, first in growing steps
  * and then by halving: a page of URLs for each try, and nothing of those between.
  *
+ * A tag is not looked for in its column: tags.dxt says which places have it (query/scan/tag_places.h), and only these are
+ * looked at, with up to NEAR_ROWS rows between two. Where the filter is a tag alone, they are taken without a look, and nothing is
+ * read but what of them is wanted.
+ *
  * A chunk whose pages are more than a listing may read is halved. What is looked at depends on the
  * version and the question alone, not on what is cached. The version, and what ask.hidden points
  * to, must stay until release. One thread at a time.
@@ -34,6 +38,7 @@
 #include "base/buf.h"
 #include "query/rows/listing.h"
 #include "query/rows/row_filter.h"
+#include "query/scan/tag_places.h"
 
 #define DX_FILTERED_LOOK_MAX 65536 /* rows: some 10 ms, with pages cached */
 
@@ -86,6 +91,11 @@ struct dx_filtered_rows {
     uint64_t looked, read_bytes;
     struct dx_span extras[DX_ROW_FILTER_EXTRAS]; /* that the filter looks at */
     size_t extra_count;
+
+    bool by_tag; /* the filter was of one that is indexed; f->ask.filter has it no more */
+    struct dx_tag_places tags;
+    uint64_t
+        tag_next; /* the first place with it, from that of the row that comes on; known_end: none */
 
     uint64_t *taken; /* places */
     size_t taken_count, taken_capacity;

@@ -54,7 +54,7 @@ def datasets(rng):
 def large():
     """Rows of two hosts, most of them of the first."""
     for i in range(150000):
-        yield f"https://h{i % 15 == 0:d}.large.example/p/{i:06}/index.html", (1600000000 + i, "t", "text/html", '["seldom"]')
+        yield f"https://h{i % 15 == 0:d}.large.example/p/{i:06}/index.html", (1600000000 + i, "t" if i % 2 else "u", "text/html", '["seldom"]' if i % 6007 else '["seldom", "rare"]')
 
 
 def status_of(ts):
@@ -263,8 +263,17 @@ def misses(server):
 
 def check_large(server, root):
     path = "/v1/domain/large.example/datasets/4/urls"
-    items, pages = walk(server, path, "nothing there", tag="never")
-    dxtest.equal(items, [], "a tag that nothing has")
+    items, pages = walk(server, path, "a tag that nothing has", tag="never")
+    dxtest.equal((items, pages, server.get(f"{path}?tag=never").json["cost"]), ([], 1, {"rows": 0, "pages": 0, "bytes": 0}), "a tag that nothing has")
+    rare = [i for i in range(150000) if i % 6007 == 0]
+    urls = {i: f"https://h{i % 15 == 0:d}.large.example/p/{i:06}/index.html" for i in rare}
+    for more, has in (("", lambda i: True), ("&mime=text/html&filter=title:u", lambda i: i % 2 == 0), ("&prefix=/p/0", lambda i: i < 100000), ("&mime=image/*", lambda i: False)):
+        answer = server.get(f"{path}?tag=rare{more}&fields=url").json
+        want = sorted((urls[i] for i in rare if has(i)), key=lambda u: u.encode())
+        dxtest.equal(([i["url"] for i in answer["items"]], answer["next_cursor"]), (want, None), f"tag=rare{more}")
+        dxtest.check(answer["cost"]["rows"] <= 3 * len(rare) and answer["cost"]["pages"] <= 8 * len(rare), f"tag=rare{more} looks at few rows: {answer['cost']}")
+    items, pages = walk(server, path, "nothing there", mime="image/png")
+    dxtest.equal(items, [], "a type that nothing has")
     dxtest.check(2 <= pages <= 40, f"a listing of 150000 rows in which nothing is found takes {pages} pages")
     items, pages = walk(server, path, "all", tag="seldom", limit=10000, fields="url")
     dxtest.check(len(items) == 150000 and pages <= 40, f"{len(items)} rows on {pages} pages")
