@@ -94,6 +94,35 @@ export type Item = {
   locator?: string | null;
 };
 
+export type ForeignRowsAnswer = {
+  domain: string;
+  dataset_id: DatasetId;
+  /** Name of the dataset. */
+  dataset: string;
+  /** Rows of the listing, exact. */
+  total: number;
+  withheld_rows?: number;
+  offset: number;
+  items: Array<{
+    url: string;
+    ts: string | null;
+    locator: string | null;
+    /** The row of the file that the locator leads to, with the columns that were asked for; null if the locator is not of a file that was indexed in place. */
+    row: { [name: string]: unknown } | null;
+  }>;
+  /** For ?offset=; null at the end. */
+  next_offset: number | null;
+  /** Rows of foreign files, column chunks of these that they lie in, and bytes of the chunks as stored. */
+  cost: {
+    rows: number;
+    chunks: number;
+    bytes: number;
+  };
+  version: string;
+  /** Always true: nothing was left out. */
+  complete: boolean;
+};
+
 /** A page has items and next_cursor; if the listing is not filtered (tag, mime, prefix, from, to, status, lang, filter) also total, total_est, offset and next_offset. With plan=N it has cursors instead of items. */
 export type UrlsAnswer = {
   domain: string;

@@ -20,6 +20,7 @@
 #include "loader/mirror.h"
 #include "loader/version.h"
 #include "query/answers/self_test.h"
+#include "query/foreign/foreign_folder.h"
 #include "query/suppression/suppression_view.h"
 #include "server/engine/metrics.h"
 #include "server/follow/watched.h"
@@ -437,6 +438,7 @@ struct daemon {
     struct dx_access *access;
     struct dx_follower *access_follower;
     struct dx_domain64_live *numbers;
+    struct dx_foreign_folder *foreign;
     struct dx_follower *numbers_follower;
     struct dx_tls *tls;
     struct dx_follower *tls_follower;
@@ -485,6 +487,9 @@ static int open_current(struct daemon *d, struct dx_error *err)
     rc = take_cursor_settings(d->settings, &d->answers, err);
     if (rc == DX_OK && d->settings->receipt_key_file != NULL)
         rc = take_receipt_key(d->settings->receipt_key_file, &d->receipt_key, err);
+    if (rc == DX_OK && d->settings->foreign != NULL)
+        rc = dx_foreign_folder_open(&d->foreign, d->settings->foreign, err);
+    d->answers.foreign = d->foreign;
     return rc;
 }
 
@@ -623,6 +628,7 @@ static const char *end(struct daemon *d, const sigset_t *signals)
     dx_access_close(&d->access);
     dx_jws_key_free(&d->receipt_key);
     dx_domain64_live_close(&d->numbers);
+    dx_foreign_folder_close(&d->foreign);
     dx_current_close(&d->current);
     dx_lease_close(&d->lease);
     dx_guard_stop();

@@ -199,6 +199,8 @@ static int allow_settings(struct dx_landlock *l, const struct dx_settings *s, bo
         rc = dx_landlock_path(l, credentials, DX_LANDLOCK_READ, err);
     if (rc >= 0)
         rc = allow_folder_of(l, s->cursor_key_file, DX_LANDLOCK_READ, err);
+    if (rc >= 0 && s->foreign != NULL)
+        rc = dx_landlock_path(l, s->foreign, DX_LANDLOCK_READ, err);
     if (rc >= 0)
         rc = allow_folder_of(l, s->receipt_key_file, DX_LANDLOCK_READ, err);
     if (rc >= 0)

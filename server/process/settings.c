@@ -52,6 +52,7 @@ enum {
     OPT_SERVER_NAME,
     OPT_CACHE_DIR,
     OPT_MIRROR_POSTINGS,
+    OPT_FOREIGN,
     OPT_CA_FILE,
     OPT_S3_ENDPOINT,
     OPT_S3_REGION,
@@ -413,6 +414,11 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
                               "of a remote root, copy postings, facts and url_ids too and not only "
                               "what is mapped",
                               DX_OPT_YES_NO, AT(mirror_postings) },
+    [OPT_FOREIGN] = { "foreign", "DIR", NULL,
+                      "rows of Parquet files that were indexed in place may be read, but below "
+                      "this "
+                      "folder alone, whatever the root's locators say",
+                      DX_OPT_TEXT, AT(foreign) },
     [OPT_CA_FILE] = { "ca-file", "FILE", NULL,
                       "certificates that https:// and s3:// roots are checked with; else the "
                       "system's",

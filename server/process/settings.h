@@ -46,6 +46,7 @@ struct dx_settings {
     const char *access_file; /* that table; NULL: the root's */
     const char *cache_dir;   /* of remote roots; NULL: loader/mirror.h says */
     bool mirror_postings;
+    const char *foreign; /* folder that rows of foreign files are read below; NULL: none are */
     struct dx_source_options source;
     unsigned poll_ms;        /* between two looks for a newer version; 0: none */
     unsigned drain_delay_ms; /* /readyz says 503 so long before accepting ends */

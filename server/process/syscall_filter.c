@@ -29,11 +29,12 @@
 static const char *const allowed[] = {
     /* files: where, landlock says */
     "read", "readv", "pread64", "preadv", "preadv2", "write", "writev", "pwrite64", "pwritev",
-    "pwritev2", "open", "openat", "close", "lseek", "_llseek", "stat", "lstat", "fstat", "stat64",
-    "lstat64", "fstat64", "newfstatat", "fstatat64", "statx", "access", "faccessat", "faccessat2",
-    "readlink", "readlinkat", "getdents", "getdents64", "getcwd", "flock", "fsync", "fdatasync",
-    "mkdir", "mkdirat", "link", "linkat", "unlink", "unlinkat", "rename", "renameat", "renameat2",
-    "statfs", "fstatfs", "statfs64", "fstatfs64", "fadvise64", "fadvise64_64", "readahead", "umask",
+    "pwritev2", "open", "openat", "openat2", "close", "lseek", "_llseek", "stat", "lstat", "fstat",
+    "stat64", "lstat64", "fstat64", "newfstatat", "fstatat64", "statx", "access", "faccessat",
+    "faccessat2", "readlink", "readlinkat", "getdents", "getdents64", "getcwd", "flock", "fsync",
+    "fdatasync", "mkdir", "mkdirat", "link", "linkat", "unlink", "unlinkat", "rename", "renameat",
+    "renameat2", "statfs", "fstatfs", "statfs64", "fstatfs64", "fadvise64", "fadvise64_64",
+    "readahead", "umask",
     /* waiting */
     "poll", "ppoll", "ppoll_time64", "select", "_newselect", "pselect6", "pselect6_time64",
     "epoll_create", "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2",
@@ -61,17 +62,8 @@ static const char *const tree[] = { "rmdir",       "fallocate", "ftruncate",
 
 /* Tried by C libraries before what they did of old. */
 static const char *const unknown[] = {
-    "clone3",
-    "close_range",
-    "openat2",
-    "fchmodat2",
-    "futex_waitv",
-    "futex_wait",
-    "futex_wake",
-    "futex_requeue",
-    "map_shadow_stack",
-    "mseal",
-    "set_mempolicy_home_node",
+    "clone3",     "close_range",   "fchmodat2",        "futex_waitv", "futex_wait",
+    "futex_wake", "futex_requeue", "map_shadow_stack", "mseal",       "set_mempolicy_home_node",
     "cachestat",
 };
 

@@ -33,6 +33,7 @@
 
 struct dx_answers;
 struct dx_current;
+struct dx_foreign_folder;
 
 /* One question at work, as the answer function of a route gets it (server/routes/route.h): the
  * arguments of the functions of query/answers/answer.h and task.h. */
@@ -100,6 +101,8 @@ struct dx_answers {
     bool (*sound)(void *from, struct dx_buf *words); /* words: what is wrong, if false */
 
     struct dx_domain64_live *numbers; /* of the root; NULL: none */
+    const struct dx_foreign_folder
+        *foreign; /* that rows of foreign files are read below; NULL: none are */
 };
 
 struct dx_answers dx_answers_of(struct dx_current *current);

@@ -28,6 +28,7 @@ struct dx_ask {
     struct dx_span format;       /* of the answer */
     struct dx_span datasets;     /* a list, or ids of the columns of a matrix */
     struct dx_row_filter filter; /* of a listing */
+    struct dx_span columns;      /* of foreign files */
     struct dx_span prefix;       /* of tags, or of domains */
     struct dx_span suffix;       /* of domains */
     struct dx_span match, regex; /* of domains: patterns of names */

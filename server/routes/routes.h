@@ -20,6 +20,7 @@
     X(TIMELINE, timeline)             \
     X(CHANGES, changes)               \
     X(URLS, urls)                     \
+    X(FOREIGN_ROWS, foreign_rows)     \
     X(ALL_URLS, all_urls)             \
     X(HOST_URLS, host_urls)           \
     X(DATASETS, datasets)             \

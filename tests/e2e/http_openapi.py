@@ -131,6 +131,7 @@ def answers(api, server):
         "/v1/tags/{tag}": ["/v1/tags/news", "/v1/tags/news?limit=1", "/v1/tags/a%2Fb%20%C3%A9?dataset=1", "/v1/tags/news?of=urls",
                            f"/v1/tags/news?of=urls&limit=1&fields={fields}", "/v1/tags/news?of=urls&fields=ts&dataset=2"],
         "/v1/tlds": ["/v1/tlds", "/v1/tlds?limit=1", "/v1/tlds?dataset=1"],
+        "/v1/domain/{domain}/datasets/{dataset}/rows": ["/v1/domain/example.com/datasets/1/rows", "/v1/domain/example.com/datasets/1/rows?limit=1&columns=a"],
         "/v1/suffix/{suffix}": ["/v1/suffix/com", "/v1/suffix/com?limit=1", "/v1/suffix/example.net?dataset=1", "/v1/suffix/%D1%80%D1%84"],
         "/v1/complete": ["/v1/complete?q=exam", "/v1/complete?q=https://www.example.com/x&limit=1", "/v1/complete?q="],
         "/v1/keys": ["/v1/keys?url=http://example.com/x", "/v1/keys?url=http://nobody.example/", "/v1/keys?url=example.com/a%7Cb"],
@@ -222,7 +223,7 @@ def page_for_people(server):
 
 def page(api):
     text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
-    schemas = ("DomainAnswer", "DomainAnswer", "UrlsAnswer", "UrlsAnswer", "AllUrlsAnswer", "HostsAnswer", "PathsAnswer", "TimelineAnswer", "DiffAnswer", "DomainChangesAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
+    schemas = ("DomainAnswer", "DomainAnswer", "UrlsAnswer", "UrlsAnswer", "ForeignRowsAnswer", "AllUrlsAnswer", "HostsAnswer", "PathsAnswer", "TimelineAnswer", "DiffAnswer", "DomainChangesAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
                "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer", "KeysAnswer", "RangeAnswer", "TagsAnswer", "TagAnswer", "TldsAnswer", "SuffixAnswer", "CompleteAnswer", "DomainsAnswer",
                "VersionsAnswer", "ChangesAnswer", "Collinfo", "Problem")
     examples = [json.loads(block) for block in re.findall(r"(?s)```json\n(.*?)```", text)]
@@ -266,7 +267,7 @@ def main():
         (tmp / "list").write_text("https://example.com/\n", encoding="utf-8")
         dxtest.domaindex("ingest", "--root", tmp / "root", "--dataset", "d", tmp / "list")
         dxtest.domaindex("publish", "--root", tmp / "root")
-        with dxtest.Server(tmp / "root") as server:
+        with dxtest.Server(tmp / "root", "--foreign", tmp) as server:
             text = json.dumps(server.get("/openapi.json").json, indent=1, ensure_ascii=False) + "\n"
     if "--write" in sys.argv[1:]:
         committed.write_text(text, encoding="utf-8")
@@ -285,7 +286,7 @@ def main():
         dxtest.domaindex("publish", "--root", tmp / "root")
         for step in ("init", "fill"):
             dxtest.domaindex("domain64", step, "--root", tmp / "root")
-        with dxtest.Server(tmp / "root") as server:
+        with dxtest.Server(tmp / "root", "--foreign", tmp) as server:
             global URL_ID
             URL_ID = server.get("/v1/normalize?q=http://example.com/x").json["url_id"]
             answers(api, server)

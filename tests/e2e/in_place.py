@@ -214,7 +214,7 @@ def served(root, lake):
     where = "regexp_extract(url, '^https://(?:[^/]*\\.)?(site3\\.com)/', 1) = 'site3.com'"
     mine = foreign(lake, where)
     urls = {url for url, _ in mine}
-    with dxtest.Server(root) as server:
+    with dxtest.Server(root, "--foreign", lake) as server:
         def ask(target, status=200):
             replies = []
             dxtest.wait_until(lambda: replies.append(server.get(target)) or replies[-1].status != 503)
@@ -233,6 +233,7 @@ def served(root, lake):
         dxtest.equal(pairs(ask(f"{site}/datasets/1/urls?limit=10000&prefix=/news/")["items"]), said(row for row in mine if "/news/" in row[0]), "a prefix")
         dxtest.equal(pairs(ask(f"{site}/datasets/1/urls?limit=10000&from=2023-11-15")["items"]), said(foreign(lake, f"{where} AND ts >= 1700006400")), "times from a day on")
         dxtest.equal(pairs(ask(f"{site}/datasets/1/urls?limit=10000&filter=lang:de")["items"]), said(foreign(lake, f"{where} AND lang = 'de'")), "an extra column that was asked for")
+        foreign_rows(lake, ask, site, where, mine)
         one = min(urls)
         rows = ask(f"/v1/url?u={urllib.parse.quote(one, safe='')}")["datasets"][0]["rows"]
         dxtest.equal(sorted((seconds(row["ts"]) for row in rows), key=str), sorted((ts for url, ts in mine if url == one), key=str), "a single URL")
@@ -243,13 +244,108 @@ def served(root, lake):
             hidden |= {url for url in urls if hits(url)}
             left = said(row for row in mine if row[0] not in hidden)
             dxtest.wait_until(lambda: pairs(ask(f"{site}/datasets/1/urls?limit=10000")["items"]) == left)
-            for target in (f"{site}/datasets/1/urls?limit=10000&fields=url,ts,locator", f"{site}/urls?limit=10000"):
-                dxtest.equal(pairs(ask(target)["items"]), left, f"{target} after suppress {kind}")
+            for target in (f"{site}/datasets/1/urls?limit=10000&fields=url,ts,locator", f"{site}/urls?limit=10000", f"{site}/datasets/1/rows?limit=1000&columns=lang"):
+                dxtest.equal(pairs(ask(target)["items"])[:1000], left[:1000], f"{target} after suppress {kind}")
         dxtest.check(0 < len(hidden) < len(urls), "rules hide some URLs")
         dxtest.domaindex("suppress", "add", "--root", root, "--domain", "site4.co.uk", "--policy", "absent")
         dxtest.wait_until(lambda: server.get("/v1/domain/site4.co.uk").status == 404)
     for rule in ("1", "2", "3", "4"):
         dxtest.domaindex("suppress", "lift", "--root", root, rule)
+
+
+def foreign_rows(lake, ask, site, where, mine):
+    """Rows of the files themselves, by what a listing leads to: those that DuckDB finds at the locators, page by page, all columns or some."""
+    want = {}
+    for name, group in {LOCATOR.match(item["locator"]).group(1, 4) for item in ask(f"{site}/datasets/1/urls?limit=10000&fields=locator")["items"]}:
+        for i, row in enumerate(pq.ParquetFile(lake / name).read_row_group(int(group)).to_pylist()):
+            want[name, int(group), i] = row
+    got, offset = [], 0
+    while offset is not None:
+        answer = ask(f"{site}/datasets/1/rows?limit=37&offset={offset}")
+        dxtest.equal((answer["total"], answer["offset"], answer["cost"]["rows"]), (len(mine), offset, len(answer["items"])), "a page of rows")
+        got += answer["items"]
+        offset = answer["next_offset"]
+    dxtest.equal(pairs(got), said(mine), "URLs and times of rows")
+    for item in got:
+        name, _, _, group, row = LOCATOR.match(item["locator"]).groups()
+        dxtest.equal(item["row"], want[name, int(group), int(row)], f"the row at {item['locator']}")
+        dxtest.equal(item["row"]["url"], item["url"], "its URL")
+    some = ask(f"{site}/datasets/1/rows?limit=1000&columns=tags,text")["items"]
+    dxtest.equal([i["row"] for i in some], [{"text": i["row"]["text"], "tags": i["row"]["tags"]} for i in got[:1000]], "two columns, in the order of the file")
+    dxtest.check(ask(f"{site}/datasets/1/rows?limit=20&columns=lang")["cost"]["bytes"] < ask(f"{site}/datasets/1/rows?limit=20")["cost"]["bytes"], "fewer columns cost less")
+    dxtest.check("there are text, url, ts" in ask(f"{site}/datasets/1/rows?columns=txt", 400)["detail"], "a column that is not there")
+    for bad in ("columns=", "columns=a,,b", "columns=" + ",".join("a" * 65), "limit=1001", "format=csv", "cursor=x", "fields=url"):
+        ask(f"{site}/datasets/1/rows?{bad}", 400)
+    ask("/v1/domain/nowhere.example/datasets/1/rows", 404)
+
+
+def not_served(tmp, root, lake):
+    """What a server may not read, and what is not any more what it was: a problem that names the file, never fewer rows."""
+    def ask(server, status, slug, *words):
+        replies = []
+        dxtest.wait_until(lambda: replies.append(server.get("/v1/domain/site3.com/datasets/1/rows?columns=lang&limit=1000")) or replies[-1].status != 503)
+        dxtest.equal((replies[-1].status, replies[-1].json.get("type", "").rsplit(":", 1)[-1]), (status, slug), f"{replies[-1].body[:300]}")
+        for word in words:
+            dxtest.check(word in replies[-1].json["detail"], f"{replies[-1].json['detail']!r} lacks {word!r}")
+
+    part = lake / "part-1.parquet"
+    data = part.read_bytes()
+    with dxtest.Server(root) as server:
+        ask(server, 403, "foreign-not-served", "fetch-record")
+    with dxtest.Server(root, "--foreign", lake) as server:
+        ask(server, 200, "")
+        part.rename(lake / "away")
+        ask(server, 500, "data-missing", "part-1.parquet")
+        part.write_bytes(data + b"x")
+        ask(server, 500, "data-replaced", "part-1.parquet", f"it has {len(data) + 1} bytes, and had {len(data)}")
+        part.write_bytes(data.replace(b"parquet-cpp", b"parquet-hpp"))
+        ask(server, 500, "data-replaced", "part-1.parquet", "another footer")
+        part.write_bytes(bytes(len(data)))
+        ask(server, 500, "data-replaced", "part-1.parquet")
+        part.unlink()
+        part.symlink_to("away")
+        ask(server, 200, "")                    # a link that stays in the folder
+        (lake / "away").rename(tmp / "outside")
+        part.unlink()
+        part.symlink_to(tmp / "outside")
+        ask(server, 403, "foreign-not-served", "part-1.parquet", "outside")
+        part.unlink()
+        os.mkfifo(part)
+        ask(server, 403, "foreign-not-served", "regular")
+        part.unlink()
+        (tmp / "outside").rename(part)
+        ask(server, 200, "")
+    # Absolute names, and a server that may read another folder, or one that has a longer name.
+    absolute = tmp / "absolute"
+    ingest(absolute, lake, inputs=[lake / "part-0.parquet", lake / "part-1.parquet"])
+    publish(absolute)
+    (tmp / "la").mkdir()
+    for folder, status in ((lake, 200), (f"{lake}//", 200), (tmp, 200), (tmp / "la", 403), (lake / "..", 403)):
+        with dxtest.Server(absolute, "--foreign", folder) as server:
+            ask(server, status, "" if status == 200 else "foreign-not-served")
+
+
+def too_much(tmp):
+    """Rows that lie in over 64 MiB of column chunks, or over 64 files, are 422 before one is read."""
+    lake, root = tmp / "large", tmp / "large-root"
+    lake.mkdir()
+    rows = [{"url": f"https://big.example/{i:04}", "blob": os.urandom(350_000).hex(), "small": i} for i in range(100)]
+    pq.write_table(pa.Table.from_pylist(rows), lake / "blobs.parquet", row_group_size=10, compression="none", use_dictionary=False)
+    for i in range(70):
+        pq.write_table(pa.Table.from_pylist([{"url": f"https://many.example/{i:04}", "small": i}]), lake / f"{i}.parquet")
+    dxtest.domaindex("ingest", "--root", root, "--in-place", "--no-ts", "--dataset", "lake", ".", cwd=lake)
+    publish(root)
+    with dxtest.Server(root, "--foreign", lake) as server:
+        def ask(target, status):
+            reply = server.get(f"/v1/domain/{target}")
+            dxtest.equal(reply.status, status, f"{target}: {reply.body[:300]}")
+            return reply.json
+
+        dxtest.check("over 64 MiB" in ask("big.example/datasets/1/rows?limit=100", 422)["detail"], "too many bytes")
+        dxtest.equal(len(ask("big.example/datasets/1/rows?limit=80", 200)["items"]), 80, "so many that fit")
+        dxtest.equal([i["row"] for i in ask("big.example/datasets/1/rows?limit=100&columns=small", 200)["items"]], [{"small": i} for i in range(100)], "a column that fits")
+        dxtest.check("over 64 foreign files" in ask("many.example/datasets/1/rows?limit=65", 422)["detail"], "too many files")
+        dxtest.equal([i["row"]["small"] for i in ask("many.example/datasets/1/rows?limit=64", 200)["items"]], list(range(64)), "as many as may be")
 
 
 def added_and_replaced(tmp, rows, root, lake):
@@ -371,6 +467,8 @@ def main():
         publish(root)
         check_lake(root, lake, "pyarrow")
         served(root, lake)
+        not_served(tmp, root, lake)
+        too_much(tmp)
         dxtest.equal(sums(lake), before, "files of the lake")
         remote(tmp, lake)
         refused(tmp, lake)

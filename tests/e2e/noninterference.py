@@ -194,6 +194,7 @@ def of_domain(domain, rng, old):
     n = rng.choice(ids)
     yield Ask(f"{d}/datasets/{n}/urls?fields=url_id,raw_url,extras&offset={rng.randint(0, 3)}")
     yield Ask(f"{d}/datasets/{n}/urls?plan=2&version={old}")
+    yield Ask(f"{d}/datasets/{n}/rows?limit={rng.choice((1, 100))}&offset={rng.randint(0, 3)}{rng.choice(('', '&columns=none'))}")
     yield Ask(f"{d}/datasets/{n}/urls?prefix=/{rng.choice(('', 'a', 'wiki/', 'zz'))}&fields=url,extras,title,tags&limit={rng.choice((1, 1000))}")
     yield Ask(f"{d}/datasets/{n}/urls?{rng.choice(('tag=none', 'tag=every', 'tag=only%20d09', f'tag=only%20d{n:02}&prefix=/a', 'mime=text/*', 'prefix=/&plan=2', 'prefix=/n&offset=1', 'mime=', 'from=2020', 'to=2019-06', 'from=2001&to=2024-03&tag=every', 'filter=!extra:x', 'filter=~path:[0-4]$', 'filter=extra:x&status=200', 'lang=en', 'from=x'))}&version={old}")
     yield Ask(f"{d}/datasets/{n}/urls?limit=2&version={old}", "HEAD")
@@ -562,7 +563,7 @@ def serve(stack, root, table, tmp, *arguments):
     return stack.enter_context(dxtest.Server(
         root.path, "--access-file", file, "--access", "require", "--principal-header", HEADER, "--trusted-proxy", "127.0.0.1",
         "--threads", 1, "--workers", 2, "--lease", "no", "--cursor-key-file", tmp / "cursor.key",
-        "--receipt-key-file", tmp / "receipt.pem",
+        "--receipt-key-file", tmp / "receipt.pem", "--foreign", tmp,
         "--queue-timeout-ms", 20000,    # what is refused because others are being answered is another matter
         *arguments))
 

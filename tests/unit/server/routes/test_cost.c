@@ -46,6 +46,8 @@ static void test_asks(void)
         { "/v1/domain/a.com/datasets/1/urls?limit=1", 5.02 },
         { "/v1/domain/a.com/datasets/1/urls?limit=10000&offset=9000000", 205 },
         { "/v1/domain/a.com/datasets/1/urls?plan=64", 25 },
+        { "/v1/domain/a.com/datasets/1/rows", 110 },
+        { "/v1/domain/a.com/datasets/1/rows?limit=1000&columns=text&offset=7", 1010 },
         { "/v1/domain/a.com/urls", 30 },
         { "/v1/domain/a.com/urls?limit=10000&dataset=1,two", 210 },
         { "/v1/domain/a.com/urls?plan=2", 30 },

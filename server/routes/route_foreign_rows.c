@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/foreign/foreign_rows.h"
+#include "server/routes/answers.h"
+#include "server/routes/route.h"
+
+static int answer(const struct dx_answering *a)
+{
+    const struct dx_foreign_ask rows = {
+        .folder = a->answers->foreign,
+        .urls = { .asked = a->ask->asked,
+                  .dataset_id = a->ask->dataset_id,
+                  .page = a->ask->page,
+                  .deadline_ms = a->deadline_ms },
+        .columns = a->ask->columns,
+    };
+
+    return dx_task_foreign_rows(a->view, a->canon, &rows, a->task, a->summary, a->body, a->problem);
+}
+
+static const struct dx_param foreign_columns = {
+    .name = "columns",
+    .member = offsetof(struct dx_ask, columns),
+    .schema = "\"type\":\"string\"",
+    .text = "Names of top-level columns of the files, separated by commas; all if not given.",
+    .example = "text,language",
+};
+
+static const struct dx_route_words foreign_rows_words = {
+    .operation = "getForeignRows",
+    .group = "domains",
+    .summary = "Rows of files that were indexed in place",
+    .text = "A page of the listing, and of each item the row of the Parquet file that its locator "
+            "leads to, where the server may read it (--foreign).",
+    .answer = "ForeignRowsAnswer",
+    .refused = "not-a-domain, no-such-column",
+    .forbidden = true,
+    .absent = "domain-not-found, dataset-not-found, domain-not-in-dataset",
+    .too_much = "use a smaller limit, or fewer columns",
+    .withheld = true,
+};
+
+const struct dx_route dx_route_foreign_rows = {
+    .name = "foreign_rows",
+    .pattern = "domain/{domain}/datasets/{dataset}/rows",
+    .words = &foreign_rows_words,
+    .params = DX_PARAMS(&dx_param_offset, &dx_param_limit, &foreign_columns, &dx_param_version),
+    .limit = { DX_FOREIGN_LIMIT_DEFAULT, DX_FOREIGN_LIMIT_MAX },
+    /* A row may be a page of a file, and the pages before it in its row group. */
+    .cost = { .base = 10, .rows_a_unit = 1 },
+    .canon = true,
+    .answer = answer,
+};
