@@ -414,3 +414,8 @@ bool dx_urlkey_make(struct dx_urlkey *k, struct dx_span host, struct dx_span pat
         put_query(k, dx_span_of(mark + 1, path_query.size - path - 1));
     return !k->key.failed && !k->part.failed && !k->pairs.failed;
 }
+
+bool dx_urlkey_no_memory(const struct dx_urlkey *k)
+{
+    return k->key.no_memory || k->part.no_memory || k->pairs.no_memory;
+}

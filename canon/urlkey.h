@@ -30,6 +30,8 @@ struct dx_urlkey {
 
 void dx_urlkey_init(struct dx_urlkey *k);
 bool dx_urlkey_make(struct dx_urlkey *k, struct dx_span host, struct dx_span path_query);
+/* Why it was false: no memory, and not the length of the key. */
+bool dx_urlkey_no_memory(const struct dx_urlkey *k);
 void dx_urlkey_release(struct dx_urlkey *k);
 
 #endif

@@ -220,16 +220,19 @@ static void examine_version_files(struct examination *e, const char *root,
         char path[PATH_MAX];
         struct dx_error err = DX_ERROR_INIT;
         struct stat s;
+        int failed;
 
         dx_manifest_file_path(v, &v->files[i], name);
         if (dx_path_format(path, sizeof path, &err, "%s/%s", root, name) < 0)
             report_error(e, "index files", NULL, &err);
-        else if (stat(path, &s) != 0 || (uint64_t)s.st_size != v->files[i].size) {
+        else if ((failed = stat(path, &s) != 0 ? errno : 0) != 0 ||
+                 (uint64_t)s.st_size != v->files[i].size) {
             report(e, DX_FINDING_FAULT, "index files",
                    "run 'domaindex verify'; then 'domaindex rollback' to a sound version, or "
                    "'domaindex publish --full'",
-                   "%s: the manifest says %" PRIu64 " bytes, and it %s", path, v->files[i].size,
-                   stat(path, &s) != 0 ? "cannot be opened" : "has another size");
+                   "%s: the manifest says %" PRIu64 " bytes, and it %s%s", path, v->files[i].size,
+                   failed != 0 ? "cannot be asked for: " : "has another size",
+                   failed != 0 ? strerror(failed) : "");
             return;
         }
     }

@@ -61,10 +61,9 @@ size_t dx_verify_part_of_file(const struct dx_verify *w, uint64_t file_id)
 
 bool dx_verify_is_damage(const struct dx_verify *w, int code)
 {
-    bool network = code == DX_E_IO || code == DX_E_TIMEOUT || code == DX_E_BUSY ||
-                   code == DX_E_UNSUPPORTED;
+    bool network = code == DX_E_TIMEOUT || code == DX_E_BUSY || code == DX_E_UNSUPPORTED;
 
-    return code != DX_E_NOMEM && (w->root.in_place || !network);
+    return code != DX_E_NOMEM && code != DX_E_IO && (w->root.in_place || !network);
 }
 
 int dx_verify_damage(struct dx_verify *w, const struct dx_error *why, struct dx_error *err)
@@ -159,13 +158,14 @@ static int check_file(struct dx_verify *w, const struct dx_manifest_version *ent
     struct dx_hash128 hash;
     char object[DX_MANIFEST_FILE_PATH];
     char *path = NULL;
+    int rc = DX_OK;
 
     dx_manifest_file_path(entry, f, object);
     if (asprintf(&path, "%s/%s", w->options->root, object) < 0)
         return dx_no_memory(err, "%s", f->name);
     w->result->files++;
     if (dx_map_open(&map, path, DX_MAP_SEQUENTIAL, &why) < 0) {
-        dx_verify_found(w, "%s", why.text);
+        rc = dx_verify_damage(w, &why, err);
         goto out;
     }
     w->result->bytes += map.bytes.size;
@@ -182,7 +182,7 @@ static int check_file(struct dx_verify *w, const struct dx_manifest_version *ent
 out:
     dx_map_close(&map);
     free(path);
-    return DX_OK;
+    return rc;
 }
 
 /* What the cache had already was not read: that the object is there, with this size. */

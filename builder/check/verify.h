@@ -23,8 +23,8 @@
  * against the manifest and kept in a work folder below tmp_dir, or in cache_dir: what is there
  * already is not fetched, only asked for by size. The lake's files are asked for by listing (s3://)
  * or by a range of one byte each, with the ETags that publish saw; with `deep` they are fetched as
- * publish does it (builder/scan/index_scan.h) and dropped. What could not be fetched is an error,
- * not damage, unless it is missing.
+ * publish does it (builder/scan/index_scan.h) and dropped. What could not be fetched, or what the system refused to open or to read,
+ * is an error, not damage, unless it is missing.
  *
  * With `base` also the files outside of the root that rows indexed in place came from (docs/GUIDE.md, "Indexed in
  * place"): that they are there, below the base, with the size and the footer that they had. Damage names each that is
@@ -130,7 +130,7 @@ size_t dx_verify_part_of_file(const struct dx_verify *w, uint64_t file_id);
 void dx_verify_found(struct dx_verify *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* A lower layer's error as damage; our own lack of memory stays an error, and so does what the
- * network did. */
+ * system refused (no descriptor left, a disk that does not read) and what the network did. */
 int dx_verify_damage(struct dx_verify *w, const struct dx_error *why, struct dx_error *err);
 /* A file of the part that is looked at. */
 int dx_verify_map(const struct dx_verify *w, const char *name, struct dx_map *map,

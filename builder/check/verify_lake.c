@@ -53,7 +53,7 @@ struct lake_check {
 
 static int damage(struct lake_check *c, const struct dx_error *why, struct dx_error *err)
 {
-    if (why->code == DX_E_IO || !dx_verify_is_damage(c->w, (int)why->code)) {
+    if (!dx_verify_is_damage(c->w, (int)why->code)) {
         if (err != NULL)
             *err = *why;
         return (int)why->code;
@@ -161,15 +161,21 @@ static int look_in_folder(void *ctx, size_t i, struct dx_error *err)
     struct lake_check *c = ctx;
     struct dx_error why = DX_ERROR_INIT;
     char *full = NULL;
+    int rc;
 
     if (c->lake.files[i].path == NULL)
         return DX_OK;
     if (asprintf(&full, "%s/%s%s", c->v->root, c->v->entry.parquet_root, c->lake.files[i].path) < 0)
         return dx_no_memory(err, "verify");
-    c->found[i].there = dx_file_size(full, &c->found[i].size, &why) == DX_OK;
-    if (!c->found[i].there)
-        note(&c->found[i], why.text);
+    rc = dx_file_size(full, &c->found[i].size, &why);
     free(full);
+    c->found[i].there = rc == DX_OK;
+    if (rc < 0 && !dx_verify_is_damage(c->w, rc)) {
+        *err = why;
+        return rc;
+    }
+    if (rc < 0)
+        note(&c->found[i], why.text);
     return DX_OK;
 }
 

@@ -134,6 +134,13 @@ static bool write_line(struct lookup *l, struct dx_span asked, int rc,
     if (rc != 1)
         write_problem(l, asked, problem);
     dx_buf_u8(&l->body, '\n');
+    if (l->body.failed) {
+        (void)fprintf(stderr, "domaindex lookup: %.*s: out of memory%s%s\n", (int)asked.size,
+                      (const char *)asked.data, rc == 1 ? "" : ": ",
+                      rc == 1 ? "" : problem->detail);
+        l->failed++;
+        return true;
+    }
     return fwrite(l->body.data, 1, l->body.size, stdout) == l->body.size;
 }
 

@@ -388,6 +388,8 @@ static int clear_leftovers(struct pass *p, struct dx_error *err)
         rc = remove_objects(p, &l.lake, &l.index, err);
     for (size_t i = 0; rc == DX_OK && p->o->remove && i < l.folder_count; i++)
         rc = dx_gc_root_tidy(&p->root, l.folder[i], err);
+    if (rc == DX_OK && p->o->remove)
+        rc = dx_gc_root_sweep(&p->root, err);
     if (rc == DX_OK) {
         p->result->objects += l.lake.count + l.index.count;
         p->result->bytes += l.lake.bytes + l.index.bytes;

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/nonce.h"
 #include "base/path.h"
 #include "builder/lake/dataset_registry.h"
 #include "builder/root/root_lock.h"
 #include "fetch/store.h"
+
+#define LAKE_DEPTH 2 /* urls/dataset_id=.../domain_prefix=... */
 
 static int no_manifest(const char *root, struct dx_error *err)
 {
@@ -133,6 +137,60 @@ static int remove_empty(const char *path, int depth, struct dx_error *err)
     (void)closedir(dir);
     if (rc == DX_OK && rmdir(path) < 0 && errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST)
         rc = dx_fail_errno(err, errno, "%s: cannot remove", path);
+    return rc;
+}
+
+/* ---- files on their way ---- */
+
+/* As fetch/store_local.c names them: ".tmp-" and a nonce. Names of others' own making stay. */
+static bool is_on_its_way(const char *name)
+{
+    static const char prefix[] = ".tmp-";
+    size_t n = sizeof prefix - 1;
+
+    return strncmp(name, prefix, n) == 0 && strlen(name) == n + DX_NONCE - 1 &&
+           strspn(name + n, "0123456789abcdef") == DX_NONCE - 1;
+}
+
+static int sweep(int above, const char *name, int depth, struct dx_error *err)
+{
+    int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *e;
+    int rc = DX_OK;
+
+    if (dir == NULL) {
+        rc = errno == ENOENT ? DX_OK : dx_fail_errno(err, errno, "%s: cannot open folder", name);
+        if (fd >= 0)
+            (void)close(fd);
+        return rc;
+    }
+    while (rc == DX_OK && (e = readdir(dir)) != NULL) {
+        if (e->d_type == DT_REG && is_on_its_way(e->d_name))
+            (void)unlinkat(fd, e->d_name, 0); /* what stays is tried again */
+        else if (e->d_type == DT_DIR && e->d_name[0] != '.' && depth > 0)
+            rc = sweep(fd, e->d_name, depth - 1, err);
+    }
+    (void)closedir(dir);
+    return rc;
+}
+
+int dx_gc_root_sweep(const struct dx_gc_root *g, struct dx_error *err)
+{
+    struct dx_root_lock lock = DX_ROOT_LOCK_INIT;
+    char path[PATH_MAX];
+    int rc;
+
+    if (!g->root.in_place)
+        return DX_OK;
+    rc = dx_path_format(path, sizeof path, err, "%s/" DX_LAKE_DIR, g->root.name);
+    if (rc == DX_OK)
+        rc = dx_root_lock_take(&lock, g->root.name, err);
+    if (rc == DX_E_BUSY) /* a writer: the next collector does it */
+        return DX_OK;
+    if (rc == DX_OK)
+        rc = sweep(AT_FDCWD, path, LAKE_DEPTH, err);
+    dx_root_lock_drop(&lock);
     return rc;
 }
 

@@ -8,11 +8,12 @@
  *   rc = dx_gc_root_put(&g, &err);           1 it is there; 0 it was another one, or unknown: read again
  *   rc = dx_gc_root_raise(&g, paths, n, &err);   numbers of lake files: never given again
  *   rc = dx_gc_root_tidy(&g, "000003-...", &err);    empty folders, where there are such
+ *   rc = dx_gc_root_sweep(&g, &err);         files in urls/ that puts left when they were killed, or could not remove
  *   dx_gc_root_close(&g);
  *
- * In a directory a put and a raise
+ * In a directory a put, a raise and a sweep
  * take the root's lock for that moment; another who holds it is waited for DX_GC_LOCK_WAIT_MS, then
- * it is DX_E_BUSY. One thread, but for g.root.store and .source.
+ * it is DX_E_BUSY. A sweep does not wait, and leaves the files to the next one. One thread, but for g.root.store and .source.
  */
 #ifndef DX_BUILDER_MAINTAIN_GC_ROOT_H
 #define DX_BUILDER_MAINTAIN_GC_ROOT_H
@@ -33,6 +34,7 @@ int dx_gc_root_read(struct dx_gc_root *g, struct dx_error *err);
 int dx_gc_root_put(struct dx_gc_root *g, struct dx_error *err);
 int dx_gc_root_raise(const struct dx_gc_root *g, const char *const *paths, size_t count,
                      struct dx_error *err);
+int dx_gc_root_sweep(const struct dx_gc_root *g, struct dx_error *err);
 int dx_gc_root_tidy(const struct dx_gc_root *g, const char *version, struct dx_error *err);
 
 #endif

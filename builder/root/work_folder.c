@@ -76,6 +76,7 @@ static int make(struct dx_work_folder *w, const char *dir, const char *prefix, s
     if (w->fd >= 0 && flock(w->fd, LOCK_EX) == 0 && fstat(w->fd, &mine) == 0 &&
         stat(w->path, &there) == 0 && there.st_ino == mine.st_ino)
         return 1;
+    (void)rmdir(w->path); /* empty, unless another process has taken its name already */
     if (w->fd >= 0)
         (void)close(w->fd);
     *w = (struct dx_work_folder)DX_WORK_FOLDER_INIT;

@@ -198,6 +198,8 @@ int dx_index_tags_row(struct dx_index_tags *t, struct dx_tag_run *run, struct dx
     if (rc != DX_OK || value.size == 0)
         return rc;
     if (row >= UINT32_MAX || !is_list(value, &run->tag)) {
+        if (run->tag.no_memory)
+            return dx_no_memory(err, "tags of a row");
         run->file->tags_unread++;
         return DX_OK;
     }
@@ -210,6 +212,8 @@ int dx_index_tags_row(struct dx_index_tags *t, struct dx_tag_run *run, struct dx
         else
             run->file->tags_unfit++;
     }
+    if (rc == DX_OK && run->tag.no_memory)
+        rc = dx_no_memory(err, "tags of a row");
     return rc;
 }
 

@@ -285,6 +285,9 @@ static void write_tags(struct dx_item_text *t, struct dx_span text)
         rc = dx_tag_list_next(&all, &t->tag);
     if (rc < 0) {
         dx_json_null(t->json);
+        if (text.data != NULL &&
+            t->tag.no_memory) /* the answer fails: it may not say that there are none */
+            t->json->buf->failed = t->json->buf->no_memory = true;
         return;
     }
     dx_tag_list_begin(&all, text);
@@ -292,6 +295,8 @@ static void write_tags(struct dx_item_text *t, struct dx_span text)
     while (dx_tag_list_next(&all, &t->tag) == 1)
         dx_json_text(t->json, dx_span_of(t->tag.data, t->tag.size));
     dx_json_end(t->json);
+    if (t->tag.no_memory)
+        t->json->buf->failed = t->json->buf->no_memory = true;
 }
 
 static void write_named(struct dx_item_text *t, const struct dx_listing_row *row)

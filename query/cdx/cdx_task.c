@@ -125,7 +125,9 @@ static int take_row(void *ctx, const struct dx_listing_row *row, struct dx_error
     if (rc < 0 || !dx_cdx_scope_may_have(&task->scope, row->host))
         return rc;
     if (!dx_urlkey_make(&task->key, row->host, row->path_query))
-        return dx_fail(err, DX_E_LIMIT, "a URL has a key of over %u bytes", DX_URLKEY_MAX);
+        return dx_urlkey_no_memory(&task->key)
+                   ? dx_no_memory(err, "the key of a URL")
+                   : dx_fail(err, DX_E_LIMIT, "a URL has a key of over %u bytes", DX_URLKEY_MAX);
     if (!dx_cdx_scope_has(&task->scope, dx_span_of(task->key.key.data, task->key.key.size)))
         return DX_OK;
     return take_scope_row(task, row, err);
@@ -178,9 +180,11 @@ static int read_rows(struct cdx_task *task, struct dx_error *err)
 
 /* ---- rows of the answer ---- */
 
-static int no_room(struct dx_error *err)
+static int no_room(const struct dx_buf *b, struct dx_error *err)
 {
-    return dx_fail(err, DX_E_LIMIT, "the answer has over %zu bytes", DX_CDX_BODY_MAX);
+    return b->no_memory
+               ? dx_no_memory(err, "answer: %zu bytes", b->size)
+               : dx_fail(err, DX_E_LIMIT, "the answer has over %zu bytes", DX_CDX_BODY_MAX);
 }
 
 static int keep_place(struct cdx_task *task, struct dx_error *err)
@@ -193,6 +197,8 @@ static int keep_place(struct cdx_task *task, struct dx_error *err)
     dx_buf_clear(&task->place);
     if (dx_cdx_key_write(&key, &task->place) && !task->place.failed)
         return DX_OK;
+    if (key.urlkey.size <= DX_CDX_KEY_URLKEY_MAX)
+        return dx_no_memory(err, "a resume key");
     return dx_fail(err, DX_E_LIMIT, "a key of over %d bytes cannot be gone on behind",
                    DX_CDX_KEY_URLKEY_MAX);
 }
@@ -210,7 +216,7 @@ static int emit(struct cdx_task *task, const struct dx_span *columns, struct dx_
     dx_cdx_text_row(&task->out, columns);
     task->emitted++;
     if (task->out.out->failed || task->out.out->size > DX_CDX_BODY_MAX)
-        return no_room(err);
+        return no_room(task->out.out, err);
     return task->ask.show_resume_key && task->emitted == task->ask.limit ? keep_place(task, err)
                                                                          : DX_OK;
 }
@@ -248,7 +254,7 @@ static int keep_piece(struct cdx_task *task, const struct dx_span *columns, uint
     dx_cdx_text_row(&text, columns);
     order->size = task->pieces.size - order->begin;
     order->distance = (uint64_t)(distance < 0 ? -distance : distance);
-    return task->pieces.failed ? no_room(err) : DX_OK;
+    return task->pieces.failed ? no_room(&task->pieces, err) : DX_OK;
 }
 
 static bool page_is_over(const struct cdx_task *task)
@@ -319,7 +325,9 @@ static int put_pieces(struct cdx_task *task, struct dx_error *err)
     for (size_t i = begin; i < count && task->emitted < task->ask.limit; i++, task->emitted++)
         dx_cdx_text_piece(
             &task->out, dx_span_of(task->pieces.data + task->order[i].begin, task->order[i].size));
-    return task->out.out->failed || task->out.out->size > DX_CDX_BODY_MAX ? no_room(err) : DX_OK;
+    return task->out.out->failed || task->out.out->size > DX_CDX_BODY_MAX
+               ? no_room(task->out.out, err)
+               : DX_OK;
 }
 
 /* ---- the answer ---- */
@@ -378,7 +386,7 @@ static int end_answer(struct cdx_task *task, struct dx_buf *body, struct dx_prob
                     key ? dx_span_of(task->place.data, task->place.size) : dx_span_of(NULL, 0));
     dx_buf_append(body, task->answer.data, task->answer.size);
     if (task->answer.failed)
-        return no_room(err);
+        return no_room(&task->answer, err);
     return body->failed ? dx_buf_fail(body, err, "answer") : 1;
 }
 

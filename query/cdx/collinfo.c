@@ -16,7 +16,8 @@ static void write_time(struct dx_json *j, const char *key, int64_t us)
     dx_json_text(j, dx_span_of(text, sizeof "2024-06-14T08:15:30" - 1));
 }
 
-static void write_dataset(struct dx_json *j, const struct dx_dataset *d, struct dx_span base,
+/* False: its address is not whole. */
+static bool write_dataset(struct dx_json *j, const struct dx_dataset *d, struct dx_span base,
                           struct dx_buf *url)
 {
     dx_buf_clear(url);
@@ -36,6 +37,7 @@ static void write_dataset(struct dx_json *j, const struct dx_dataset *d, struct 
         write_time(j, "to", d->last_us);
     }
     dx_json_end(j);
+    return !url->failed;
 }
 
 int dx_answer_collinfo(const struct dx_view *view, struct dx_span base, struct dx_buf *body,
@@ -44,15 +46,16 @@ int dx_answer_collinfo(const struct dx_view *view, struct dx_span base, struct d
     const struct dx_registry *r = &view->version->registry;
     struct dx_error err = DX_ERROR_INIT;
     struct dx_buf url = DX_BUF_INIT(65536);
+    bool whole = true;
     struct dx_json j;
 
     dx_json_open(&j, body);
     dx_json_array(&j);
     for (size_t i = 0; i < r->count; i++)
         if (dx_view_shows(view, r->datasets[i].dataset_id))
-            write_dataset(&j, &r->datasets[i], base, &url);
+            whole = write_dataset(&j, &r->datasets[i], base, &url) && whole;
     dx_json_end(&j);
-    body->failed = body->failed || url.failed;
+    body->failed = body->failed || !whole;
     dx_buf_release(&url);
     if (!body->failed)
         return 1;

@@ -128,8 +128,10 @@ static int set_key(struct dx_cdx_row *l, struct dx_error *err)
         return dx_fail(err, DX_E_CORRUPT, "answer: the url of a row is not canonical");
     if (!dx_urlkey_make(&l->key, dx_span_of(host, (size_t)(slash - host)),
                         dx_span_of(slash, (size_t)(end - slash))))
-        return dx_fail(err, DX_E_LIMIT, "answer: the key of a URL of %zu bytes is too long",
-                       l->url.size);
+        return dx_urlkey_no_memory(&l->key)
+                   ? dx_no_memory(err, "answer: the key of a URL")
+                   : dx_fail(err, DX_E_LIMIT, "answer: the key of a URL of %zu bytes is too long",
+                             l->url.size);
     return DX_OK;
 }
 

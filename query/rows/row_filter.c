@@ -362,6 +362,8 @@ static int takes_term(const struct dx_row_filter *f, size_t i, const struct dx_l
         return 0;
     if (!dx_row_term_value(&term, row, scratch, &value))
         return term.is_not;
+    if (scratch->failed) /* half of it would be another value, which is taken or not */
+        return dx_buf_fail(scratch, err, "a value of a row");
     if (!term.is_regex)
         return dx_span_equal(value, term.value) != term.is_not;
     assert(f->regexes != NULL && f->regexes->of[i] != NULL);
@@ -395,12 +397,17 @@ static bool is_in_time(const struct dx_row_filter *f, const struct dx_listing_ro
 int dx_row_filter_takes(const struct dx_row_filter *f, const struct dx_listing_row *row,
                         struct dx_buf *scratch, struct dx_error *err)
 {
-    bool taken = (!dx_row_filter_skips(f) ||
-                  dx_row_filter_side(f, row->host, row->path_query) == DX_ROW_WITHIN) &&
-                 (f->mime.data == NULL || is_of_type(extra(row, "content_type"), f->mime)) &&
-                 (!dx_row_filter_times(f) || is_in_time(f, row)) && takes_rest(f, row) &&
-                 (f->tag.data == NULL || has_tag(extra(row, DX_TAGS_COLUMN), f->tag, scratch));
+    bool taken;
 
+    dx_buf_clear(scratch);
+    taken = (!dx_row_filter_skips(f) ||
+             dx_row_filter_side(f, row->host, row->path_query) == DX_ROW_WITHIN) &&
+            (f->mime.data == NULL || is_of_type(extra(row, "content_type"), f->mime)) &&
+            (!dx_row_filter_times(f) || is_in_time(f, row)) && takes_rest(f, row) &&
+            (f->tag.data == NULL || has_tag(extra(row, DX_TAGS_COLUMN), f->tag, scratch));
+
+    if (scratch->no_memory)
+        return dx_no_memory(err, "tags of a row");
     return taken && f->terms[0].data != NULL ? takes_terms(f, row, scratch, err) : taken;
 }
 

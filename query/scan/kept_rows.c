@@ -63,6 +63,8 @@ int dx_kept_rows_add(struct dx_kept_rows *k, const struct dx_listing_row *row, s
     add_text(b, row->raw_url);
     for (size_t i = 0; i < row->extra_count; i++)
         add_text(b, row->extra[i].value);
+    if (b->no_memory)
+        return dx_no_memory(err, "rows of a listing");
     if (b->failed)
         return dx_fail(err, DX_E_LIMIT, "these rows have more than %zu MiB of text",
                        DX_KEPT_ROWS_BYTES >> 20);

@@ -702,6 +702,8 @@ static int gather_row(void *ctx, size_t stream, uint64_t place, const struct dx_
     e.has_value = m->ask.collapse != DX_COLLAPSE_NONE && value_of(m, &of, &m->values);
     e.value_size = m->values.size - e.value_at;
     m->entries[m->entry_count++] = e;
+    if (m->values.no_memory)
+        return dx_no_memory(err, "listing");
     if (m->values.failed)
         return dx_fail(err, DX_E_LIMIT, "the rows to be put in order have over %zu MiB of text",
                        VALUES_MAX >> 20);

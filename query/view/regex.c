@@ -42,8 +42,14 @@ static int refuse(struct dx_problem *problem, struct dx_span pattern, const char
 
 static int refuse_code(struct dx_problem *problem, struct dx_span pattern, int code, size_t at)
 {
+    struct dx_error err = DX_ERROR_INIT;
     char words[160];
     char why[200];
+
+    if (code == PCRE2_ERROR_NOMEMORY || code == PCRE2_ERROR_HEAP_FAILED) {
+        (void)dx_no_memory(&err, "regular expression");
+        return dx_problem_of_error(problem, &err);
+    }
 
     if (pcre2_get_error_message(code, (PCRE2_UCHAR *)words, sizeof words) < 0)
         words[0] = '\0';
@@ -154,6 +160,10 @@ int dx_regex_new(struct dx_regex **out, struct dx_span pattern, unsigned flags,
     }
     (void)pcre2_pattern_info(r->code, PCRE2_INFO_SIZE, &size);
     rc = size > COMPILED_MAX ? DX_E_LIMIT : dx_regex_matches(r, dx_span_str(""), &err);
+    if (rc == DX_E_NOMEM) {
+        dx_regex_free(&r);
+        return dx_problem_of_error(problem, &err);
+    }
     if (rc < 0) {
         dx_regex_free(&r);
         return refuse(problem, pattern, "it takes too much, or has items that are not supported");
@@ -170,6 +180,8 @@ int dx_regex_matches(struct dx_regex *r, struct dx_span text, struct dx_error *e
 
     if (rc >= 0 || rc == PCRE2_ERROR_NOMATCH)
         return rc >= 0;
+    if (rc == PCRE2_ERROR_NOMEMORY)
+        return dx_no_memory(err, "regular expression");
     return dx_fail(err, DX_E_LIMIT,
                    "the regular expression takes too much for a text of %zu bytes (PCRE2: %d)",
                    text.size, rc);

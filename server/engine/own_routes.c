@@ -156,6 +156,16 @@ static void deliver_document(struct dx_connection *c, enum dx_route_id route, st
         return;
     dx_buf_clear(body);
     dx_buf_append(body, text->data, text->size);
+    if (body->failed) {
+        struct dx_error err = DX_ERROR_INIT;
+        struct dx_problem problem;
+
+        (void)dx_buf_fail(body, &err, "document");
+        (void)dx_problem_of_error(&problem, &err);
+        dx_buf_clear(body);
+        dx_deliver_problem(c, &problem);
+        return;
+    }
     dx_encoding_make(&e, c->stream.loop->ask.coding, body);
     if (match.size > 0 && dx_reply_etag_matches(match, e.etag)) {
         dx_deliver_unchanged(c, e.etag);

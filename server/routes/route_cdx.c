@@ -56,12 +56,18 @@ static int answer_collinfo(const struct dx_answering *a)
 {
     struct dx_buf base = DX_BUF_INIT(4096);
     struct dx_span host = a->ask->host;
+    struct dx_error err = DX_ERROR_INIT;
     int rc;
 
     if (host.size > 0 && memmem(host.data, host.size, "://", 3) == NULL)
         dx_buf_str(&base, a->ask->secure ? "https://" : "http://");
     dx_buf_append(&base, host.data, host.size);
-    rc = dx_answer_collinfo(a->view, dx_span_of(base.data, base.size), a->body, a->problem);
+    if (base.failed) {
+        (void)dx_buf_fail(&base, &err, "the address of this server");
+        rc = dx_problem_of_error(a->problem, &err);
+    } else {
+        rc = dx_answer_collinfo(a->view, dx_span_of(base.data, base.size), a->body, a->problem);
+    }
     dx_buf_release(&base);
     return rc;
 }

@@ -60,7 +60,7 @@ def main():
         part.write_bytes(saved[:-1])
         level(findings("--root", root, expect=1), "index files", "fault", "domains.mphf")
         part.unlink()
-        level(findings("--root", root, expect=1), "index files", "fault", "cannot be opened")
+        level(findings("--root", root, expect=1), "index files", "fault", "cannot be asked for: No such file")
         part.write_bytes(saved)
         shutil.move(root / "registry.json", tmp / "registry.json")
         level(findings("--root", root, expect=1), "registry", "fault")

@@ -169,6 +169,20 @@ def check_round_trip(tmp, pages):
     export(tmp / "root2", tmp / "out2")
     dxtest.check(tree(tmp / "out") == tree(tmp / "out2"), "a store of the same rows has other bytes")
     dxtest.check("not empty" in export(tmp / "root2", tmp / "out2", expect=1), "a folder with files is written to")
+    check_unfinished(tmp, tree(tmp / "out"))
+
+
+def check_unfinished(tmp, whole):
+    """What a killed export left is replaced; a folder that has something else, or is not known to be that, is refused as it is."""
+    for name, extra, refused in (("killed", (), False), ("other", ("notes.txt",), True), ("finished", ("index",), True), ("unknown", (), True)):
+        folder = tmp / name
+        (folder / "store" / "aa").mkdir(parents=True)
+        for file in ("store/aa/x", "tags", *extra, *(("index.new",) if name != "unknown" else ())):
+            (folder / file).write_bytes(b"half")
+        before = tree(folder)
+        done = export(tmp / "root2", folder, expect=1 if refused else 0)
+        dxtest.check("not empty" in done or not refused, f"{name}: {done}")
+        dxtest.check(tree(folder) == (before if refused else whole), f"{name}: what is there then")
 
 
 def check_suppressed(tmp, pages):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # labels: slow
 """Every command with its n-th allocation failing, and its n-th read, write, sync, rename, open, mapping and so on, once each:
-it ends well with the same result, or with an error that names the cause; never by a signal, never with exit 0 and something lost.
+it ends well with the same result, or with an error that names the cause; never by a signal, never with exit 0 and something lost. Then
+the same with all later calls of the kind failing too.
 
 Then, without a fault: the command works, `verify --deep` is sound, the answers are those of the model, temporary files are gone, and
 after gc the root has the files of a root to which nothing happened. In the gate a sample of each command's points (DX_STARVE_POINTS,
@@ -9,6 +10,7 @@ after gc the root has the files of a root to which nothing happened. In the gate
 """
 import collections
 import concurrent.futures
+import fcntl
 import json
 import os
 import re
@@ -30,7 +32,7 @@ GC = ("gc", "--keep", "1", "--keep-for", "0s", "--lease-ttl", "0s", "--cursor-li
 DOMAINS = ("example.com", "example.org", "example.net")
 FIRST = {"alpha": ["example.com/", "example.com/a", "www.example.org/b"], "beta": ["example.com/c", "example.net/"]}
 MORE = {"alpha": ["example.com/new", "example.net/new"]}
-POINTS = int(os.environ.get("DX_STARVE_POINTS", 0 if dxtest.WHOLE else 5))
+POINTS = int(os.environ.get("DX_STARVE_POINTS", 0 if dxtest.WHOLE else 4))
 
 
 def rows(*sources, without=()):
@@ -72,7 +74,8 @@ def shape(root):
     for folder, _, files in os.walk(root):
         for name in files:
             path = os.path.relpath(os.path.join(folder, name), root)
-            if path.startswith("leases/"):  # of a backup that failed: it ends by its time
+            # Of a backup that failed: it ends by its time. Of numbers: the next commit of them removes it.
+            if path.startswith(("leases/", "index/domain64/.tmp-")):
                 continue
             path = re.sub(r"\d{6}-\d{8}T\d{6}Z", "VERSION", path)
             found[re.sub(r"part-\d+|rejects-[^/]*", "FILE", path)] += 1
@@ -82,7 +85,9 @@ def shape(root):
 class Case:
     """One command: on which root, what it makes of the answers, what is called behind it."""
 
-    def __init__(self, name, template, command, before, after=None, finish=(), outputs=(), again=0):
+    def __init__(self, name, template, command, before, after=None, finish=(), outputs=(), again=0, spool=None):
+        """spool: a folder of the root that the command empties; it is there again before a second try."""
+        self.spool = spool
         self.name, self.template, self.command = name, template, command
         self.before, self.after = before, before if after is None else after
         self.finish, self.outputs, self.again = finish, outputs, again
@@ -132,23 +137,26 @@ def try_point(base, case, point, reference):
     place = Workplace(base, case)
     command = case.words(place.root)
     try:
-        done = starve.run(command, point, place.env)
+        done = starve.run(command, point, place.env, place.folder)
     except subprocess.TimeoutExpired:
         dxtest.check(False, f"{words}: did not end")
         return
-    # verify takes a file of a directory that cannot be opened or read for damage
-    starve.check_exit(done, point, words, (0, 1, 3) if case.name == "verify" else (0, 1))
+    starve.check_exit(done, point, words, (0, 1))
     kept = [str(p) for p in place.tmp.rglob("*")]
-    if point[0] != "remove":
+    cleans = point[0] != "remove" and not starve.lasts(point)
+    if cleans:
         dxtest.equal(kept[:3], [], f"{words}: temporary files are left ({done.returncode})")
+    shutil.rmtree(place.tmp)
+    place.tmp.mkdir()
     if not case.changes:
-        if done.returncode == 0:
+        if done.returncode == 0 and case.name != "doctor":  # whose findings such a failure is among
             dxtest.equal(strip(done.stdout)[-2000:], strip(reference["stdout"])[-2000:], f"{words}: output with exit 0")
-        dxtest.equal(shape(place.root), reference["shape"], f"{words}: files of the root")
+        if cleans:
+            dxtest.equal(shape(place.root), reference["shape"], f"{words}: files of the root")
         if case.outputs and done.returncode == 0:
             dxtest.equal(sorted(place.out()), sorted(reference["out"]), f"{words}: what it wrote")
         if case.outputs:
-            if done.returncode == 0 or case.name == "export":
+            if done.returncode == 0:
                 shutil.rmtree(place.folder / "out", ignore_errors=True)
             again = dxtest.run(*command, expect=None, env=place.env)
             dxtest.equal(again.returncode, 0, f"{words}: once more: {again.stderr[-300:]}")
@@ -162,10 +170,12 @@ def try_point(base, case, point, reference):
             states = [case.after]
         dxtest.check(got in states, f"{words}: answers after exit {done.returncode}: {sorted(got or [])}")
     if done.returncode != 0:
-        again = dxtest.run(*command, expect=None, env=place.env)
+        if case.spool:
+            shutil.copytree(case.template / case.spool, place.root / case.spool, dirs_exist_ok=True)
+        again = dxtest.run(*command, expect=None, env=place.env, cwd=place.folder)
         dxtest.check(again.returncode in (0, case.again), f"{words}: once more: {again.returncode}: {again.stderr[-300:]}")
     got = finish(case, place, words)
-    if point[0] != "remove":  # then what could not be removed is left
+    if cleans or point[0] == "remove":  # gc finds what could not be removed
         dxtest.equal(sorted((got - reference["shape"]).items()), [], f"{words}: files too many ({done.returncode})")
     dxtest.equal(sorted((reference["shape"] - got).items()), [], f"{words}: files too few ({done.returncode})")
     shutil.rmtree(place.folder)
@@ -173,7 +183,7 @@ def try_point(base, case, point, reference):
 
 def undisturbed(base, case):
     place = Workplace(base, case)
-    done, points = starve.points(case.words(place.root), place.env, place.folder)
+    done, points = starve.points(case.words(place.root), place.env, place.folder, place.folder)
     dxtest.equal(done.returncode, 0, f"{case.name}, undisturbed: {done.stderr[-500:]}")
     reference = {"stdout": done.stdout, "out": place.out()}
     reference["shape"] = finish(case, place, case.name) if case.changes else shape(place.root)
@@ -197,6 +207,26 @@ def full_output(base, case):
     dxtest.check(done.returncode == 1 and b"standard output" in done.stderr,
                  f"{case.name} > /dev/full: exit {done.returncode}: {done.stderr[-300:]}")
     shutil.rmtree(place.folder)
+
+
+def left_by_puts(base):
+    """A file on its way that its writer could not remove goes with the next gc, but while another writer is at work; names of others stay."""
+    root = base / "left"
+    (base / "psl").write_text(PSL)
+    call(*ingest_words(FIRST, "beta", base), "--root", root)
+    call("publish", *SMALL, "--psl", base / "psl", "--root", root)
+    folder = next((root / "urls").rglob("*.parquet")).parent
+    ours, others = folder / f".tmp-{'0a' * 16}", folder / ".tmp-spark"
+    for file in (ours, others):
+        file.write_bytes(b"half")
+    with open(root / ".lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        call(*GC, "--root", root)
+        dxtest.check(ours.exists(), "gc beside a writer leaves its files alone")
+    call(*[word for word in GC if word != "--delete"], "--root", root)
+    dxtest.check(ours.exists(), "gc without --delete removes nothing")
+    call(*GC, "--root", root)
+    dxtest.check(not ours.exists() and others.exists(), "gc removes files on their way, and no others")
 
 
 def make_cases(base):
@@ -247,6 +277,17 @@ def make_cases(base):
                         ("versions", ["versions"]), ("files", ["files"]), ("datasets", ["datasets"]), ("diff", ["diff", "1", "2"]),
                         ("suppress list", ["suppress", "list"]), ("inspect", ["inspect", "--deep", "ROOT"])):
         yield Case(name, two, words if "ROOT" in words else [words[0], *words[1:], *root], both)
+    locators = base / "locators"
+    call("ingest", *SMALL, "--psl", base / "psl", "--root", locators, "--locators", "--dataset", "alpha", "--format", "list", base / "alpha-3.txt")
+    call("publish", *SMALL, "--psl", base / "psl", "--root", locators)
+    for name, words in (("fetch-record", ["fetch-record", *root, "--base", base, "http://example.com/a"]), ("fetch-record list", ["fetch-record", *root, "--list", "http://example.com/a"])):
+        yield Case(name, locators, words, rows({"alpha": FIRST["alpha"]}))
+    yield Case("doctor", two, ["doctor", *root], both)
+    spooled = base / "spooled"
+    shutil.copytree(two, spooled)
+    call("ingest", *SMALL, "--psl", base / "psl", "--root", spooled / "spool", "--dataset", "gamma", "--format", "list", base / "gamma.txt")
+    (base / "adopt.tsv").write_text("".join(f"{p.stat().st_size}\t00-ff\tgamma\troot/{p.relative_to(spooled)}\n" for p in (spooled / "spool").rglob("*.parquet")))
+    yield Case("adopt", spooled, ["adopt", *root, "--list", base / "adopt.tsv", "--psl", base / "psl"], both, both | {("gamma", "http://example.com/g")}, (publish,), spool="spool")
     yield Case("access list", table, ["access", "list", *root], both)
     yield Case("domain64 tree", numbered, ["domain64", "tree", *root], both)
 
@@ -259,6 +300,7 @@ def main():
             concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         (base / "gamma.txt").write_text("http://example.com/g\n")
         (base / "names.txt").write_text("example.com\nexample.net\nabsent.org\n")
+        left_by_puts(base)
         tried = whole = 0
         for case in make_cases(base):
             if wanted and case.name not in wanted:

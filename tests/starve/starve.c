@@ -5,6 +5,7 @@
  *   DX_STARVE=write:ENOSPC:3+        the third write and all later ones
  *   DX_STARVE=read:short:2           the second read gives half of what was asked for
  *   DX_STARVE_COUNTS=FILE            at exit: a line "kind calls" for each kind
+ *   DX_STARVE_CONTROL=FILE           of a server: mapped for all of its life, and another process says in it which call fails
  *
  * Kinds are those of `kinds` below; errors are those of `errors`, and short for reads and writes. Calls are counted over all
  * threads, from the end of the dynamic linker's work on. What libc calls inside of itself is counted for allocations only:
@@ -62,12 +63,18 @@ static const struct {
                { "EINTR", EINTR },   { "EFBIG", EFBIG },
                { "short", 0 },       { "ECONNREFUSED", ECONNREFUSED } };
 
-static atomic_uint_fast64_t calls[KINDS];
+/* tests/support/starve.py writes it, kind last. */
+struct control {
+    atomic_uint kind; /* that fails; KINDS: none */
+    int error;
+    uint64_t call;
+    uint64_t for_ever;
+    atomic_uint_fast64_t calls[KINDS];
+};
+
+static struct control own = { .kind = KINDS };
+static struct control *control = &own;
 static atomic_bool armed;
-static enum kind wanted = KINDS;
-static int wanted_error;
-static uint64_t wanted_call;
-static bool for_ever;
 
 /* glibc gives its allocator under these names to those who stand in front of it. */
 void *__libc_malloc(size_t size);
@@ -89,10 +96,10 @@ static void parse(const char *text)
             n = strlen(errors[e].name);
             if (strncmp(text, errors[e].name, n) != 0 || text[n] != ':')
                 continue;
-            wanted_call = strtoull(text + n + 1, &end, 10);
-            for_ever = *end == '+';
-            wanted_error = errors[e].number;
-            wanted = (enum kind)k;
+            own.call = strtoull(text + n + 1, &end, 10);
+            own.for_ever = *end == '+';
+            own.error = errors[e].number;
+            own.kind = (unsigned)k;
             return;
         }
     }
@@ -122,6 +129,16 @@ __attribute__((constructor)) static void begin(void)
 
     if (text != NULL && text[0] != '\0')
         parse(text);
+    text = getenv("DX_STARVE_CONTROL");
+    if (text != NULL) {
+        int fd = open(text, O_RDWR);
+        void *at = mmap(NULL, sizeof own, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+        if (at == MAP_FAILED)
+            _exit(99);
+        (void)close(fd);
+        control = at;
+    }
     atomic_store(&armed, true);
 }
 
@@ -133,7 +150,8 @@ __attribute__((destructor)) static void end(void)
     atomic_store(&armed, false);
     fd = path == NULL ? -1 : open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
     for (int k = 0; fd >= 0 && k < KINDS; k++)
-        (void)dprintf(fd, "%s %llu\n", kinds[k], (unsigned long long)atomic_load(&calls[k]));
+        (void)dprintf(fd, "%s %llu\n", kinds[k],
+                      (unsigned long long)atomic_load(&control->calls[k]));
     if (fd >= 0)
         (void)close(fd);
 }
@@ -145,10 +163,11 @@ static bool fails(enum kind kind)
 
     if (!atomic_load(&armed))
         return false;
-    call = atomic_fetch_add(&calls[kind], 1) + 1;
-    if (kind != wanted || (for_ever ? call < wanted_call : call != wanted_call))
+    call = atomic_fetch_add(&control->calls[kind], 1) + 1;
+    if (kind != atomic_load(&control->kind) ||
+        (control->for_ever ? call < control->call : call != control->call))
         return false;
-    errno = wanted_error;
+    errno = control->error;
     return true;
 }
 
@@ -157,7 +176,7 @@ static ssize_t granted(enum kind kind, size_t size)
 {
     if (!fails(kind))
         return (ssize_t)size;
-    return wanted_error != 0 ? -1 : (ssize_t)(size / 2 + size % 2);
+    return control->error != 0 ? -1 : (ssize_t)(size / 2 + size % 2);
 }
 
 static void *next(const char *name)
@@ -473,6 +492,6 @@ int fclose(FILE *f)
     int rc = real(f);
 
     if (is_wanted)
-        errno = wanted_error;
+        errno = control->error;
     return is_wanted ? EOF : rc;
 }

@@ -2,12 +2,18 @@
 """starve - a command whose n-th allocation or n-th call of the system fails (tests/starve/starve.c).
 
     starve.need()                                      skips the test where this build has no libstarve.so
-    done, points = starve.points(command, env, work)   undisturbed; [(kind, error, n)]: every one there is
+    done, points = starve.points(command, env, work)   undisturbed; [(kind, error, n)]: every one there is; n of "3+": the third and all later ones
     done = starve.run(command, point, env)             the command with that call failing
     starve.check_exit(done, point, words)              0 or an error that names a cause, never a signal
+    control = starve.Control(file)                     of a server that runs with control.environment(): each request may have its point
+    calls = control.count(act)                         {kind: calls} that act() led to
+    control.fail(point); ...; control.rest()
 """
+import errno
+import mmap
 import os
 import re
+import struct
 import subprocess
 
 import dxtest
@@ -43,8 +49,9 @@ CAUSES = {
 }
 TRANSPARENT = {"EINTR", "short"}  # of reads and writes: the rest is asked for again, and the command goes on
 
-# Crashes without memory in libraries of others: getpwuid of glibc (a NULL or an assertion), and the first use of OpenSSL 3, whose lock is NULL then.
-OTHERS = r"getpwuid|nss_database|CRYPTO_THREAD_read_lock"
+# Crashes without memory in libraries of others: getpwuid of glibc (a NULL or an assertion), the first use of OpenSSL 3, whose lock is NULL then, and
+# CRoaring 0.2, which does not look at what malloc gives.
+OTHERS = r"getpwuid|nss_database|CRYPTO_THREAD_read_lock|libroaring"
 
 
 def need():
@@ -56,21 +63,28 @@ def environment(env, **more):
     return {**os.environ, **(env or {}), "LD_PRELOAD": str(LIBRARY), **more}
 
 
-def points(command, env, work):
+def points(command, env, work, cwd=None):
     counts = work / "counts"
     done = subprocess.run([*map(str, command)], env=environment(env, DX_STARVE_COUNTS=str(counts)), stdin=subprocess.DEVNULL,
-                          capture_output=True, check=False, timeout=SECONDS_A_POINT)
+                          capture_output=True, check=False, timeout=SECONDS_A_POINT, cwd=cwd)
     found = []
     for line in counts.read_text().splitlines():
         kind, count = line.split()
-        found += [(kind, error, n) for error in ERRORS[kind] for n in range(1, int(count) + 1)]
+        for error in ERRORS[kind]:
+            calls = range(1, int(count) + 1)
+            found += [(kind, error, n) for n in calls] + ([] if error in TRANSPARENT else [(kind, error, f"{n}+") for n in calls])
     return done, found
 
 
-def run(command, point, env):
+def lasts(point):
+    """Not once: what has been done can then often not be taken back either."""
+    return str(point[2]).endswith("+")
+
+
+def run(command, point, env, cwd=None):
     kind, error, n = point
     return subprocess.run([*map(str, command)], env=environment(env, DX_STARVE=f"{kind}:{error}:{n}"), stdin=subprocess.DEVNULL,
-                          capture_output=True, check=False, timeout=SECONDS_A_POINT)
+                          capture_output=True, check=False, timeout=SECONDS_A_POINT, cwd=cwd)
 
 
 def check_exit(done, point, words, codes=(0, 1)):
@@ -84,3 +98,43 @@ def check_exit(done, point, words, codes=(0, 1)):
     cause = "standard output|" + CAUSES[error] if kind == "stream" else CAUSES[error]
     dxtest.check(re.search(cause, text, re.I), f"{words}: its words do not name the cause: {text[-300:]!r}")
     dxtest.check(error not in TRANSPARENT or kind not in ("read", "write"), f"{words}: should go on: {text[-300:]!r}")
+
+
+class Control:
+    """struct control of starve.c, in a file that the server has mapped."""
+
+    KINDS = list(ERRORS)    # in the order of `kinds`
+    HEAD = struct.Struct("<IiQQ")
+
+    def __init__(self, path):
+        size = self.HEAD.size + 8 * len(self.KINDS)
+        path.write_bytes(bytes(size))
+        self.path = path
+        with open(path, "r+b") as file:
+            self.map = mmap.mmap(file.fileno(), size)
+        self.rest()
+
+    def environment(self):
+        return {"LD_PRELOAD": str(LIBRARY), "DX_STARVE_CONTROL": str(self.path)}
+
+    def kind(self, number):
+        struct.pack_into("<I", self.map, 0, number)
+
+    def rest(self):
+        self.kind(len(self.KINDS))
+
+    def clear(self):
+        self.rest()
+        self.map[self.HEAD.size:] = bytes(8 * len(self.KINDS))
+
+    def count(self, act):
+        self.clear()
+        act()
+        return dict(zip(self.KINDS, struct.unpack_from(f"<{len(self.KINDS)}Q", self.map, self.HEAD.size)))
+
+    def fail(self, point):
+        kind, error, n = point
+        self.clear()
+        number = 0 if error == "short" else getattr(errno, error)
+        self.HEAD.pack_into(self.map, 0, len(self.KINDS), number, int(str(n).rstrip("+")), lasts(point))
+        self.kind(self.KINDS.index(kind))

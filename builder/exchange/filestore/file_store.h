@@ -4,11 +4,12 @@
  *   rc = dx_file_store_read(&options, &counts, &err);       options.to: lines of JSON, one a page:
  *                                                           url, content_type, title, tags, payload
  *
- *   rc = dx_file_store_new(&w, dir, tmp, memory, &err);     dir is new or empty
+ *   rc = dx_file_store_new(&w, dir, tmp, memory, &err);     dir is new, or empty but for what a killed
+ *                                                           run left there
  *   rc = dx_file_store_add(w, &page, &err);                 in any order; of equal URLs the last in
  *                                                           order of (time, dataset) holds
  *   rc = dx_file_store_write(w, &counts, &err);             sorted; index last
- *   dx_file_store_free(&w);
+ *   dx_file_store_free(&w);                                 removes what there is of a store that failed
  *
  * Reading trusts nothing: no link is followed, sizes are bounded, what is damaged is counted by
  * kind and reported by `say`, the first of each kind one by one. Memory: options.memory_bytes for

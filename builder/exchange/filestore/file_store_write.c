@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/crypto/sha256.h"
 #include "base/file.h"
@@ -31,6 +32,7 @@ struct dx_file_store {
     struct dx_file_store_counts *counts;
     struct dx_file_out index;
     bool index_open;
+    bool unfinished; /* something of it is in dir */
     struct dx_gzip_out gzip;
     struct dx_buf key, value;
     struct dx_buf url, rest; /* of the page that the sort is at */
@@ -45,20 +47,57 @@ static int sort_new(const struct dx_file_store *w, struct dx_spill_sort **s, str
     return dx_spill_sort_new(s, &o, err);
 }
 
-/* Other files must not be mixed with ours: the folder is not examined, so it must be empty. */
+/* What a store consists of while it is written, index.new from first to last. */
+static const char *const own[] = { "index.new", "tags", "store" };
+
+static bool is_own(const char *name)
+{
+    bool is = false;
+
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        is = is || strcmp(name, own[i]) == 0;
+    return is;
+}
+
+/* index.new goes last: a folder that has it is known to be ours. */
+static int clear(const char *dir, struct dx_error *err)
+{
+    char path[PATH_MAX];
+    int rc = DX_OK;
+
+    for (size_t i = sizeof own / sizeof *own; rc == DX_OK && i-- > 0;) {
+        rc = dx_path_format(path, sizeof path, err, "%s/%s", dir, own[i]);
+        if (rc == DX_OK && strcmp(own[i], "store") == 0)
+            rc = dx_dir_remove(path, err);
+        else if (rc == DX_OK && unlink(path) < 0 && errno != ENOENT)
+            rc = dx_fail_errno(err, errno, "%s: cannot remove", path);
+    }
+    return rc;
+}
+
+/* Other files must not be mixed with ours: the folder is not examined, so it must be empty, but for what a run left that was
+ * killed. */
 static int check_empty(const char *dir, struct dx_error *err)
 {
+    bool unfinished = false;
+    bool other = false;
+    bool any = false;
     struct dirent *entry;
     DIR *d = opendir(dir);
-    int rc = DX_OK;
 
     if (d == NULL)
         return dx_fail_errno(err, errno, "%s: cannot open directory", dir);
-    while (rc == DX_OK && (entry = readdir(d)) != NULL)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            rc = dx_fail(err, DX_E_EXISTS, "%s: is not empty", dir);
+    while ((entry = readdir(d)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        any = true;
+        unfinished = unfinished || strcmp(entry->d_name, own[0]) == 0;
+        other = other || !is_own(entry->d_name);
+    }
     (void)closedir(d);
-    return rc;
+    if (other || (any && !unfinished))
+        return dx_fail(err, DX_E_EXISTS, "%s: is not empty", dir);
+    return unfinished ? clear(dir, err) : DX_OK;
 }
 
 int dx_file_store_new(struct dx_file_store **out, const char *dir, const char *tmp,
@@ -96,6 +135,10 @@ void dx_file_store_free(struct dx_file_store **w)
     dx_spill_sort_free(&(*w)->pages);
     dx_spill_sort_free(&(*w)->tags);
     dx_gzip_out_abort(&(*w)->gzip);
+    if ((*w)->unfinished && clear((*w)->dir, NULL) < 0 && (*w)->index_open) {
+        (void)close((*w)->index.fd); /* by it the next run knows what could not be removed */
+        (*w)->index.fd = -1;
+    }
     if ((*w)->index_open)
         dx_file_out_abort(&(*w)->index);
     dx_buf_release(&(*w)->key);
@@ -252,10 +295,14 @@ static int add_tags(struct dx_file_store *w, struct dx_span url, struct dx_span 
     dx_tag_list_begin(&all, tags);
     while ((rc = dx_tag_list_next(&all, &w->text)) == 1)
         ;
-    if (rc < 0)
+    if (rc < 0 && w->text.no_memory)
+        return dx_no_memory(err, "file store: tags of a page");
+    if (rc < 0) {
         w->counts->tags_dropped++;
+        return DX_OK;
+    }
     dx_tag_list_begin(&all, tags);
-    while (rc >= 0 && (rc = dx_tag_list_next(&all, &w->text)) == 1) {
+    while ((rc = dx_tag_list_next(&all, &w->text)) == 1) {
         if (!dx_store_tag_fits(dx_span_of(w->text.data, w->text.size))) {
             w->counts->tags_dropped++;
             continue;
@@ -270,7 +317,7 @@ static int add_tags(struct dx_file_store *w, struct dx_span url, struct dx_span 
                               err) < 0)
             return (int)err->code;
     }
-    return DX_OK;
+    return rc < 0 ? dx_no_memory(err, "file store: tags of a page") : DX_OK;
 }
 
 static int write_page(struct dx_file_store *w, struct dx_error *err)
@@ -430,7 +477,12 @@ static int finish(struct dx_file_store *w, struct dx_sync_all *all, const char *
         rc = dx_path_format(to, sizeof to, err, "%s/index", w->dir);
     if (rc == DX_OK && rename(from, to) < 0)
         rc = dx_fail_errno(err, errno, "%s: cannot be renamed to index", from);
-    return rc < 0 ? rc : dx_dir_sync(w->dir, err);
+    if (rc < 0)
+        return rc;
+    rc = dx_dir_sync(w->dir, err);
+    if (rc < 0)
+        (void)unlink(to);
+    return rc;
 }
 
 int dx_file_store_write(struct dx_file_store *w, struct dx_file_store_counts *counts,
@@ -445,16 +497,17 @@ int dx_file_store_write(struct dx_file_store *w, struct dx_file_store_counts *co
     if (rc == DX_OK)
         rc = dx_sync_all_open(&all, w->dir, err);
     if (rc == DX_OK)
-        rc = make_folder(w, "", 0, err);
-    if (rc == DX_OK)
         rc = dx_file_out_open(&w->index, path, err);
-    w->index_open = rc == DX_OK;
+    w->index_open = w->unfinished = rc == DX_OK;
+    if (rc == DX_OK)
+        rc = make_folder(w, "", 0, err);
     if (rc == DX_OK)
         rc = write_pages(w, err);
     if (rc == DX_OK)
         rc = write_tags(w, err);
     if (rc == DX_OK)
         rc = finish(w, &all, path, err);
+    w->unfinished = w->unfinished && rc < 0;
     dx_sync_all_close(&all);
     return rc;
 }
