@@ -25,9 +25,16 @@ static uint32_t billionths(uint64_t part, uint64_t whole)
     return (uint32_t)(doubled / ((wide)2 * whole));
 }
 
+static void put_pair(uint8_t *p, uint32_t v)
+{
+    memcpy(p, dx_put_pairs + 2 * (size_t)v, 2);
+}
+
 uint8_t *dx_put_fraction(uint8_t *p, uint64_t part, uint64_t whole)
 {
     uint32_t units = billionths(part, whole);
+    uint32_t high = units / 10000;
+    uint32_t low = units % 10000;
     unsigned digits = DECIMALS;
 
     assert(part <= whole);
@@ -35,13 +42,14 @@ uint8_t *dx_put_fraction(uint8_t *p, uint64_t part, uint64_t whole)
         *p = units == 0 ? '0' : '1';
         return p + 1;
     }
-    for (; units % 10 == 0; units /= 10)
-        digits--;
     p = DX_PUT(p, "0.");
-    for (unsigned i = digits; i > 0; i--) {
-        p[i - 1] = (uint8_t)('0' + units % 10);
-        units /= 10;
-    }
+    p[0] = (uint8_t)('0' + high / 10000);
+    put_pair(p + 1, high % 10000 / 100);
+    put_pair(p + 3, high % 100);
+    put_pair(p + 5, low / 100);
+    put_pair(p + 7, low % 100);
+    while (p[digits - 1] == '0')
+        digits--;
     return p + digits;
 }
 

@@ -27,8 +27,11 @@ int dx_dataset_heads_new(struct dx_dataset_heads *h, const struct dx_registry *r
     h->registry = registry;
     h->text = (struct dx_buf)DX_BUF_INIT(TEXT_MAX);
     h->at = malloc((n + 1) * sizeof *h->at);
-    if (h->at == NULL)
+    h->ranks = n > 0 && n <= DX_RANKED_MAX ? calloc(n * DX_RANKS_KEPT, sizeof *h->ranks) : NULL;
+    if (h->at == NULL || (h->ranks == NULL && n > 0 && n <= DX_RANKED_MAX)) {
+        dx_dataset_heads_release(h);
         return dx_no_memory(err, "datasets");
+    }
     for (size_t i = 0; i < n; i++) {
         h->at[i] = (uint32_t)h->text.size;
         write_head(&h->text, &registry->datasets[i]);
@@ -44,5 +47,7 @@ void dx_dataset_heads_release(struct dx_dataset_heads *h)
 {
     free(h->at);
     h->at = NULL;
+    free((void *)h->ranks);
+    h->ranks = NULL;
     dx_buf_release(&h->text);
 }

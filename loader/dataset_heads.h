@@ -3,11 +3,13 @@
  *
  *   rc = dx_dataset_heads_new(&h, &registry, &err);
  *   d = dx_dataset_heads_get(&h, dataset_id, &text);     {"dataset_id":7,"name":"…",   NULL: no such dataset
+ *   kept = dx_dataset_heads_rank(&h, dataset_id, urls);    where the rank of so many URLs is kept, 0: not yet; may be NULL
  *   dx_dataset_heads_release(&h);
  *
  * Names are escaped once, when a version is loaded, not in each answer; a popular domain is in a
- * thousand datasets. Memory: 30 bytes a dataset and its name. The registry must stay as it is,
- * until release. Read-only after new; any thread.
+ * thousand datasets. Most domains have few URLs in a dataset, so the ranks of so few are the same ones again and
+ * again; each is searched for once (loader/version_parts.h). Memory: 30 bytes a dataset and its name, and 64 for
+ * its ranks once one is asked for. The registry must stay as it is, until release. Any thread, after new.
  */
 #ifndef DX_LOADER_DATASET_HEADS_H
 #define DX_LOADER_DATASET_HEADS_H
@@ -16,10 +18,16 @@
 #include "base/bytes.h"
 #include "format/root/registry_json.h"
 
+#include <stdatomic.h>
+
+#define DX_RANKS_KEPT 16            /* of 1 to so many URLs */
+#define DX_RANKED_MAX (1024u << 10) /* datasets; with more none is kept */
+
 struct dx_dataset_heads {
     const struct dx_registry *registry;
     uint32_t *at; /* in the text, for each of its datasets; it ends where the next one begins */
     struct dx_buf text;
+    _Atomic uint32_t *ranks; /* DX_RANKS_KEPT for each dataset, or NULL */
 };
 
 int dx_dataset_heads_new(struct dx_dataset_heads *h, const struct dx_registry *registry,
@@ -36,6 +44,19 @@ static inline const struct dx_dataset *dx_dataset_heads_get(const struct dx_data
     if (at != NULL)
         *text = (struct dx_span){ h->text.data + at[0], at[1] - at[0] };
     return d;
+}
+
+static inline _Atomic uint32_t *dx_dataset_heads_rank(const struct dx_dataset_heads *h,
+                                                      uint32_t dataset_id, uint64_t urls)
+{
+    const struct dx_dataset *d;
+
+    if (h->ranks == NULL || urls - 1 >= DX_RANKS_KEPT)
+        return NULL;
+    d = dx_registry_by_id(h->registry, dataset_id);
+    return d == NULL
+               ? NULL
+               : &h->ranks[(size_t)(d - h->registry->datasets) * DX_RANKS_KEPT + (size_t)urls - 1];
 }
 
 #endif

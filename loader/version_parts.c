@@ -212,8 +212,8 @@ uint64_t dx_version_objects_broken(const struct dx_version *v)
     return sum;
 }
 
-int dx_version_rank(const struct dx_version *v, uint32_t dataset_id, uint64_t url_count,
-                    uint64_t *rank, struct dx_error *err)
+static int count_rank(const struct dx_version *v, uint32_t dataset_id, uint64_t url_count,
+                      uint64_t *rank, struct dx_error *err)
 {
     bool any = false;
 
@@ -234,4 +234,21 @@ int dx_version_rank(const struct dx_version *v, uint32_t dataset_id, uint64_t ur
     }
     *rank -= dx_dead_domains_above(&v->dead, dataset_id, url_count);
     return any;
+}
+
+int dx_version_rank(const struct dx_version *v, uint32_t dataset_id, uint64_t url_count,
+                    uint64_t *rank, struct dx_error *err)
+{
+    _Atomic uint32_t *kept = dx_dataset_heads_rank(&v->heads, dataset_id, url_count);
+    uint32_t known = kept == NULL ? 0 : atomic_load_explicit(kept, memory_order_relaxed);
+    int rc;
+
+    *rank = known;
+    if (known > 0)
+        return 1;
+    rc = count_rank(v, dataset_id, url_count, rank, err);
+    /* Threads that come at once find the same one. */
+    if (rc == 1 && kept != NULL && *rank <= UINT32_MAX)
+        atomic_store_explicit(kept, (uint32_t)*rank, memory_order_relaxed);
+    return rc;
 }
