@@ -739,6 +739,34 @@ static int take_entries(struct dx_merged_rows *m, struct dx_error *err)
     return rc;
 }
 
+/* What reading all rows takes, before any is read. */
+static int plan_gather(struct dx_merged_rows *m, struct dx_error *err)
+{
+    struct dx_row_streams *s = &m->streams;
+    uint64_t pages = 0;
+    uint64_t bytes = 0;
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < s->count; i++)
+        for (uint64_t place = s->streams[i].low; rc == DX_OK && place < s->streams[i].high;) {
+            uint64_t left = s->streams[i].high - place;
+            uint64_t rows = left < CHUNK_MAX ? left : CHUNK_MAX;
+
+            rc = dx_row_streams_want(s, i, place, rows, err);
+            place += rows;
+            pages += s->listing.reads;
+            bytes += s->listing.read_bytes;
+            dx_row_streams_done(s);
+        }
+    if (rc < 0 || (pages <= DX_MERGED_SORT_PAGES && bytes <= DX_MERGED_SORT_BYTES))
+        return rc;
+    return dx_fail(err, DX_E_LIMIT,
+                   "the rows to be put in order of time lie on %llu pages of the lake of %llu MiB, "
+                   "and at most %d of %llu MiB are read",
+                   (unsigned long long)pages, (unsigned long long)(bytes >> 20),
+                   DX_MERGED_SORT_PAGES, (unsigned long long)(DX_MERGED_SORT_BYTES >> 20));
+}
+
 static int gather(struct dx_merged_rows *m, struct dx_error *err)
 {
     const struct dx_row_streams_taker taker = { m, gather_row };
@@ -749,6 +777,9 @@ static int gather(struct dx_merged_rows *m, struct dx_error *err)
         m->after_entry.stream = m->after_stream;
         m->after_entry.place = m->after.place;
     }
+    if (!m->planned)
+        rc = plan_gather(m, err);
+    m->planned = true;
     while (rc == DX_OK && (m->asked || m->filling < m->streams.count)) {
         while (rc == DX_OK && !m->asked && m->filling < m->streams.count &&
                !dx_row_streams_full(&m->streams)) {

@@ -19,8 +19,8 @@
  *   DX_MERGED_CLOSEST   nearest to closest_us first, of two as near the earlier one; those without a time last
  *
  * and `reverse` of URL and TIME. By URL the files of all datasets are merged, some rows of each held at a time, and a page
- * costs its rows and a look into each file. The other two look at all rows of the range: over DX_MERGED_SORT_MAX of them is
- * DX_E_LIMIT before one is read.
+ * costs its rows and a look into each file. The other two look at all rows of the range: over DX_MERGED_SORT_MAX of them,
+ * or where what is looked at lies on over DX_MERGED_SORT_PAGES pages or DX_MERGED_SORT_BYTES of them, is DX_E_LIMIT before one is read.
  *
  * A page goes on behind the row `after`, wherever that stands in the order; it is the `last` of the page before. Of rows
  * in order that have the same value of `collapse` the first one is taken: `kept` is the one that was taken last.
@@ -43,6 +43,8 @@
 #include "query/scan/url_range.h"
 
 #define DX_MERGED_SORT_MAX 262144u /* rows of a range that are put in order of time */
+#define DX_MERGED_SORT_PAGES 32768 /* four columns of as many files as can be merged */
+#define DX_MERGED_SORT_BYTES (UINT64_C(256) << 20)
 
 enum dx_merged_order { DX_MERGED_URL, DX_MERGED_TIME, DX_MERGED_CLOSEST };
 
@@ -125,6 +127,7 @@ struct dx_merged_rows {
 
     size_t filling; /* the stream that is asked for rows next */
     bool asked;     /* a batch of rows is being read */
+    bool planned;   /* of an order by time: what is to be read was found to be within bounds */
     struct dx_merged_taken *taken;
     size_t taken_capacity;
     size_t *order; /* of taken, as they are read */
