@@ -357,4 +357,5 @@ def main():
     dxtest.finish(skipped)
 
 
-main()
+if __name__ == "__main__":
+    main()
