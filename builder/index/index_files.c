@@ -23,7 +23,7 @@ static int next_group(struct dx_index_state *b, size_t file, uint32_t number,
     struct dx_span key;
     int rc;
 
-    if (dx_index_stays(b->lake, file)) {
+    if (dx_index_is_known(b->lake, file)) {
         rc = dx_version_file(b->lake->base, file, &part, &known, err);
         if (rc == 1)
             rc = dx_pages_group(&part->pages, &known, number, &group, err);

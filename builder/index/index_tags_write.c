@@ -76,8 +76,7 @@ static int next_scanned(struct write *w, struct dx_error *err)
 
 static bool stays(const struct write *w, uint32_t file_id)
 {
-    return file_id < w->lake->file_count && w->lake->files[file_id].path != NULL &&
-           dx_index_stays(w->lake, file_id);
+    return file_id < w->lake->file_count && dx_index_is_known(w->lake, file_id);
 }
 
 /* The next (tag, file) of a part whose file stays. */

@@ -337,8 +337,7 @@ static int renumber(const struct write *w, struct known *k, struct dx_error *err
         return dx_fail(err, DX_E_CORRUPT, "%s: %s names row group %llu of %llu", k->part->directory,
                        dx_cold_file_name(DX_COLD_URL_IDS), (unsigned long long)place->group,
                        (unsigned long long)k->then.first[k->then.files]);
-    if (id >= w->lake->file_count || w->lake->files[id].path == NULL ||
-        !dx_index_stays(w->lake, id))
+    if (id >= w->lake->file_count || !dx_index_is_known(w->lake, id))
         return 0;
     place->group = w->now.first[id - w->now.first_file] + (place->group - k->then.first[file]);
     return 1;

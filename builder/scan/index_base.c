@@ -76,6 +76,11 @@ bool dx_index_stays(const struct dx_index_lake *lake, size_t i)
     return change == DX_INDEX_SAME || change == DX_INDEX_GROWN;
 }
 
+bool dx_index_is_known(const struct dx_index_lake *lake, size_t i)
+{
+    return lake->files[i].path != NULL && lake->files[i].known;
+}
+
 /* One record a file, then those of a dataset put together. */
 static void sum_up(struct dx_index_lake *lake)
 {
@@ -252,17 +257,6 @@ int dx_index_rebase(struct dx_index_lake *lake, struct dx_version *base, char wh
     return rc == DX_OK ? 1 : rc;
 }
 
-/* Of a dataset whose known files are read again, rows and places of URLs are in the new part: the older ones must not
- * have them too. */
-static bool can_keep_parts(const struct dx_index_lake *lake)
-{
-    bool can = lake->base != NULL;
-
-    for (size_t i = 0; i < lake->change_count; i++)
-        can = can && (lake->changes[i].change != DX_INDEX_REDONE || lake->changes[i].known == 0);
-    return can;
-}
-
 /* The live domains that parts[part] has of the dataset. */
 static int add_leaving(struct dx_index_lake *lake, size_t part, uint32_t dataset_id,
                        struct dx_error *err)
@@ -332,7 +326,7 @@ int dx_index_retain(struct dx_index_lake *lake, const struct dx_parts_policy *po
 {
     const struct dx_version *base = lake->base;
     uint64_t fresh = base == NULL ? 0 : dx_spill_sort_count(lake->pairs);
-    size_t count = can_keep_parts(lake) ? base->part_count : 0;
+    size_t count = base == NULL ? 0 : base->part_count;
     uint64_t pairs[DX_PARTS_MAX];
     int rc = DX_OK;
 

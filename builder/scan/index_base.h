@@ -23,7 +23,7 @@
  * What is read then, by dataset (docs/notes/versions.md): of one whose files are all known nothing;
  * of one that grew the new files, and of the known ones the rows of the domains that the new ones
  * have too, by the base's postings and page sums, through the base's source (which may be remote);
- * of one that lost a file, or is new, all. The base's index files are streamed.
+ * of one that lost a file, or is new, all; of known files for the pairs alone. The base's index files are streamed.
  *
  * The caller sees to it that the suffix list is the base's; canon_version and collisions are looked
  * at here. One thread.
@@ -67,12 +67,15 @@ void dx_index_unbase(struct dx_index_lake *lake);
  * and the domains that it is of, and the older parts of the base that are not merged into it: which,
  * parts_policy.h says, and by merge whether of a publish or of a merge beside it, for which nothing
  * is new. The new part also takes over the domains of datasets that went, or of which no known file
- * is left. Where a dataset lost some of its files, all is merged. */
+ * is left, or of which all files are read again. */
 int dx_index_retain(struct dx_index_lake *lake, const struct dx_parts_policy *policy, bool merge,
                     struct dx_error *err);
 
 /* Whether the base knows file i (no hole) and it need not be scanned. */
 bool dx_index_stays(const struct dx_index_lake *lake, size_t i);
+/* Whether row groups, tags and places of URLs of file i are what the base says, though its rows may be
+ * scanned again for the pairs. */
+bool dx_index_is_known(const struct dx_index_lake *lake, size_t i);
 
 /* DX_INDEX_NEW for a dataset that has no files, and without a base. */
 enum dx_index_change dx_index_change_of(const struct dx_index_lake *lake, uint32_t dataset_id);

@@ -141,7 +141,7 @@ static int file_pages(struct scan *scan, uint32_t file_id, size_t *cost, struct 
     while (rc == DX_OK && (rc = dx_lake_scan_group(&s, err)) == 1) {
         dx_buf_clear(&record);
         rc = dx_scan_pages(&s, file, &record, err);
-        if (rc == DX_OK)
+        if (rc == DX_OK && !file->known)
             rc = add_group(scan, file_id, s.group.number, &record, err);
         rows += s.group.row_count;
         groups++;

@@ -299,6 +299,12 @@ static struct dx_span requested_of(const struct dx_scan_cursor *c)
     return c->requested == 0 ? (struct dx_span){ NULL, 0 } : c->row.extra[c->requested - 1];
 }
 
+/* The base has places of its URLs and its tags. */
+static bool is_known(const struct dx_scan_merge *m, const struct dx_scan_cursor *c)
+{
+    return m->lake->files[c->file_id].known;
+}
+
 static int place_row(struct dx_scan_merge *m, struct dx_scan_cursor *c, struct dx_error *err)
 {
     const struct dx_url_row at = { .file_id = c->file_id,
@@ -308,12 +314,14 @@ static int place_row(struct dx_scan_merge *m, struct dx_scan_cursor *c, struct d
                                    .requested = requested_of(c),
                                    .same_page = c->change == DX_SCAN_SAME_URL && !c->after_gap };
 
-    return m->urls == NULL ? DX_OK : dx_index_urls_row(m->urls, &c->urls, &c->row, &at, err);
+    return m->urls == NULL || is_known(m, c)
+               ? DX_OK
+               : dx_index_urls_row(m->urls, &c->urls, &c->row, &at, err);
 }
 
 static int tag_row(struct dx_scan_merge *m, struct dx_scan_cursor *c, struct dx_error *err)
 {
-    if (c->tags == 0 || m->lake->tags == NULL)
+    if (c->tags == 0 || m->lake->tags == NULL || is_known(m, c))
         return DX_OK;
     c->tagged.file = &m->lake->files[c->file_id];
     c->tagged.file_id = c->file_id;

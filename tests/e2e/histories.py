@@ -101,11 +101,11 @@ class Model:
         """What a new row of the dataset is compared with, beside other new ones."""
         return set() if number in self.replaced else self.current.get(number, set()) | self.lacked.get(number, set())
 
-    def publish(self, lost=None):
-        """lost: a dataset whose files are not there."""
+    def publish(self, lost=None, rows=None):
+        """lost: a dataset whose files are not there, or those of some of its rows."""
         ids = set(self.current) | set(self.new) | set(self.lacked)
-        lacked = {lost: self.known(lost)} if lost else {}
-        self.current = {i: frozenset((set() if i == lost else self.known(i)) | self.new.get(i, set()))
+        lacked = {lost: self.known(lost) if rows is None else rows} if lost else {}
+        self.current = {i: frozenset(self.known(i) - lacked.get(i, set()) | self.new.get(i, set()))
                         for i in ids if i in self.names}
         self.lacked = lacked
         self.new.clear()
@@ -138,6 +138,7 @@ class History:
         # with every other one of these parts are merged behind each publish
         more = {1: ("--merge-max", 1, "--no-merge"), 3: ("--merge-max", 1)}.get(seed % 4, ())
         self.publishing = ("publish", "--parts", (1, 8, 2, 3)[seed % 4], *more)
+        self.files = {}                      # lake files, as far as it is known which rows they have
         self.left = 0                        # versions of whose older parts files left
         self.spoilt = set()                  # versions with rows twice
         self.model, self.told, self.steps = Model(), [], collections.Counter()
@@ -157,6 +158,9 @@ class History:
                 print(url, "" if ts is None else ts, tags_of(url, ts), sep="\t", file=out)
         return path
 
+    def lake_files(self):
+        return {str(path.relative_to(self.root)) for path in (self.root / "urls").rglob("*.parquet")}
+
     def take(self, name, rows, *options):
         tags = () if name == "gamma" else ("--extra-column", "tags")  # a dataset without the column
         self.run("ingest", "--dataset", name, "--format", "tsv", "--url-column", 1, "--ts-column", 2,
@@ -166,8 +170,12 @@ class History:
 
     def ingest(self):
         name, rows = self.rng.choice(NAMES), batch(self.rng)
+        before = self.lake_files()
         self.take(name, rows)
         number = self.model.id_of(name)
+        came = self.lake_files() - before
+        if len(came) == 1:
+            self.files[came.pop()] = rows - self.model.known(number) - self.model.new.get(number, set())
         # What the dataset has already is not taken again, though a rollback may take that away.
         self.model.new[number] |= rows - self.model.known(number)
         return False
@@ -264,6 +272,35 @@ class History:
             self.collect()
         if self.model.lacked:
             self.publish()
+        return True
+
+    def lose(self):
+        """Some files of a dataset are away during a publish, and back later; others of it stay."""
+        whole = []
+        for number in sorted(self.model.names):
+            done = dxtest.domaindex("files", "--root", self.root, "--dataset", self.model.names[number], expect=None)
+            listed = [path[path.index("urls/"):] for path in done.stdout.decode().split()] if done.returncode == 0 else []
+            rows = [self.files.get(path) for path in listed]
+            if len(listed) > 1 and None not in rows and frozenset().union(*rows) == self.model.current.get(number) and \
+                    not self.model.new.get(number) and number not in self.model.replaced:
+                whole.append((number, listed))
+        if not whole or self.model.lacked:
+            return None
+        number, listed = self.rng.choice(whole)
+        goes = self.rng.sample(listed, self.rng.randrange(1, len(listed)))
+        for path in goes:
+            (self.root / path).rename(self.root / (path + ".away"))
+        self.run(*self.publishing, "--allow-missing", self.model.names[number])
+        self.model.publish(lost=number, rows=set().union(*(self.files[path] for path in goes)))
+        self.remember()
+        self.run("verify", "--deep")
+        with dxtest.Server(self.root) as server:
+            self.compare(server)
+        self.compare_full("--allow-missing", self.model.names[number])
+        for path in goes:
+            (self.root / (path + ".away")).rename(self.root / path)
+        self.publish()
+        self.compare_full()
         return True
 
     def suppress(self):
@@ -394,11 +431,11 @@ class History:
     def plain(body):
         return re.sub(rb"\d{6}-\d{8}T\d{6}Z", b"VERSION", body)
 
-    def compare_full(self):
+    def compare_full(self, *more):
         copy = self.tmp / "copy"
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(self.root, copy)
-        dxtest.domaindex("publish", "--root", copy, "--full", "--force")
+        dxtest.domaindex("publish", "--root", copy, "--full", "--force", *more)
         merged, full = self.texts(self.root), self.texts(copy)
         dxtest.equal(sorted(merged), sorted(full), f"questions after {' | '.join(self.told[-8:])}")
         for path in merged.keys() & full.keys():
@@ -422,7 +459,7 @@ class History:
 
     def go(self):
         steps = (self.ingest, self.ingest, self.ingest, self.publish, self.publish, self.replace,
-                 self.remove, self.suppress, self.lift, self.compact, self.rollback, self.rollback, self.collect, self.hide)
+                 self.remove, self.suppress, self.lift, self.compact, self.rollback, self.rollback, self.collect, self.hide, self.lose)
         self.ingest()
         self.publish()
         while sum(self.steps.values()) < STEPS:
@@ -440,10 +477,25 @@ class History:
         return self.steps
 
 
+def losses(tmp, seed):
+    """Files come and go: what is served beside a version of the whole lake, and the parts that stay."""
+    history, lost = History(tmp, seed), 0
+    for _ in range(3):
+        for _ in range(3):
+            history.ingest()
+            history.publish()
+        lost += bool(history.lose())
+    shutil.rmtree(history.root)
+    dxtest.check(lost > 0, f"no file was lost with seed {seed}")
+    dxtest.check(seed % 4 != 1 or history.left > 0, f"seed {seed}: older parts stay where a dataset loses some of its files")
+
+
 def main():
     dxtest.need_programs()
     total = collections.Counter()
     with dxtest.tempdir() as tmp:
+        for seed in range(SEED, SEED + (HISTORIES + 1) // 2):
+            losses(tmp, seed)
         for seed in range(SEED, SEED + HISTORIES):
             history = History(tmp, seed)
             before = dxtest.failures()
