@@ -3,6 +3,7 @@
 """parquet_peer.py - makes a Parquet file of pages, and copies two of its columns sorted with DuckDB.
 
     parquet_peer.py make DOMAINS PATHS ROWS OUT      FineWeb's schema, 3 kB of text a row
+    parquet_peer.py site scattered|sorted FILE OUT   the same with 400 rows of one site, where they are or sorted by reversed host
     parquet_peer.py copy CODEC FILE OUT              prints {"cpu", "bytes", "version"} as JSON
 
 Seconds are those of reading, sorting and writing alone, without the start of Python and imports.
@@ -71,8 +72,25 @@ def copy(codec, source, out):
     print(json.dumps({"cpu": time.process_time() - begin, "bytes": pathlib.Path(out).stat().st_size, "version": duckdb.__version__}))
 
 
+def site(order, source, out):
+    import pyarrow
+    import pyarrow.compute
+    import pyarrow.parquet
+    table = pyarrow.parquet.read_table(source)
+    url = table.column("url").to_pylist()
+    for n, i in enumerate(random.Random(1).sample(range(len(url)), 400)):
+        url[i] = f"https://www.bigsite.org/p/{n:04}"
+    table = table.set_column(table.schema.get_field_index("url"), "url", pyarrow.array(url))
+    if order == "sorted":
+        key = pyarrow.array([".".join(reversed(u.split("/")[2].split("."))) + "/" + u for u in url])
+        table = table.take(pyarrow.compute.sort_indices(key))
+    pyarrow.parquet.write_table(table, out, row_group_size=GROUP_ROWS, compression="snappy")
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "make":
         make(*sys.argv[2:4], int(sys.argv[4]), sys.argv[5])
+    elif sys.argv[1] == "site":
+        site(*sys.argv[2:])
     else:
         copy(*sys.argv[2:])

@@ -203,6 +203,12 @@ def written_lakes(tmp, rows):
         item = items[len(items) // 2]
         done = dxtest.domaindex("fetch-record", "--base", lake, "--url", item["url"], item["locator"])
         dxtest.equal(json.loads(done.stdout)["url"], item["url"], f"{writer.__name__}: the row at a locator")
+        with dxtest.Server(root, "--foreign", lake) as server:
+            reply = server.get("/v1/domain/site3.com/datasets/1/rows?limit=1000")
+            rows_of = {i["locator"]: i["row"] for i in reply.json["items"]} if dxtest.equal(reply.status, 200, f"{writer.__name__}: rows: {reply.body[:300]}") else {}
+        for locator, row in rows_of.items():
+            name, _, _, group, at = LOCATOR.match(locator).groups()
+            dxtest.equal(row, pq.ParquetFile(lake / name).read_row_group(int(group)).slice(int(at), 1).to_pylist()[0], f"{writer.__name__}: the row at {locator}")
         verify(root, lake)
         dxtest.equal(sums(lake), before, f"{writer.__name__}: its files")
 
