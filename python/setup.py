@@ -40,7 +40,7 @@ def built():
     folder = TREE / "build" / "python"
     generator = ["-G", "Ninja"] if shutil.which("ninja") else []
     subprocess.check_call(["cmake", "-S", TREE, "-B", folder, *generator, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DDX_TESTS=OFF", "-DDX_BENCH=OFF"])
-    subprocess.check_call(["cmake", "--build", folder, "--target", "libdomaindex", "domaindex", "-j", str(os.cpu_count() or 1)])
+    subprocess.check_call(["cmake", "--build", folder, "--target", "libdomaindex", "domaindex_all", "-j", str(os.cpu_count() or 1)])
     return folder
 
 
@@ -51,10 +51,10 @@ class BuildWithLibrary(build_py):
             return
         source, target = built(), pathlib.Path(self.build_lib) / "domaindex" / "_native"
         target.mkdir(parents=True, exist_ok=True)
-        for name in (LIBRARY, "domaindex"):
-            shutil.copy(source / name, target / name)
+        for path in (source / LIBRARY, source / "libexec" / "domaindex" / "domaindex"):  # the program with all commands
+            shutil.copy(path, target / path.name)
             if shutil.which("strip"):
-                subprocess.check_call(["strip", "--strip-unneeded", target / name])
+                subprocess.check_call(["strip", "--strip-unneeded", target / path.name])
 
 
 class NativeDistribution(Distribution):

@@ -263,6 +263,40 @@ def check_conflict(spark, tmp, rows):
     return answers(tmp / "twice")
 
 
+def check_profile(spark, tmp):
+    """A corpus as it is published: names of datasets by path and by column, files that its profile leaves out."""
+    import pyarrow
+    import pyarrow.parquet
+
+    import domaindex.spark
+
+    def write(path, columns):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pyarrow.parquet.write_table(pyarrow.table(columns), path)
+
+    index, web = tmp / "cc index", tmp / "fineweb"
+    for crawl, subset in (("CC-MAIN-2024-10", "warc"), ("CC-MAIN-2024-18", "warc"), ("CC-MAIN-2024-18", "robotstxt")):
+        write(index / f"crawl={crawl}" / f"subset={subset}" / "part-0.parquet",
+              {"url": [f"http://site{i}.com/{crawl}/{subset}" for i in range(9)], "fetch_time": pyarrow.array([1_700_000_000_000 + i for i in range(9)], pyarrow.timestamp("ms", "UTC")),
+               "fetch_status": pyarrow.array([200] * 9, pyarrow.int16()), "content_mime_detected": ["text/html"] * 9, "content_digest": ["D"] * 9, "content_languages": ["eng"] * 9})
+    write(web / "000.parquet", {"text": ["t"] * 6, "url": [f"https://blog{i}.org/p" for i in range(6)], "date": ["2020-02-0%dT00:00:00Z" % (i + 1) for i in range(6)],
+                                         "dump": ["CC-MAIN-2020-05", "CC-MAIN-2019-51"] * 3, "language": ["en"] * 6})
+    for profile, folder in (("cc-index", index), ("fineweb", web)):
+        ours, other = tmp / f"{profile}-spark", tmp / f"{profile}-alone"
+        domaindex.spark.ingest(spark.read.parquet(str(folder)), ours, profile=profile, partitions=3)
+        dxtest.domaindex("ingest", "--root", other, "--profile", profile, folder)
+        dxtest.domaindex("publish", "--root", other)
+        names = [sorted(d["name"] for d in json.loads(dxtest.domaindex("datasets", "--root", root, "--json").stdout)["datasets"]) for root in (ours, other)]
+        equal(names[0], names[1], f"datasets by profile {profile}")
+        equal(plain(answers(ours)), plain(answers(other)), f"answers by profile {profile}")
+
+
+def plain(found):
+    """Without numbers of datasets, which follow the order of the input."""
+    text = json.dumps(found)
+    return sorted(part for part in text.replace("{", "\n{").split("\n") if "dataset_id" not in part)
+
+
 def check_store(spark, store, old, new, old_rows, new_rows):
     """A root on object storage: executors put their files into the store."""
     import domaindex.spark
@@ -315,6 +349,7 @@ def with_spark(tmp, store, old, new, old_rows, new_rows):
         check_writes(spark, tmp, old, new, old_rows, new_rows)
         check_failing_tasks(spark, tmp, old, old_rows)
         check(check_conflict(spark, tmp, old_rows) == old, "answers after two jobs at once")
+        check_profile(spark, tmp)
         check_reads(spark, tmp, old_rows)
         check_killed_executor(spark, tmp, old, old_rows)
         if store:

@@ -21,6 +21,7 @@ from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSource
 from .. import _client
 from .._errors import NotFound
 from .._types import time_of
+from . import _profile
 from .. import _spark_job as _job
 from .._spark_job import JobError, clean
 
@@ -250,10 +251,19 @@ def arrange(df: Any, *, root: str, url_column: Optional[str] = None, dataset_col
 
 def ingest(df: Any, root: Union[str, "os.PathLike[str]"], *, dataset: Optional[str] = None, dataset_column: Optional[str] = None,
            url_column: Optional[str] = None, ts_column: Optional[str] = None, extra_columns: Sequence[str] = (), mode: str = "append",
-           partitions: Optional[int] = None, **options: Any) -> None:
+           partitions: Optional[int] = None, profile: Optional[str] = None, **options: Any) -> None:
     """Adds the rows of a DataFrame to a root and publishes it. mode "overwrite": they take the place of what the datasets had. Further options are
-    those of the data source: spool, memory, wait, max_rejects, publish, verify, iceberg."""
+    those of the data source: spool, memory, wait, max_rejects, publish, verify, iceberg.
+
+    profile: of a public corpus that `domaindex profiles` lists, for a DataFrame that Spark has read from its files; columns and names of datasets
+    follow from it, and dataset, if it is given, goes before its names."""
     place = os.fspath(root)
+    if profile is not None:
+        if url_column or ts_column or dataset_column or extra_columns:
+            raise ValueError("a profile says which columns are what; give one or the other")
+        df, extra_columns = _profile.apply(df, profile)
+        url_column, ts_column = _profile.URL, _profile.TS if _profile.TS in df.columns else ""
+        dataset_column = None if dataset else _profile.DATASET
     arranged = arrange(df, root=place, url_column=url_column, dataset_column=dataset_column, partitions=partitions)
     given: Dict[str, Any] = {"root": place, "dataset": dataset, "dataset_column": dataset_column, "url_column": url_column, "ts_column": ts_column,
                              "extra_columns": ",".join(extra_columns), "arranged": "true", **options}

@@ -18,6 +18,7 @@ def _parser() -> argparse.ArgumentParser:
     add.add_argument("input", nargs="+", help="paths or patterns that Spark can read")
     add.add_argument("--root", required=True)
     add.add_argument("--format", default="parquet", help="of the input, as Spark calls it: parquet, json, csv, orc (default: parquet)")
+    add.add_argument("--profile", help="a public corpus that `domaindex profiles` lists: its columns, files and names of datasets")
     add.add_argument("--dataset")
     add.add_argument("--dataset-column")
     add.add_argument("--url-column")
@@ -42,7 +43,7 @@ def main(arguments: List[str]) -> int:
     df = (reader.option("header", "true") if a.format == "csv" else reader).load(a.input)
     try:
         ingest(df, a.root, dataset=a.dataset, dataset_column=a.dataset_column, url_column=a.url_column, ts_column=a.ts_column, extra_columns=a.extra_column,
-               mode="overwrite" if a.overwrite else "append", partitions=a.partitions, **dict(word.split("=", 1) for word in a.option))
+               profile=a.profile, mode="overwrite" if a.overwrite else "append", partitions=a.partitions, **dict(word.split("=", 1) for word in a.option))
     except (JobError, ValueError) as error:
         print(f"domaindex.spark: {error}", file=sys.stderr)
         return 1
