@@ -30,16 +30,18 @@ static int set_sort(struct dx_span value, struct dx_ask *ask, struct dx_problem 
                            dx_shown(value), (const char *)value.data);
 }
 
-/* A sum has no rank, and is one answer. */
+/* A sum has no rank, and is one answer. Clients send what is so by default. */
 static int resolve(struct dx_ask *ask, struct dx_problem *problem)
 {
-    if (!ask->view_icann ||
-        (ask->fields.data == NULL && ask->datasets_by == 0 && !ask->limit_given &&
-         ask->page.offset == 0 && !ask->datasets_reverse && ask->row_format == DX_ROWS_JSON))
+    bool is_usual = (ask->datasets_by & ~(unsigned)DX_DOMAIN_FIELD_ID) == 0 &&
+                    !ask->datasets_reverse && ask->page.offset == 0;
+
+    if (!ask->view_icann || (is_usual && ask->fields.data == NULL && !ask->limit_given &&
+                             ask->row_format == DX_ROWS_JSON))
         return 1;
-    return dx_route_refuse(
-        problem, "view=icann is JSON with all datasets by id: it takes no fields, sort, reverse, "
-                 "limit, offset and format; /v1/suffix/{suffix} has pages and formats");
+    return dx_route_refuse(problem, "view=icann is JSON with all datasets by id: it takes no "
+                                    "fields, sort, reverse, limit, offset and format; "
+                                    "/v1/suffix/{suffix} has pages and formats");
 }
 
 static void restart(const struct dx_ask *ask, struct dx_buf *b)

@@ -50,7 +50,7 @@ def main():
         for dataset, count in ((1, 100_000), (2, 3000)):
             files.append(root / "urls" / f"dataset_id={dataset}" / "others" / "part.parquet")
             files[-1].parent.mkdir(parents=True, exist_ok=True)
-            pq.write_table(table(rng, count), files[-1], data_page_size=1, write_batch_size=PAGE_ROWS, compression="zstd")
+            pq.write_table(table(rng, count), files[-1], data_page_size=1, write_batch_size=PAGE_ROWS, use_dictionary=False, compression="zstd")
         dxtest.domaindex("publish", "--root", root)
         with dxtest.Server(root) as server, duckdb.connect() as db:
             def urls(where, of=files):

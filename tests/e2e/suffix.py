@@ -177,6 +177,7 @@ def compare_icann(server, rows, names, hides, words, headers=None, wait=False):
             equal(whole.json["domain_id"], answer["domain_id"], f"{asked}: id")
     for bad in ("fields=rank", "limit=1", "sort=rank", "reverse=yes", "offset=1", "format=csv", "view=x"):
         equal(server.get(f"/v1/domain/github.io?{'' if 'view' in bad else 'view=icann&'}{bad}", headers=headers).status, 400, bad)
+    equal(server.get("/v1/domain/github.io?view=icann&sort=dataset_id&reverse=no&offset=0&format=json", headers=headers).status in (200, 404), True, "what is so by default")
     equal([server.get(f"/v1/domain/{d}?view={view}", headers=headers).status for d, view in (("io", "icann"), ("co.uk", "icann"), ("github.io", "private"))], [400] * 3, "suffixes")
 
 

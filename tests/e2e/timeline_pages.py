@@ -43,7 +43,7 @@ def main():
         for dataset, counts in ((1, (9, 9000, 5)), (2, (40, 6000, 40))):
             at = files[dataset] = root / "urls" / f"dataset_id={dataset}" / "others" / "part.parquet"
             at.parent.mkdir(parents=True, exist_ok=True)
-            pq.write_table(table(rng, ("a.com", "many.com", "z.com"), counts), at, data_page_size=1, write_batch_size=PAGE_ROWS, compression="zstd")
+            pq.write_table(table(rng, ("a.com", "many.com", "z.com"), counts), at, data_page_size=1, write_batch_size=PAGE_ROWS, use_dictionary=False, compression="zstd")
         dxtest.domaindex("publish", "--root", root)
         with dxtest.Server(root) as server, duckdb.connect() as db:
             for query, of in (("", "1,2"), ("&dataset=1", "1"), ("&dataset=2", "2")):
@@ -58,7 +58,7 @@ def main():
                     dxtest.equal([(p["period"], p["row_count"]) for p in reply.json["periods"]], want, f"{by} of {of}")
                     dxtest.equal((reply.json["untimed_row_count"], none > 0), (none, True), f"{by} of {of}: without a time")
                     rows = reply.json["row_count"]
-                    dxtest.check(reply.json["cost"]["pages"] >= rows // PAGE_ROWS, f"{by} of {of}: {rows} rows, {reply.json['cost']}")
+                    dxtest.check(reply.json["cost"]["pages"] >= rows // PAGE_ROWS - 9, f"{by} of {of}: {rows} rows, {reply.json['cost']}")
             dxtest.check(server.get("/v1/domain/many.com/timeline").json["cost"]["pages"] > 4096, "more pages than a listing may read")
             dxtest.equal(json.loads(server.get("/v1/domain/a.com/timeline").body)["row_count"], 49, "beside it")
     dxtest.finish()
