@@ -100,14 +100,25 @@ int dx_version_remove_dead(const struct dx_version *v, struct roaring_bitmap_s *
                            struct dx_error *err)
 {
     roaring_bitmap_t *dead = roaring_bitmap_create();
+    uint64_t wanted = 0;
+    uint64_t before, both;
+    bool is_whole;
 
     if (dead == NULL)
         return dx_no_memory(err, "dead domains");
     for (size_t i = 0; i < v->part_count; i++)
-        if (v->parts[i].dead != NULL)
+        if (v->parts[i].dead != NULL) {
             dx_version_add_numbers(v, i, v->parts[i].dead, dead);
+            wanted += roaring_bitmap_get_cardinality(v->parts[i].dead);
+        }
+    before = roaring_bitmap_get_cardinality(numbers);
+    both = roaring_bitmap_and_cardinality(numbers, dead);
+    is_whole = roaring_bitmap_get_cardinality(dead) == wanted;
     roaring_bitmap_andnot_inplace(numbers, dead);
     roaring_bitmap_free(dead);
+    /* Where memory ran out some versions of CRoaring leave members out, or in, and say nothing. */
+    if (!is_whole || roaring_bitmap_get_cardinality(numbers) != before - both)
+        return dx_no_memory(err, "dead domains");
     return DX_OK;
 }
 

@@ -84,6 +84,7 @@ static int open_below(const struct dx_foreign_folder *folder, const char *name, 
     const struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
                                   .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
     const char *path = relative(folder, name);
+    int rc = DX_OK;
     long fd;
 
     if (path == NULL || *path == '\0')
@@ -95,10 +96,14 @@ static int open_below(const struct dx_foreign_folder *folder, const char *name, 
         return leads_out(name, err);
     if (fd < 0)
         return dx_fail_errno(err, errno, "%.200s: cannot open", name);
-    if (fstat((int)fd, st) == 0 && S_ISREG(st->st_mode))
+    if (fstat((int)fd, st) < 0)
+        rc = dx_fail_errno(err, errno, "%.200s: cannot stat", name);
+    else if (!S_ISREG(st->st_mode))
+        rc = dx_fail(err, DX_E_INVALID, "%.200s: is not a regular file", name);
+    if (rc == DX_OK)
         return (int)fd;
     (void)close((int)fd);
-    return dx_fail(err, DX_E_INVALID, "%.200s: is not a regular file", name);
+    return rc;
 }
 
 static int replaced(const char *name, const char *how, struct dx_error *err)

@@ -26,7 +26,7 @@ D = "/v1/domain/example.com"
 TARGETS = [D, f"{D}?fields=dataset_id,name", f"{D}/urls?limit=3", f"{D}/urls?sort=url", f"{D}/urls?sort=time&reverse=yes", f"{D}/urls?filter=~url:a.*",
            f"{D}/urls?tag=t1", f"{D}/urls?plan=2", *(f"{D}/urls?format={f}" for f in ("ndjson", "csv", "cdx", "cdxj", "urls", "arrow", "parquet")),
            f"{D}/hosts", f"{D}/timeline?by=year", f"{D}/diff", f"{D}/changes", f"{D}/changes?format=atom", f"{D}/datasets/1/urls?prefix=/a",
-           f"{D}/datasets/1/paths", "/v1/host/www.example.com/urls", "/v1/url?u=http://example.com/a1", "/v1/url?u=http://example.com/nowhere",
+           f"{D}/datasets/1/paths", f"{D}/datasets/3/rows?limit=5", "/v1/host/www.example.com/urls", "/v1/url?u=http://example.com/a1", "/v1/url?u=http://example.com/nowhere",
            "/v1/urlid/0x0000000000000001", "/v1/keys?url=http://example.com/a1", "/v1/normalize?q=example.com", "/v1/complete?q=exam", "/v1/domains?limit=5",
            "/v1/domains?match=*e*", "/v1/domains?regex=e.a", "/v1/tlds", "/v1/tags", "/v1/tags/t1?of=urls", "/v1/datasets", "/v1/datasets/1", "/v1/datasets/1/top-domains",
            "/v1/datasets/1/overlap/2", "/v1/versions", "/v1/changes", "/cdx?url=*.example.com&showUntimed=true", "/index?url=example.com&matchType=domain", "/collinfo.json",
@@ -42,6 +42,10 @@ def make(tmp):
         dxtest.domaindex("ingest", "--root", root, "--dataset", name, "--format", "tsv", "--url-column", "url", "--ts-column", "ts", "-",
                          input=lines.encode())
         dxtest.domaindex("publish", "--root", root)
+    with dxtest.Server(root) as server:
+        (tmp / "rows.parquet").write_bytes(server.get(f"{D}/urls?format=parquet").body)
+    dxtest.domaindex("ingest", "--root", root, "--dataset", "three", "--in-place", "rows.parquet", cwd=tmp)
+    dxtest.domaindex("publish", "--root", root)
     dxtest.domaindex("suppress", "add", "--root", root, "--domain", "withheld.org", "--policy", "withheld")
     return root
 
@@ -126,7 +130,7 @@ def start(root, control):
     control.rest()
     os.environ.update(control.environment())
     server = dxtest.Server(root, "--cache-idx", "1M", "--cache-payload", "1M", "--cache-pages", "1M", "--cache-answers", 0, "--cache-domains", 0,
-                           "--lease", "no", "--threads", 1, "--workers", 1)
+                           "--lease", "no", "--threads", 1, "--workers", 1, "--foreign", root.parent)
     os.environ.clear()
     os.environ.update(before)
     return server.__enter__()
