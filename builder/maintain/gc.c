@@ -198,8 +198,12 @@ static int mark(struct pass *p, struct dx_error *err)
 
 /* ---- steps 4 to 8: a dropped version ---- */
 
+/* A listing may lack a lease that is there, and one listing too few is a version removed from under its readers: so none of some
+ * may have it. */
+#define LOOKS 3
+
 /* 1: a lease names it. */
-static int is_held(struct pass *p, const char *version, struct dx_error *err)
+static int find_holder(struct pass *p, const char *version, struct dx_error *err)
 {
     struct dx_gc_leases leases;
     const struct dx_gc_lease *holder;
@@ -216,6 +220,15 @@ static int is_held(struct pass *p, const char *version, struct dx_error *err)
         rc = 1;
     }
     dx_gc_leases_release(&leases);
+    return rc;
+}
+
+static int is_held(struct pass *p, const char *version, struct dx_error *err)
+{
+    int rc = 0;
+
+    for (unsigned i = 0; i < LOOKS && rc == 0; i++)
+        rc = find_holder(p, version, err);
     return rc;
 }
 

@@ -16,6 +16,9 @@ static int see(void *ctx, const struct dx_listed *listed, struct dx_error *err)
 
     if (n < 5 || strcmp(listed->object + n - 5, ".json") != 0)
         return DX_OK;
+    for (size_t i = 0; i < names->count; i++)
+        if (strcmp(names->name[i], listed->object) == 0)
+            return DX_OK;
     if (names->count == DX_GC_LEASES_MAX)
         return dx_fail(err, DX_E_LIMIT,
                        "%s: more than %d leases; remove those of servers that are no more",
@@ -48,21 +51,20 @@ static int read_one(struct dx_gc_leases *l, const struct dx_gc_root *g, const ch
     return rc;
 }
 
-int dx_gc_leases_read(struct dx_gc_leases *l, const struct dx_gc_root *g, struct dx_error *err)
+int dx_gc_leases_read(struct dx_gc_leases *l, struct dx_gc_root *g, struct dx_error *err)
 {
-    struct dx_gc_objects names = DX_GC_OBJECTS_INIT;
+    struct dx_gc_objects *names = &g->leases;
     int rc;
 
     *l = (struct dx_gc_leases)DX_GC_LEASES_INIT;
-    rc = dx_store_list(g->root.store, DX_LEASE_FOLDER, see, &names, err);
+    rc = dx_store_list(g->root.store, DX_LEASE_FOLDER, see, names, err);
     if (rc == DX_OK) {
-        l->lease = calloc(names.count + 1, sizeof *l->lease);
+        l->lease = calloc(names->count + 1, sizeof *l->lease);
         if (l->lease == NULL)
-            rc = dx_no_memory(err, "gc: %zu leases", names.count);
+            rc = dx_no_memory(err, "gc: %zu leases", names->count);
     }
-    for (size_t i = 0; i < names.count && rc >= 0; i++)
-        rc = read_one(l, g, names.name[i], err);
-    dx_gc_objects_release(&names);
+    for (size_t i = 0; i < names->count && rc >= 0; i++)
+        rc = read_one(l, g, names->name[i], err);
     if (rc < 0)
         dx_gc_leases_release(l);
     return rc < 0 ? rc : DX_OK;

@@ -6,6 +6,9 @@
  *   if (dx_gc_lease_holds(&l.lease[i], &options)) ...
  *   dx_gc_leases_release(&l);
  *
+ * A lease that a listing of this run had is asked for by its name even if a later listing lacks it: a listing alone does not say
+ * that something is gone.
+ *
  * A lease that cannot be read, or is malformed, is an error that names it: what it would have held
  * cannot be known. Names below leases/ that do not end in .json are not of leases.
  */
@@ -35,7 +38,7 @@ struct dx_gc_leases {
         NULL, 0           \
     }
 
-int dx_gc_leases_read(struct dx_gc_leases *l, const struct dx_gc_root *g, struct dx_error *err);
+int dx_gc_leases_read(struct dx_gc_leases *l, struct dx_gc_root *g, struct dx_error *err);
 void dx_gc_leases_release(struct dx_gc_leases *l);
 
 /* Until when the server may count on it, with its own TTL; for dx_gc_lease_holds with the skew. */

@@ -64,6 +64,7 @@ int dx_gc_root_open(struct dx_gc_root *g, const char *root, bool may_write, stru
 void dx_gc_root_close(struct dx_gc_root *g)
 {
     dx_manifest_edit_release(&g->edit);
+    dx_gc_objects_release(&g->leases);
     dx_root_close(&g->root);
 }
 

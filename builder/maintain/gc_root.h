@@ -18,6 +18,7 @@
 #ifndef DX_BUILDER_MAINTAIN_GC_ROOT_H
 #define DX_BUILDER_MAINTAIN_GC_ROOT_H
 
+#include "builder/maintain/gc_objects.h"
 #include "builder/root/manifest_edit.h"
 #include "builder/root/root.h"
 
@@ -26,6 +27,7 @@
 struct dx_gc_root {
     struct dx_root root;
     struct dx_manifest_edit edit; /* the manifest, its ETag, and the store's clock then */
+    struct dx_gc_objects leases;  /* all that any listing of this run had: gc_leases.h */
 };
 
 int dx_gc_root_open(struct dx_gc_root *g, const char *root, bool may_write, struct dx_error *err);

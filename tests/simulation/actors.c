@@ -30,10 +30,26 @@
 #define SKEW_S 60
 #define ANSWER_MAX (1u << 20)
 #define LISTED_MAX 1000
+#define PASSED_MAX 1024
+#define LIBRARY 2 /* the librarian's dataset: the only one that is removed */
+#define MEETS 350 /* of a thousand writers wait for another one */
+#define MEET_STEP_MS 400
+#define LONG_LOOKS 60 /* with pauses of 90 s on average */
 
 static char folder[200], violation[1000];
 static bool verbose;
-static unsigned deeds, busy;   /* actors that have not ended */
+static unsigned deeds, busy; /* actors that have not ended */
+static unsigned holding;     /* servers that hold a version */
+static unsigned started;     /* publishes and ingests that have begun */
+static bool
+    long_leases; /* of this world: versions are held while others are published and collected */
+static struct dx_manifest last;
+static struct {
+    char version[DX_VERSION_NAME];
+    uint64_t at_ms; /* when another one became current */
+} passed[PASSED_MAX];
+static size_t passed_count;
+static bool ingested[SIM_DATASETS];
 static bool duplicates_may_be; /* an ingest saw a listing that lacked files */
 
 const char *sim_violation(void)
@@ -91,6 +107,11 @@ static bool end(const struct deed *d, int rc, const struct dx_error *err)
 static void path_in(char out[300], const char *name)
 {
     (void)snprintf(out, 300, "%s/%s", folder, name);
+}
+
+static uint32_t life_s(void)
+{
+    return sim_planted == SIM_PLANT_EAGER_COLLECT ? 0 : LIFE_S;
 }
 
 /* ---- answers ---- */
@@ -238,24 +259,34 @@ static void ingest(unsigned dataset)
     o.psl_path = psl;
     if (!begin(&d, "ingest"))
         return;
+    started++;
     (void)sim_short_listings();
     sim_model_try(dataset, rows);
     rc = dx_ingest_run(&o, &stats, &err);
     if (sim_short_listings() > 0)
         duplicates_may_be = true;
-    if (end(&d, rc, &err))
+    if (end(&d, rc, &err)) {
         sim_model_store(dataset, rows);
+        ingested[dataset] = true;
+    }
     free(rc < 0 ? NULL : stats.rejects_path);
 }
 
 static struct dx_publish_options publish_options(unsigned parts)
 {
+    static const char *names[SIM_DATASETS];
+    size_t count = 0;
+
+    for (unsigned d = 0; d < LIBRARY && sim_planted == SIM_PLANT_TRUST_LISTING; d++)
+        if (ingested[d])
+            names[count++] = sim_dataset_name(d);
     return (struct dx_publish_options){
         .root = SIM_ROOT,
         .work_dir = folder,
         .memory = MEMORY,
         .threads = 1,
         .parts_max = parts,
+        .allow = { .dataset = names, .count = count },
         .merge_max = sim_chance(500), /* what is left is merged beside: merge() */
         .now_us = (INT64_C(1790000000) * 1000 + (int64_t)sim_now_ms()) * 1000
     };
@@ -270,6 +301,7 @@ static int publish(unsigned parts, struct dx_error *err)
 
     if (!begin(&d, "publish"))
         return DX_E_IO;
+    started++;
     (void)sim_short_listings();
     sim_model_publish_begin(sim_name());
     rc = dx_publish(&o, &r, err);
@@ -332,7 +364,7 @@ static int collect(struct dx_error *err)
                                .keep_for_s = 0,
                                .remove = true,
                                .ttl_s = LEASE_S,
-                               .cursor_life_s = LIFE_S,
+                               .cursor_life_s = life_s(),
                                .request_s = REQUEST_S,
                                .skew_s = SKEW_S,
                                .max_share = 100,
@@ -341,8 +373,6 @@ static int collect(struct dx_error *err)
     struct deed d;
     int rc;
 
-    if (sim_planted == SIM_PLANT_EAGER_COLLECT)
-        o.ttl_s = o.cursor_life_s = o.request_s = o.skew_s = 0;
     if (!begin(&d, "gc"))
         return DX_E_IO;
     rc = dx_gc(&o, &r, err);
@@ -358,13 +388,27 @@ static void pause_up_to(uint64_t ms)
     sim_sleep_ms(sim_random(ms));
 }
 
+/* Two who write at once are what conditions are for, and seldom by chance: until another one begins. */
+static void pause_or_meet(uint64_t ms)
+{
+    unsigned before = started;
+
+    pause_up_to(ms);
+    if (!sim_chance(MEETS))
+        return;
+    for (uint64_t left = ms / MEET_STEP_MS; left > 0 && started == before && violation[0] == '\0';
+         left--)
+        sim_sleep_ms(MEET_STEP_MS);
+    sim_sleep_ms(sim_random(MEET_STEP_MS));
+}
+
 static void run_ingester(void *ctx)
 {
     unsigned dataset = (unsigned)(uintptr_t)ctx;
     unsigned times = 2 + (unsigned)sim_random(4);
 
     while (times-- > 0 && violation[0] == '\0') {
-        pause_up_to(600000);
+        pause_or_meet(600000);
         ingest(dataset);
     }
     busy--;
@@ -406,7 +450,7 @@ static void run_publisher(void *ctx)
     while (times-- > 0 && violation[0] == '\0') {
         struct dx_error err = DX_ERROR_INIT;
 
-        pause_up_to(900000);
+        pause_or_meet(900000);
         if (sim_chance(150))
             (void)compact(&err);
         else
@@ -445,10 +489,10 @@ static void run_reverter(void *ctx)
 static void run_collector(void *ctx)
 {
     (void)ctx;
-    while (busy > 0 && violation[0] == '\0') {
+    while ((busy > 0 || holding > 0) && violation[0] == '\0') {
         struct dx_error err = DX_ERROR_INIT;
 
-        pause_up_to(1500000);
+        pause_up_to(long_leases ? 600000 : 1500000);
         (void)collect(&err);
     }
 }
@@ -462,6 +506,7 @@ static void serve(struct dx_lease *lease)
     char name[32], current[32] = "";
     const char *held = current;
     unsigned looks = 1 + (unsigned)sim_random(20);
+    bool stays = long_leases && sim_chance(500);
     int rc = dx_lease_hold(lease, NULL, 0, &m, &err);
 
     if (rc >= 0)
@@ -469,6 +514,9 @@ static void serve(struct dx_lease *lease)
     dx_manifest_release(&m);
     if (rc >= 0 && current[0] != '\0')
         rc = dx_lease_hold(lease, &held, 1, &m, &err);
+    if (stays)
+        looks += LONG_LOOKS;
+    holding += stays;
     for (unsigned n = 0; rc >= 0 && n < looks && current[0] != '\0' && violation[0] == '\0'; n++) {
         struct dx_error why = DX_ERROR_INIT;
 
@@ -480,10 +528,11 @@ static void serve(struct dx_lease *lease)
             violate("version %s cannot be read under a lease: %s", current, why.text);
         deeds++;
         sim_sleep_ms(sim_random(LEASE_S * 300));
-        if (sim_chance(800))
+        if (stays || sim_chance(800))
             rc = dx_lease_hold(lease, &held, 1, &m, &why) < 0 ? DX_OK
                                                               : rc; /* the old one runs on */
     }
+    holding -= stays;
     dx_manifest_release(&m);
 }
 
@@ -491,9 +540,10 @@ static void run_server(void *ctx)
 {
     (void)ctx;
     while (busy > 0 && violation[0] == '\0') {
-        const struct dx_lease_options o = {
-            .server = sim_name(), .ttl_s = LEASE_S, .cursor_life_s = LIFE_S, .request_s = REQUEST_S
-        };
+        const struct dx_lease_options o = { .server = sim_name(),
+                                            .ttl_s = LEASE_S,
+                                            .cursor_life_s = life_s(),
+                                            .request_s = REQUEST_S };
         struct dx_lease *lease = NULL;
         struct dx_error err = DX_ERROR_INIT;
         struct deed d;
@@ -516,7 +566,7 @@ static void run_end(void *ctx)
     int rc = DX_E_IO;
 
     (void)ctx;
-    while (busy > 0)
+    while (busy > 0 || holding > 0)
         sim_sleep_ms(60000);
     if (violation[0] != '\0')
         return;
@@ -544,6 +594,48 @@ static void run_end(void *ctx)
         violate("the current version cannot be read after gc: %s", err.text);
 }
 
+/* What a cursor of LIFE_S relies on. */
+static void see_dropped(const struct dx_manifest *now)
+{
+    for (size_t i = 0; i < now->version_count; i++) {
+        const struct dx_manifest_version *before = dx_manifest_find(&last,
+                                                                    now->versions[i].version);
+        uint64_t since_ms = 0;
+
+        for (size_t k = 0; k < passed_count; k++)
+            if (strcmp(passed[k].version, now->versions[i].version) == 0)
+                since_ms = passed[k].at_ms;
+        if (now->versions[i].state == DX_VERSION_DROPPED && before != NULL &&
+            before->state != DX_VERSION_DROPPED &&
+            sim_now_ms() - since_ms < LIFE_S * UINT64_C(1000))
+            violate("version %s was dropped %llu s after it was current", now->versions[i].version,
+                    (unsigned long long)(sim_now_ms() - since_ms) / 1000);
+    }
+}
+
+static void see_current(const struct dx_manifest *now)
+{
+    if (last.current[0] == '\0' || strcmp(last.current, now->current) == 0)
+        return;
+    if (passed_count == PASSED_MAX)
+        abort();
+    (void)snprintf(passed[passed_count].version, sizeof passed->version, "%s", last.current);
+    passed[passed_count++].at_ms = sim_now_ms();
+}
+
+/* A version leaves the manifest by a collector alone, which has said first that it is dropped. */
+static void compare_manifests(const struct dx_manifest *now)
+{
+    for (size_t i = 0; i < last.version_count; i++)
+        if (last.versions[i].state != DX_VERSION_DROPPED &&
+            dx_manifest_find(now, last.versions[i].version) == NULL)
+            violate("version %s was in the manifest, and is not in the next one",
+                    last.versions[i].version);
+    if (now->sequence < last.sequence)
+        violate("the manifest's sequence went back from %lu to %lu", (unsigned long)last.sequence,
+                (unsigned long)now->sequence);
+}
+
 static void note_put(const char *object, struct dx_span bytes)
 {
     struct dx_manifest m = DX_MANIFEST_INIT;
@@ -555,7 +647,11 @@ static void note_put(const char *object, struct dx_span bytes)
         violate("a manifest that cannot be read was put: %s", err.text);
     else if (m.current[0] != '\0')
         sim_model_flip(sim_name(), m.current, sim_short_listings_now() > 0);
-    dx_manifest_release(&m);
+    compare_manifests(&m);
+    see_current(&m);
+    see_dropped(&m);
+    dx_manifest_release(&last);
+    last = m;
 }
 
 /* Nothing that a listed version names goes, but of one that is being removed. */
@@ -586,12 +682,18 @@ void sim_actors_add(bool say)
     verbose = say;
     deeds = 0;
     duplicates_may_be = false;
+    holding = started = 0;
+    passed_count = 0;
+    memset(ingested, 0, sizeof ingested);
+    long_leases = sim_chance(300);
+    dx_manifest_release(&last);
+    last = (struct dx_manifest)DX_MANIFEST_INIT;
     sim_model_begin();
     sim_store_watch(note_put, note_removed);
     busy = 0;
     sim_actor("ingest-1", run_ingester, (void *)(uintptr_t)0), busy++;
     sim_actor("ingest-2", run_ingester, (void *)(uintptr_t)(sim_random(2))), busy++;
-    sim_actor("librarian", run_librarian, (void *)(uintptr_t)2), busy++;
+    sim_actor("librarian", run_librarian, (void *)(uintptr_t)LIBRARY), busy++;
     sim_actor("publish-1", run_publisher, NULL), busy++;
     sim_actor("publish-2", run_publisher, NULL), busy++;
     if (sim_chance(250))

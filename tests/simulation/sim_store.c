@@ -53,6 +53,8 @@ static unsigned faults;
 static sim_store_change *on_put, *on_removed;
 static uint8_t *old_manifest; /* for SIM_PLANT_STALE_READ */
 static size_t old_manifest_size;
+static char hidden_from
+    [300]; /* for SIM_PLANT_TRUST_LISTING: where the last listing of the lake ended too early */
 
 static void *copy_of(const void *bytes, size_t size)
 {
@@ -151,6 +153,8 @@ static bool holds(const char *name, bool if_absent, const char *if_match)
 {
     const struct object *o = find(name);
 
+    if (sim_planted == SIM_PLANT_NO_CLAIM && strcmp(name, "writers") == 0)
+        return true;
     if (strncmp(name, "probe/", 6) != 0) { /* else it would be found before anything is written */
         if (sim_planted == SIM_PLANT_NO_ABSENT)
             if_absent = false;
@@ -230,6 +234,8 @@ static const struct object *see(const char *name, struct object *stale)
 {
     const struct object *o = find(name);
 
+    if (sim_planted == SIM_PLANT_NO_CLAIM && strcmp(name, "writers") == 0)
+        return NULL;
     if (sim_planted == SIM_PLANT_STALE_READ && o != NULL && old_manifest != NULL &&
         strcmp(name, DX_MANIFEST_FILE) == 0 && sim_chance(300)) {
         *stale = *o;
@@ -245,6 +251,9 @@ static int read_one(const struct dx_source_batch *batch, size_t i, struct dx_err
     const struct dx_read *r = &batch->reads[i];
     const struct object *o = find(r->object);
 
+    if (sim_planted == SIM_PLANT_TRUST_LISTING && hidden_from[0] != '\0' && r->size <= 1 &&
+        strncmp(r->object, "urls/", 5) == 0 && strcmp(r->object, hidden_from) >= 0)
+        o = NULL;
     if (o == NULL)
         return dx_fail(err, DX_E_NOT_FOUND, "%s: there is no such object", r->object);
     if (batch->pins != NULL &&
@@ -411,9 +420,13 @@ static int list_objects(struct dx_store *store, const char *prefix, dx_store_eac
     while (end < object_count && strncmp(objects[end].name, prefix, n) == 0)
         end++;
     count = end - first;
+    if (strcmp(prefix, "urls/") == 0)
+        hidden_from[0] = '\0';
     if (is_short && count > 0) { /* as a page that is missing at the end */
         count -= 1 + sim_random(count);
         sim_count_short_listing();
+        if (strcmp(prefix, "urls/") == 0)
+            (void)snprintf(hidden_from, sizeof hidden_from, "%s", objects[first + count].name);
     }
     seen = calloc(count + 1, sizeof *seen); /* the callback may make requests of its own */
     if (seen == NULL)
@@ -520,6 +533,7 @@ void sim_store_end(void)
     free(old_manifest);
     old_manifest = NULL;
     object_count = late_count = 0;
+    hidden_from[0] = '\0';
 }
 
 size_t sim_store_count(void)

@@ -41,9 +41,9 @@ enum sim_plant {
     SIM_PLANT_NO_ABSENT,     /* a put of a free name takes one that is there */
     SIM_PLANT_NO_LEASES,     /* the collector sees no leases */
     SIM_PLANT_NO_CLAIM,      /* ingests do not wait for each other */
-    SIM_PLANT_TRUST_LISTING, /* a file that a listing lacks is taken for one that is gone */
+    SIM_PLANT_TRUST_LISTING, /* a file that a listing lacks is taken for one that is gone: publish is allowed to, and reads agree */
     SIM_PLANT_NEVER_COLLECT, /* removals of lake files do nothing, and say that they did */
-    SIM_PLANT_EAGER_COLLECT, /* condemned versions have waited long enough at once */
+    SIM_PLANT_EAGER_COLLECT, /* collectors and servers reckon with cursors that live for no time */
     SIM_PLANT_STALE_READ,    /* some reads of the manifest give the one before */
     SIM_PLANT_COUNT
 };

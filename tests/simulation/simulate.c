@@ -7,19 +7,24 @@
  * Exit 0: every invariant held. 1: one broke; its seed is printed, and `simulate --seed S --seeds 1 --verbose` shows the
  * same run again. 2: usage.
  */
+#include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "tests/simulation/actors.h"
 #include "tests/simulation/scheduler.h"
 #include "tests/simulation/sim_store.h"
 
 #define SEEDS_A_PROCESS 100
+#define KEPT_BYTES (32 << 20) /* the most that mallopt takes */
 
 struct arguments {
     unsigned long long seed, seeds, plant;
@@ -58,11 +63,10 @@ static void run_seed(unsigned long long seed, bool verbose)
 
 static void remove_folder(const char *path)
 {
-    char command[300];
+    struct dx_error err = DX_ERROR_INIT;
 
-    (void)snprintf(command, sizeof command, "rm -rf '%s'", path);
-    if (system(command) != 0)
-        (void)fprintf(stderr, "simulate: %s is left\n", path);
+    if (dx_dir_remove(path, &err) < 0)
+        (void)fprintf(stderr, "simulate: %s is left: %s\n", path, err.text);
 }
 
 /* Addresses are a source of chance too (base/periodic.c). */
@@ -137,6 +141,11 @@ int main(int argc, char **argv)
     int code = 0;
 
     fix_addresses(argv);
+    /* One thread runs at a time, and each world needs what the one before had: no arenas, nothing given back. */
+    (void)mallopt(M_ARENA_MAX, 1);
+    (void)mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
+    (void)mallopt(M_TRIM_THRESHOLD, INT_MAX);
+    (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* a huge page is cleared whole for a few bytes */
     if (!parse(argc, argv, &a) || commands == MAP_FAILED) {
         (void)fprintf(
             stderr, "usage: simulate --seeds N [--seed S] [--plant 0..%d] [--verbose] [--trace]\n",
