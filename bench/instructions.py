@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """instructions.py - instructions of one lookup and of one request, which other load of the machine does not change.
 
-    bench/instructions.py [--beside FOLDER] [--requests 400] [--only WORD] [--json FILE] [--write] [--root ROOT] [FILE]
+    bench/instructions.py [--beside FOLDER] [--requests 1000] [--only WORD] [--json FILE] [--write] [--root ROOT] [FILE]
 
 FILE: TSV of dataset, Unix time, URL, extra; default $DX_SHARED_DATA/lists/reddit-top-2.5-million/posts-A.tsv.zst, ingested and published unless ROOT has it.
 `domaindex lookup` and domaindexd run under valgrind's callgrind, on the same root and the same names, which are drawn evenly over all domains; a request
@@ -105,7 +105,7 @@ def measure(build, root, asked, options, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
     parser.add_argument("--beside", type=pathlib.Path, metavar="FOLDER")
-    parser.add_argument("--requests", type=int, default=400)
+    parser.add_argument("--requests", type=int, default=1000)
     parser.add_argument("--only", default="", metavar="WORD")
     parser.add_argument("--root", type=pathlib.Path)
     parser.add_argument("--json", type=pathlib.Path)

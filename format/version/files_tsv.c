@@ -6,27 +6,25 @@
 
 #define FIELDS 7
 
-static bool is_word(uint8_t c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
+/* Of the bytes of a path; 0: none of it. A table, since each read of a lake file looks at its path again. */
+enum { WORD = 1, MARK, SLASH };
 
 bool dx_lake_path_ok(struct dx_span path)
 {
+    static const uint8_t kinds[256] = {
+        ['0' ... '9'] = WORD, ['A' ... 'Z'] = WORD, ['a' ... 'z'] = WORD, ['_'] = WORD,
+        ['.'] = MARK,         ['='] = MARK,         ['-'] = MARK,         ['/'] = SLASH,
+    };
     bool fresh = true; /* at the front of a component */
 
     if (path.size == 0 || path.size > DX_FILES_PATH_MAX)
         return false;
     for (size_t i = 0; i < path.size; i++) {
-        uint8_t c = path.data[i];
+        uint8_t kind = kinds[path.data[i]];
 
-        if (c == '/' && !fresh) {
-            fresh = true;
-            continue;
-        }
-        if (!is_word(c) && (fresh || (c != '.' && c != '=' && c != '-')))
+        if (kind == 0 || (fresh && kind != WORD))
             return false;
-        fresh = false;
+        fresh = kind == SLASH;
     }
     return !fresh;
 }
