@@ -193,7 +193,7 @@ static int list_files(struct files *f, struct dx_error *err)
         dx_json_key(&f->json, "files");
         dx_json_array(&f->json);
     }
-    rc = dx_listed_files_all(f->root.source, f->manifest, f->entry, see_file, f, err);
+    rc = dx_listed_files_all(f->root.source, NULL, f->manifest, f->entry, see_file, f, err);
     if (rc == DX_OK && json) {
         dx_json_end(&f->json);
         dx_json_end(&f->json);

@@ -185,15 +185,18 @@ static int read_versions(struct naming *n, struct dx_error *err)
 {
     const struct dx_manifest *m = n->manifest;
     const struct dx_manifest_version *current = dx_manifest_current(m);
-    int rc = current == NULL ? DX_OK : dx_listed_gone(n->root->source, current, &n->gone, err);
+    int rc = current == NULL
+                 ? DX_OK
+                 : dx_listed_gone(n->root->source, n->root->copies, current, &n->gone, err);
 
     for (size_t i = 0; rc == DX_OK && i < m->version_count; i++) {
         n->reading = &m->versions[i];
         rc = check_parts(n, n->reading, err);
         if (rc == DX_OK)
-            rc = dx_listed_missing(n->root->source, n->reading, add_missing, n, err);
+            rc = dx_listed_missing(n->root->source, n->root->copies, n->reading, add_missing, n,
+                                   err);
         if (rc == DX_OK && !is_read(n, i))
-            rc = dx_listed_files(n->root->source, n->reading, add_listed, n, err);
+            rc = dx_listed_files(n->root->source, n->root->copies, n->reading, add_listed, n, err);
         if (rc < 0)
             (void)dx_fail_in(err,
                              "%s: the list of the lake files that version %s has cannot be read, "
@@ -356,10 +359,11 @@ static int find_absent(struct naming *n, struct dx_lake_membership *to, struct d
     if (mark_there(n, &to->list) == 0)
         return DX_OK;
     n->reading = dx_manifest_current(n->manifest);
-    rc = dx_listed_files_all(n->root->source, n->manifest, n->reading, add_absent, n, err);
+    rc = dx_listed_files_all(n->root->source, n->root->copies, n->manifest, n->reading, add_absent,
+                             n, err);
     n->lacked_from = a->list.count;
     if (rc == DX_OK)
-        rc = dx_listed_missing(n->root->source, n->reading, add_absent, n, err);
+        rc = dx_listed_missing(n->root->source, n->root->copies, n->reading, add_absent, n, err);
     if (rc == DX_OK)
         rc = dx_lake_absent_look(a, err);
     for (size_t i = 0; rc >= 0 && i < a->list.count; i++) {

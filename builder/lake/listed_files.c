@@ -3,24 +3,47 @@
 
 #include <stdio.h>
 
+#include "base/file.h"
 #include "format/core/zseek.h"
 #include "format/version/dead.h"
+#include "loader/mirror.h"
 
 #include <roaring/roaring.h>
 
 #define FILE_MAX ((size_t)1 << 31)  /* compressed */
 #define PLAIN_MAX ((size_t)2 << 30) /* as the builder writes at most: some ten million files */
 
-static int read_file(struct dx_source *source, const struct dx_manifest_file *file,
-                     const char *object, struct dx_buf *out, struct dx_error *err)
+static int read_copy(struct dx_source *source, struct dx_mirror *copies,
+                     const struct dx_manifest_file *file, const char *object, struct dx_buf *out,
+                     struct dx_error *err)
 {
-    struct dx_get get = { .object = object, .cap = FILE_MAX };
-    char etag[DX_SOURCE_ETAG];
-    struct dx_hash128 hash;
-    int rc = file == NULL || file->size > FILE_MAX
-                 ? dx_fail(err, DX_E_CORRUPT, "the manifest has no usable line of it")
-                 : dx_source_get(source, &get, out, etag, err);
+    const struct dx_mirror_want want = { object, file->size, file->hash, NULL };
+    char path[DX_MIRROR_PATH];
+    int rc = dx_mirror_fetch(copies, source, &want, path, err);
 
+    return rc == DX_OK ? dx_file_read(path, FILE_MAX, out, err) : rc;
+}
+
+static int read_object(struct dx_source *source, const char *object, struct dx_buf *out,
+                       struct dx_error *err)
+{
+    const struct dx_get get = { .object = object, .cap = FILE_MAX };
+    char etag[DX_SOURCE_ETAG];
+
+    return dx_source_get(source, &get, out, etag, err);
+}
+
+static int read_file(struct dx_source *source, struct dx_mirror *copies,
+                     const struct dx_manifest_file *file, const char *object, struct dx_buf *out,
+                     struct dx_error *err)
+{
+    struct dx_hash128 hash;
+    int rc;
+
+    if (file == NULL || file->size > FILE_MAX)
+        return dx_fail(err, DX_E_CORRUPT, "the manifest has no usable line of it");
+    rc = copies == NULL ? read_object(source, object, out, err)
+                        : read_copy(source, copies, file, object, out, err);
     if (rc < 0)
         return rc;
     hash = dx_hash128_of(dx_span_of(out->data, out->size));
@@ -67,9 +90,9 @@ static int read_rows(struct dx_span plain, const char *name, uint64_t first, dx_
     return rc;
 }
 
-static int read_list(struct dx_source *source, const struct dx_manifest_version *entry,
-                     const char *list, uint64_t first, dx_listed_file *each, void *ctx,
-                     struct dx_error *err)
+static int read_list(struct dx_source *source, struct dx_mirror *copies,
+                     const struct dx_manifest_version *entry, const char *list, uint64_t first,
+                     dx_listed_file *each, void *ctx, struct dx_error *err)
 {
     struct dx_buf file = DX_BUF_INIT(FILE_MAX);
     struct dx_buf plain = DX_BUF_INIT(PLAIN_MAX);
@@ -77,7 +100,7 @@ static int read_list(struct dx_source *source, const struct dx_manifest_version 
     int rc;
 
     dx_name_of_version(name, entry->version, list);
-    rc = read_file(source, dx_manifest_file(entry, list), name, &file, err);
+    rc = read_file(source, copies, dx_manifest_file(entry, list), name, &file, err);
     if (rc < 0)
         (void)dx_fail_in(err, "%s", name);
     if (rc == DX_OK)
@@ -89,14 +112,17 @@ static int read_list(struct dx_source *source, const struct dx_manifest_version 
     return rc;
 }
 
-int dx_listed_files(struct dx_source *source, const struct dx_manifest_version *entry,
-                    dx_listed_file *each, void *ctx, struct dx_error *err)
+int dx_listed_files(struct dx_source *source, struct dx_mirror *copies,
+                    const struct dx_manifest_version *entry, dx_listed_file *each, void *ctx,
+                    struct dx_error *err)
 {
-    return read_list(source, entry, DX_FILE_FILES_TSV, entry->part.first_file, each, ctx, err);
+    return read_list(source, copies, entry, DX_FILE_FILES_TSV, entry->part.first_file, each, ctx,
+                     err);
 }
 
-int dx_listed_gone(struct dx_source *source, const struct dx_manifest_version *entry,
-                   struct roaring_bitmap_s **gone, struct dx_error *err)
+int dx_listed_gone(struct dx_source *source, struct dx_mirror *copies,
+                   const struct dx_manifest_version *entry, struct roaring_bitmap_s **gone,
+                   struct dx_error *err)
 {
     struct dx_buf file = DX_BUF_INIT(FILE_MAX);
     struct dx_dead dead = { .parts = 0 };
@@ -108,7 +134,7 @@ int dx_listed_gone(struct dx_source *source, const struct dx_manifest_version *e
     if (entry->gone_files == 0)
         return DX_OK;
     dx_name_of_version(name, entry->version, DX_FILE_DEAD);
-    rc = read_file(source, dx_manifest_file(entry, DX_FILE_DEAD), name, &file, err);
+    rc = read_file(source, copies, dx_manifest_file(entry, DX_FILE_DEAD), name, &file, err);
     if (rc < 0)
         (void)dx_fail_in(err, "%s", name);
     if (rc == DX_OK)
@@ -141,32 +167,34 @@ static int sift(void *ctx, const struct dx_files_row *row, struct dx_error *err)
                : s->each(s->ctx, row, err);
 }
 
-int dx_listed_files_all(struct dx_source *source, const struct dx_manifest *m,
-                        const struct dx_manifest_version *entry, dx_listed_file *each, void *ctx,
-                        struct dx_error *err)
+int dx_listed_files_all(struct dx_source *source, struct dx_mirror *copies,
+                        const struct dx_manifest *m, const struct dx_manifest_version *entry,
+                        dx_listed_file *each, void *ctx, struct dx_error *err)
 {
     roaring_bitmap_t *gone;
     struct sieve sieve = { .each = each, .ctx = ctx };
-    int rc = dx_listed_gone(source, entry, &gone, err);
+    int rc = dx_listed_gone(source, copies, entry, &gone, err);
 
     sieve.gone = gone;
     for (size_t i = 0; rc == DX_OK && i < entry->part_count; i++) {
         const struct dx_manifest_version *part = dx_manifest_find(m, entry->parts[i]);
 
         if (part != NULL)
-            rc = dx_listed_files(source, part, sift, &sieve, err);
+            rc = dx_listed_files(source, copies, part, sift, &sieve, err);
         else if (entry->state != DX_VERSION_DROPPED)
             rc = dx_fail(err, DX_E_CORRUPT, "version %s: its part %s is not listed", entry->version,
                          entry->parts[i]);
     }
     if (gone != NULL)
         roaring_bitmap_free(gone);
-    return rc == DX_OK ? dx_listed_files(source, entry, each, ctx, err) : rc;
+    return rc == DX_OK ? dx_listed_files(source, copies, entry, each, ctx, err) : rc;
 }
 
-int dx_listed_missing(struct dx_source *source, const struct dx_manifest_version *entry,
-                      dx_listed_file *each, void *ctx, struct dx_error *err)
+int dx_listed_missing(struct dx_source *source, struct dx_mirror *copies,
+                      const struct dx_manifest_version *entry, dx_listed_file *each, void *ctx,
+                      struct dx_error *err)
 {
-    return entry->missing_files == 0 ? DX_OK
-                                     : read_list(source, entry, DX_FILE_MISSING, 0, each, ctx, err);
+    return entry->missing_files == 0
+               ? DX_OK
+               : read_list(source, copies, entry, DX_FILE_MISSING, 0, each, ctx, err);
 }

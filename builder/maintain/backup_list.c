@@ -81,7 +81,7 @@ int dx_backup_list_read(struct dx_backup_list *l, struct dx_source *source,
                         const struct dx_manifest_version *entry, struct dx_error *err)
 {
     struct walk walk = { l, entry };
-    int rc = dx_listed_files(source, entry, see_file, &walk, err);
+    int rc = dx_listed_files(source, NULL, entry, see_file, &walk, err);
 
     for (size_t i = 0; rc == DX_OK && i < entry->file_count; i++) {
         const struct dx_manifest_file *file = &entry->files[i];

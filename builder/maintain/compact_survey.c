@@ -52,7 +52,7 @@ int dx_compact_survey_open(struct dx_compact_survey *s, const struct dx_root *ro
         return rc;
     current = dx_manifest_current(&m);
     s->cleansed = current->cleansed;
-    rc = dx_listed_files_all(root->source, &m, current, add, s, err);
+    rc = dx_listed_files_all(root->source, NULL, &m, current, add, s, err);
     dx_manifest_release(&m);
     if (rc < 0) {
         dx_compact_survey_close(s);

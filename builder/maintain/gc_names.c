@@ -66,9 +66,9 @@ static int see_file(void *ctx, const struct dx_files_row *row, struct dx_error *
 /* Also those that it lacks: they may be back by now, and a later publish takes them. */
 static int walk_files(struct dx_source *source, struct walk *w, struct dx_error *err)
 {
-    int rc = dx_listed_files(source, w->v, see_file, w, err);
+    int rc = dx_listed_files(source, NULL, w->v, see_file, w, err);
 
-    return rc == DX_OK ? dx_listed_missing(source, w->v, see_file, w, err) : rc;
+    return rc == DX_OK ? dx_listed_missing(source, NULL, w->v, see_file, w, err) : rc;
 }
 
 static int read_version(struct dx_gc_names *n, struct dx_source *source,

@@ -131,6 +131,7 @@ static int prepare(struct publish *p, uint64_t *sequence, struct dx_error *err)
         rc = make_folders(p, err);
     if (rc == DX_OK)
         rc = open_cache(p, err);
+    p->job->root.copies = p->cache;
     if (rc == DX_OK)
         rc = look_until_whole(p, sequence, err);
     return rc == DX_OK ? dx_publish_job_psl(p->job, err) : rc;

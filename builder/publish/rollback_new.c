@@ -78,16 +78,16 @@ int dx_rollback_new_check(const struct dx_lake_snapshot *now, struct dx_source *
     if (now->named.new_count == 0)
         return DX_OK;
     dx_buf_init(&c.known, SIZE_MAX / 2);
-    rc = dx_listed_files_all(source, m, current, add_known, &c, err);
+    rc = dx_listed_files_all(source, NULL, m, current, add_known, &c, err);
     if (rc == DX_OK)
-        rc = dx_listed_missing(source, current, add_known, &c, err);
+        rc = dx_listed_missing(source, NULL, current, add_known, &c, err);
     if (c.known.size > 0)
         qsort(c.known.data, c.known.size / sizeof(struct dx_hash128), sizeof(struct dx_hash128),
               by_hash);
     if (rc == DX_OK)
-        rc = dx_listed_files_all(source, m, to, see_other, &c, err);
+        rc = dx_listed_files_all(source, NULL, m, to, see_other, &c, err);
     if (rc == DX_OK)
-        rc = dx_listed_missing(source, to, see_other, &c, err);
+        rc = dx_listed_missing(source, NULL, to, see_other, &c, err);
     if (rc == DX_OK && c.others > 0)
         rc = refuse(&c, m, to, root, err);
     dx_buf_release(&c.known);

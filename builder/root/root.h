@@ -29,6 +29,7 @@
 #include "fetch/source.h"
 
 struct dx_manifest;
+struct dx_mirror;
 struct dx_store;
 
 enum dx_root_use {
@@ -44,11 +45,13 @@ struct dx_root {
     bool in_place;            /* tests set it to false to treat a directory as object storage */
     struct dx_root_lock lock; /* if it is in place and was entered */
     char *url; /* of DX_ROOT_WRITE: what belongs to one store goes by this (dx_root_store_url) */
+    /* borrowed, set after open: lists of lake files are read from these copies, by content; NULL: none */
+    struct dx_mirror *copies;
 };
 
-#define DX_ROOT_INIT                                     \
-    {                                                    \
-        NULL, NULL, NULL, false, DX_ROOT_LOCK_INIT, NULL \
+#define DX_ROOT_INIT                                           \
+    {                                                          \
+        NULL, NULL, NULL, false, DX_ROOT_LOCK_INIT, NULL, NULL \
     }
 
 /* Whether the name is that of a directory. */

@@ -111,7 +111,7 @@ def requests(world):
         seen = [(method, urllib.parse.unquote(target)) for method, target, _ in proxy.seen]
     own = world.entry()["version"]
     older = [target for method, target in seen if method == "GET" and "/index/0" in target and f"/index/{own}/" not in target]
-    mapped = ("domains.dict", "domains.mphf", "domain_to_datasets.roar", "domain_counts.dxc", "dataset_domains.dxt", "etags.tsv.zst")
+    mapped = ("files.tsv.zst", "domains.dict", "domains.mphf", "domain_to_datasets.roar", "domain_counts.dxc", "dataset_domains.dxt", "etags.tsv.zst")
     dxtest.equal([target for target in older if target.endswith(mapped)], [], "files of older parts that were fetched again")
     dxtest.equal(sum("list-type=2" in target and target.endswith(urllib.parse.quote("index/")) for _, target in seen) <= 1, True,
                  "listings of index/")

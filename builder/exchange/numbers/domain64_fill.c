@@ -192,7 +192,7 @@ static int read_lake(struct filling *g, struct dx_error *err)
     if (rc == DX_OK)
         rc = sorter(g, true, &g->names, err);
     if (rc == DX_OK)
-        rc = dx_listed_files_all(g->remote.source, &g->manifest, g->entry, read_file, g, err);
+        rc = dx_listed_files_all(g->remote.source, NULL, &g->manifest, g->entry, read_file, g, err);
     return rc < 0 ? rc : dx_spill_sort_finish(g->names, err);
 }
 
