@@ -340,13 +340,13 @@ class Link:
         return out
 
 
-def said(field):
-    """Of a receipt what it says; when, and so its signature, may differ."""
+def said(field, has_cursor):
+    """Of a receipt what it says; when, and so its signature, may differ, and the sum of a body with a cursor."""
     if not field.startswith(RECEIPT):
         return field
     text = field.split(b".")[1]
     payload = json.loads(base64.urlsafe_b64decode(text + b"=" * (-len(text) % 4)))
-    return RECEIPT + json.dumps({**payload, "iat": 0}).encode()
+    return RECEIPT + json.dumps({**payload, "iat": 0, **({"sha256": 0} if has_cursor else {})}).encode()
 
 
 def shown(ask, reply):
@@ -354,8 +354,9 @@ def shown(ask, reply):
     status, fields, body = reply
     masked, count = CURSOR.subn(lambda m: m[1] + b"x" * len(m[2]) + b'"', body)
     masked = NUMBER.sub(b"", masked)
-    fields = [said(f) for f in fields]
-    if count or (ask.method == "HEAD" and ("/urls" in ask.target or "/tags" in ask.target)):
+    has_cursor = count > 0 or (ask.method == "HEAD" and ("/urls" in ask.target or "/tags" in ask.target))
+    fields = [said(f, has_cursor) for f in fields]
+    if has_cursor:
         fields = [f for f in fields if not f.startswith(b"ETag: ")]
     return status, fields, masked
 
