@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# labels: slow tree long
+"""arm64: the cross build of scripts/arm64.sh, its unit tests under qemu-user, the bytes of an index beside those of this machine's programs, and a
+server. Skips loudly where the cross compiler, qemu-user or Debian's arm64 packages cannot be had. Hours of emulation would show no more: what
+races or measures time is left to real machines.
+"""
+import os
+import re
+import signal
+import subprocess
+
+import dxtest
+from dxtest import check, equal
+
+BUILD = dxtest.SOURCE / "build" / "arm64"
+SYSROOT = dxtest.SOURCE / "build" / "arm64-sysroot"
+# Of qemu-user, not of the programs: it has no seccomp, no landlock, other signals for faults in mapped files, and addresses
+# and times of its own. Each with what is missing.
+NOT_EMULATED = {}
+
+
+def emulated(program):
+    return ["qemu-aarch64", "-L", SYSROOT, BUILD / program]
+
+
+def wrapper(folder):
+    """A program that other tests can start."""
+    folder.mkdir()
+    path = folder / "domaindex"
+    path.write_text(f'#!/bin/sh\nexec {" ".join(map(str, emulated("libexec/domaindex/domaindex")))} "$@"\n')
+    path.chmod(0o755)
+    return folder
+
+
+def unit_tests():
+    left_out = "|".join(f"^{name}$" for name in NOT_EMULATED)
+    done = subprocess.run(["ctest", "--test-dir", BUILD, "-L", "unit", "-E", f"^fuzz_|{left_out}" if left_out else "^fuzz_", "-j", str(os.cpu_count()), "--timeout", "1800",
+                           "--output-on-failure"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    words = done.stdout.decode("utf-8", "replace")
+    passed = re.search(r"(\d+)% tests passed, (\d+) tests failed out of (\d+)", words)
+    check(done.returncode == 0 and passed and int(passed.group(3)) > 200, f"unit tests under qemu: {words[-6000:]}")
+    print(passed.group(0) if passed else words[-500:], f"; left out: {sorted(NOT_EMULATED)}", flush=True)
+
+
+def same_bytes(tmp):
+    done = dxtest.run(dxtest.SOURCE / "tests/e2e/determinism.py", env={"DX_OTHER_BIN_DIR": str(wrapper(tmp / "arm64"))}, timeout=3600)
+    check(b"left out" not in done.stdout and b" 0 failed" in done.stdout, f"the bytes of an index: {done.stdout[-2000:]}")
+
+
+def serve(tmp):
+    (tmp / "urls").write_text("https://example.com/a\n")
+    program = emulated("libexec/domaindex/domaindex")
+    dxtest.run(*program, "ingest", "--root", tmp / "root", "--dataset", "d", "--format", "list", tmp / "urls")
+    dxtest.run(*program, "publish", "--root", tmp / "root")
+    path = tmp / "domaindexd"
+    path.write_text(f'#!/bin/sh\nexec {" ".join(map(str, emulated("domaindexd")))} "$@"\n')
+    path.chmod(0o755)
+    with dxtest.Server(tmp / "root", "--sandbox", "no", "--threads", 2, program=path) as server:
+        equal(server.get("/v1/domain/example.com").json["dataset_count"], 1, "an answer of the emulated server")
+        equal(server.get("/v1/domain/example.com/urls?dataset=d").json["urls"][0]["url"], "https://example.com/a", "and its page")
+        server.process.send_signal(signal.SIGHUP)
+        equal(server.get("/v1/domain/none.example").status, 404, "after a reload")
+
+
+def main():
+    dxtest.need_programs()
+    done = subprocess.run([dxtest.SOURCE / "scripts/arm64.sh", "domaindex", "domaindex_all", "domaindexd", "unit_runners"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    if done.returncode == 77:
+        dxtest.skip(done.stderr.decode().strip())
+    equal(done.returncode, 0, f"cross build: {done.stdout[-3000:].decode('utf-8', 'replace')}{done.stderr[-2000:].decode('utf-8', 'replace')}")
+    machine = dxtest.run("readelf", "-h", BUILD / "domaindexd").stdout.decode()
+    check("AArch64" in machine, f"the program's machine: {machine}")
+    with dxtest.tempdir() as tmp:
+        serve(tmp)
+        same_bytes(tmp)
+    unit_tests()
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()
