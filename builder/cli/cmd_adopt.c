@@ -23,6 +23,7 @@ enum {
     OPT_WAIT,
     OPT_DRY_RUN,
     OPT_PREPARE,
+    OPT_QUIET,
     OPT_JSON,
     OPT_COUNT
 };
@@ -49,6 +50,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
                       "and print "
                       "the datasets, with --json whether they have rows; adopt nothing",
                       DX_OPT_TEXT },
+    [OPT_QUIET] = DX_OPTION_QUIET,
     [OPT_JSON] = DX_OPTION_JSON,
 };
 
@@ -180,7 +182,7 @@ static int run(const struct dx_options *options)
         code = dx_command_fail("adopt", DX_EXIT_REFUSED, &err);
     else if (dx_options_has(options, OPT_JSON))
         code = print_json(&a);
-    else
+    else if (!dx_options_has(options, OPT_QUIET))
         fprintf(stderr, "%s: files %zu, datasets %zu\n",
                 a.dry_run ? "adopt: dry run: would be adopted" : "adopted", a.files_moved,
                 a.datasets);

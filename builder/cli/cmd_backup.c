@@ -23,6 +23,7 @@ enum {
     OPT_RECHECK,
     OPT_FORCE,
     OPT_DRY_RUN,
+    OPT_QUIET,
     OPT_JSON,
     OPT_THREADS,
     OPT_LEASE_TTL,
@@ -51,6 +52,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
                     DX_OPT_FLAG, AT(force) },
     [OPT_DRY_RUN] = { "dry-run", NULL, NULL, "say how much would be copied, and write nothing",
                       DX_OPT_FLAG, AT(dry_run) },
+    [OPT_QUIET] = DX_OPTION_QUIET,
     [OPT_JSON] = { "json", NULL, NULL, "the summary as JSON on standard output", DX_OPT_FLAG },
     [OPT_THREADS] = { "threads", "N", "8", "objects at a time", DX_OPT_NUMBER(1, THREADS_MAX),
                       AT(threads) },
@@ -121,7 +123,7 @@ static int print_json(const struct dx_backup_options *o, const struct dx_backup_
 }
 
 static int report(const struct dx_backup_options *o, const struct dx_backup_result *r, uint64_t ms,
-                  bool json)
+                  bool json, bool quiet)
 {
     char copied[32];
     char all[32];
@@ -129,14 +131,15 @@ static int report(const struct dx_backup_options *o, const struct dx_backup_resu
 
     if (json)
         return print_json(o, r, ms);
-    (void)fprintf(stderr,
-                  "backup: %zu versions, %zu of them new; %llu of %llu objects %s, %s of %s, in "
-                  "%.1f s (%s/s)\n",
-                  r->versions, r->versions_new, (unsigned long long)r->objects_copied,
-                  (unsigned long long)r->objects, o->dry_run ? "would be copied" : "copied",
-                  dx_progress_size(r->bytes_copied, copied), dx_progress_size(r->bytes, all),
-                  (double)ms / 1000,
-                  dx_progress_size(r->bytes_copied * 1000 / (ms > 0 ? ms : 1), rate));
+    if (!quiet)
+        (void)fprintf(
+            stderr,
+            "backup: %zu versions, %zu of them new; %llu of %llu objects %s, %s of %s, in "
+            "%.1f s (%s/s)\n",
+            r->versions, r->versions_new, (unsigned long long)r->objects_copied,
+            (unsigned long long)r->objects, o->dry_run ? "would be copied" : "copied",
+            dx_progress_size(r->bytes_copied, copied), dx_progress_size(r->bytes, all),
+            (double)ms / 1000, dx_progress_size(r->bytes_copied * 1000 / (ms > 0 ? ms : 1), rate));
     return printf("%s\n", r->version) < 0 || fflush(stdout) != 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
 }
 
@@ -180,7 +183,8 @@ static int run(const struct dx_options *options)
         say(err.text);
         return DX_EXIT_REFUSED;
     }
-    status = report(&o, &result, dx_clock_ms() - begun_ms, dx_options_has(options, OPT_JSON));
+    status = report(&o, &result, dx_clock_ms() - begun_ms, dx_options_has(options, OPT_JSON),
+                    dx_options_has(options, OPT_QUIET));
     if (status != DX_EXIT_DONE)
         say("the backup is made, but standard output failed");
     return status;
@@ -188,7 +192,7 @@ static int run(const struct dx_options *options)
 
 const struct dx_command dx_command_backup = {
     .name = "backup",
-    .synopsis = "--root ROOT --to DEST [--version VERSION|--all] [--dry-run] [--json]",
+    .synopsis = "--root ROOT --to DEST [--version VERSION|--all] [--dry-run] [--quiet] [--json]",
     .summary = "copy a root, whole and sound, beside everything else that runs",
     .description =
         "Copies the current version of ROOT (or one, or all that can be read) with its lake files, "

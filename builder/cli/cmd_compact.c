@@ -38,7 +38,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_DRY_RUN] = { "dry-run", NULL, NULL, "say what would be merged, and change nothing",
                       DX_OPT_FLAG, AT(dry_run) },
     [OPT_WAIT] = DX_OPTION_WAIT(AT(publish.lock_wait_ms)),
-    [OPT_QUIET] = { "quiet", NULL, NULL, "no summary", DX_OPT_FLAG },
+    [OPT_QUIET] = DX_OPTION_QUIET,
     [OPT_JSON] = DX_OPTION_JSON,
 };
 

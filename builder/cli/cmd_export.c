@@ -30,6 +30,7 @@ enum {
     OPT_WORK_DIR,
     OPT_MEMORY,
     OPT_CACHE_DIR,
+    OPT_QUIET,
     OPT_JSON,
     OPT_COUNT
 };
@@ -68,6 +69,7 @@ static const struct dx_option table[OPT_COUNT] = {
                      "file-store: memory for sorting; K, M, G, T: powers of 1024",
                      DX_OPT_SIZE(MEMORY_MIN, DX_OPTION_OPEN) },
     [OPT_CACHE_DIR] = DX_OPTION_CACHE_DIR,
+    [OPT_QUIET] = DX_OPTION_QUIET,
     [OPT_JSON] = DX_OPTION_JSON,
 };
 
@@ -188,7 +190,7 @@ static int export_store(const struct dx_options *o, struct dx_opened_version *op
         rc = dx_file_store_write(e.store, &counts, err);
     if (rc == DX_OK && dx_options_has(o, OPT_JSON))
         rc = store_json(dir, &rows, &counts, err);
-    else if (rc == DX_OK)
+    else if (rc == DX_OK && !dx_options_has(o, OPT_QUIET))
         summary(dir, &rows, &counts);
     dx_file_store_free(&e.store);
     dx_work_folder_remove(&work);
@@ -287,7 +289,7 @@ static int export_postgres(const struct dx_options *o, struct dx_opened_version 
         int printed = postgres_json(e, rc == DX_OK, rc == DX_OK ? err : &why);
 
         rc = rc == DX_OK ? printed : rc;
-    } else if (e->done.where[0] != '\0') {
+    } else if (e->done.where[0] != '\0' && !dx_options_has(o, OPT_QUIET)) {
         dx_postgres_export_summary(e, stderr);
     }
     dx_work_folder_remove(&work);

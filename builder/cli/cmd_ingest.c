@@ -65,6 +65,7 @@ enum {
     OPT_PSL,
     OPT_MEMORY,
     OPT_THREADS,
+    OPT_QUIET,
     OPT_JSON,
     OPT_COUNT
 };
@@ -219,6 +220,7 @@ static const struct dx_option table[OPT_COUNT] = {
                      DX_OPT_SIZE(DX_INGEST_MEMORY_MIN, DX_OPTION_OPEN), AT(memory_bytes) },
     [OPT_THREADS] = { "threads", "N", NULL, "threads that parse and sort; if not given one a CPU",
                       DX_OPT_NUMBER(1, DX_INGEST_THREADS_MAX), AT(threads) },
+    [OPT_QUIET] = DX_OPTION_QUIET,
     [OPT_JSON] = { "json", NULL, NULL,
                    "print the summary as one line of JSON on standard output; with --from amqp:// "
                    "a line for each transfer",
@@ -585,6 +587,7 @@ static void summary(const struct dx_ingest_options *o, const struct dx_ingest_st
 static int ingest(const struct dx_options *options, struct dx_ingest_options *o,
                   struct dx_file_store_options *store, struct dx_error *err)
 {
+    bool quiet = dx_options_has(options, OPT_QUIET);
     bool with_rules = dx_options_has(options, OPT_SUPPRESS_TOMBSTONES);
     struct dx_tombstone_rules rules = { .root = NULL };
     struct dx_file_store_counts counts;
@@ -601,15 +604,15 @@ static int ingest(const struct dx_options *options, struct dx_ingest_options *o,
         meta[i] = dx_options_nth(options, OPT_DATASET_META, i);
     o->meta = meta;
     dx_progress_init(&progress, STDERR_FILENO);
-    o->progress = &progress;
+    o->progress = quiet ? NULL : &progress;
     o->stopped = dx_interrupted;
     o->say = say;
-    o->columns = print_columns;
+    o->columns = quiet ? NULL : print_columns;
     rc = store != NULL
              ? dx_ingest_file_store(o, store, &counts, stats, with_rules ? &rules : NULL, err)
              : dx_ingest_run(o, stats, err);
     dx_progress_end(&progress);
-    if (rc == DX_OK && store != NULL)
+    if (rc == DX_OK && store != NULL && !quiet)
         store_summary(store->dir, &counts);
     if (dx_options_has(options, OPT_JSON)) {
         const struct dx_error none = DX_ERROR_INIT;
@@ -617,13 +620,15 @@ static int ingest(const struct dx_options *options, struct dx_ingest_options *o,
                                            rc < 0 ? NULL : err);
 
         rc = rc < 0 ? rc : printed;
+    } else if (quiet && rc == DX_OK) {
+        /* standard error is for what fails */
     } else if (o->dry_run && stats->records > 0)
         dry_summary(o, stats);
     else if (rc == DX_OK)
         summary(o, stats);
     else if (stats->rejected_total > 0)
         print_rejects(o, stats);
-    if (rc == DX_OK && with_rules)
+    if (rc == DX_OK && with_rules && !quiet)
         rules_summary(&rules);
     free(stats->rejects_path);
     free(stats);
@@ -845,10 +850,10 @@ static int check_journal(const struct dx_options *options, struct dx_error *err)
 /* What decides which rows an input gives: all options but those that say how it is done. */
 static int put_about(const struct dx_options *options, struct dx_buf *about, struct dx_error *err)
 {
-    static const size_t without[] = { OPT_JOURNAL,      OPT_JOURNAL_STEP, OPT_MEMORY,  OPT_THREADS,
-                                      OPT_JSON,         OPT_WORK_DIR,     OPT_WAIT,    OPT_REJECTS,
-                                      OPT_REJECTS_SIZE, OPT_MAX_REJECTS,  OPT_INCLUDE, OPT_EXCLUDE,
-                                      OPT_BASE,         OPT_DATASET_META };
+    static const size_t without[] = { OPT_JOURNAL, OPT_JOURNAL_STEP, OPT_MEMORY,      OPT_THREADS,
+                                      OPT_JSON,    OPT_QUIET,        OPT_WORK_DIR,    OPT_WAIT,
+                                      OPT_REJECTS, OPT_REJECTS_SIZE, OPT_MAX_REJECTS, OPT_INCLUDE,
+                                      OPT_EXCLUDE, OPT_BASE,         OPT_DATASET_META };
 
     for (size_t i = 0; i < OPT_COUNT; i++) {
         bool is_how = false;

@@ -39,6 +39,7 @@ enum {
     OPT_CACHE_DIR,
     OPT_MIRROR_POSTINGS,
     OPT_VERIFY,
+    OPT_JSON,
     OPT_COUNT
 };
 
@@ -107,6 +108,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_MIRROR_POSTINGS] = { "mirror-postings", NULL, NULL,
                               "copy the postings of a remote root too", DX_OPT_FLAG },
     [OPT_VERIFY] = { "verify", NULL, NULL, "hash all local files of the index first", DX_OPT_FLAG },
+    [OPT_JSON] = DX_OPTION_JSON_ANYWAY,
 };
 
 static void write_problem(struct lookup *l, struct dx_span asked, const struct dx_problem *p)

@@ -10,13 +10,14 @@
 
 #define ANSWER_MAX (1u << 20)
 
-enum { OPT_ROOT, OPT_VERSION, OPT_CACHE_DIR, OPT_COUNT };
+enum { OPT_ROOT, OPT_VERSION, OPT_CACHE_DIR, OPT_JSON, OPT_COUNT };
 
 static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_TEXT },
     [OPT_VERSION] = { "version", "VERSION", NULL, "of this version, not the current one",
                       DX_OPT_TEXT },
     [OPT_CACHE_DIR] = DX_OPTION_CACHE_DIR,
+    [OPT_JSON] = DX_OPTION_JSON_ANYWAY,
 };
 
 static int print(const struct dx_opened_version *o, const char *const *said, struct dx_buf *body,

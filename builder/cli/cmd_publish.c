@@ -89,7 +89,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
                       "then bring the Iceberg tables in ROOT/iceberg up to date, by the Python "
                       "package",
                       DX_OPT_FLAG },
-    [OPT_QUIET] = { "quiet", NULL, NULL, "no summary", DX_OPT_FLAG },
+    [OPT_QUIET] = DX_OPTION_QUIET,
     [OPT_JSON] = DX_OPTION_JSON,
 };
 

@@ -18,13 +18,14 @@
 #define FIELD "domaindex-receipt:"
 #define READ_BYTES 65536
 
-enum { OPT_KEY, OPT_COUNT };
+enum { OPT_KEY, OPT_JSON, OPT_COUNT };
 
 static const struct dx_option table[OPT_COUNT] = {
     [OPT_KEY] = { "key", "FILE", NULL,
                   "the server's key in PEM, as /receipt-key has it; got from whom you trust, not "
                   "with the answer",
                   DX_OPT_TEXT },
+    [OPT_JSON] = DX_OPTION_JSON_ANYWAY,
 };
 
 static struct dx_span trim(struct dx_span s)

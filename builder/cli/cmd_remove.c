@@ -11,7 +11,7 @@
 
 #define JSON_MAX ((size_t)16 << 20)
 
-enum { OPT_ROOT, OPT_DATASET, OPT_DRY_RUN, OPT_WAIT, OPT_JSON, OPT_COUNT };
+enum { OPT_ROOT, OPT_DATASET, OPT_DRY_RUN, OPT_WAIT, OPT_QUIET, OPT_JSON, OPT_COUNT };
 
 #define AT(member) DX_OPT_PLACE(struct dx_dataset_remove, member)
 
@@ -23,6 +23,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
                       DX_OPT_TEXT },
     [OPT_DRY_RUN] = DX_OPTION_DRY_RUN(AT(dry_run), "say what would be removed, and change nothing"),
     [OPT_WAIT] = DX_OPTION_WAIT(AT(lock_wait_ms)),
+    [OPT_QUIET] = DX_OPTION_QUIET,
     [OPT_JSON] = DX_OPTION_JSON,
 };
 
@@ -115,7 +116,7 @@ static int run(const struct dx_options *options)
         code = dx_command_fail("remove", DX_EXIT_REFUSED, &err);
     else if (dx_options_has(options, OPT_JSON))
         code = print_json(&r);
-    else
+    else if (!dx_options_has(options, OPT_QUIET))
         summary(&r);
     free(r.result);
     free(names);
@@ -124,7 +125,7 @@ static int run(const struct dx_options *options)
 
 const struct dx_command dx_command_remove = {
     .name = "remove",
-    .synopsis = "--root ROOT --dataset NAME... [--dry-run] [--wait SECONDS] [--json]",
+    .synopsis = "--root ROOT --dataset NAME... [--dry-run] [--wait SECONDS] [--quiet] [--json]",
     .summary = "take datasets out of the lake",
     .description =
         "Marks datasets as removed, all of them or none. Nothing is deleted: the versions that "

@@ -8,7 +8,7 @@
 
 #define JSON_MAX 4096
 
-enum { OPT_ROOT, OPT_TO, OPT_FORCE, OPT_DRY_RUN, OPT_WAIT, OPT_JSON, OPT_COUNT };
+enum { OPT_ROOT, OPT_TO, OPT_FORCE, OPT_DRY_RUN, OPT_WAIT, OPT_QUIET, OPT_JSON, OPT_COUNT };
 
 #define AT(member) DX_OPT_PLACE(struct dx_rollback_options, member)
 
@@ -21,6 +21,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_WAIT] = DX_OPTION_WAIT(AT(lock_wait_ms)),
     [OPT_FORCE] = { "force", NULL, NULL, "also where the next publish could then have rows twice",
                     DX_OPT_FLAG, AT(force) },
+    [OPT_QUIET] = DX_OPTION_QUIET,
     [OPT_JSON] = DX_OPTION_JSON,
 };
 
@@ -76,7 +77,9 @@ static int run(const struct dx_options *options)
     rc = dx_rollback(&o, &r, &err);
     if (rc != DX_OK)
         return dx_command_fail("rollback", DX_EXIT_REFUSED, &err);
-    if (r.unchanged)
+    if (dx_options_has(options, OPT_QUIET)) {
+        /* the version on standard output is all */
+    } else if (r.unchanged)
         (void)fprintf(stderr, "rollback: version %s is current already; nothing was changed\n",
                       r.to);
     else if (o.dry_run)
@@ -99,7 +102,7 @@ static int run(const struct dx_options *options)
 
 const struct dx_command dx_command_rollback = {
     .name = "rollback",
-    .synopsis = "--root ROOT VERSION [--force] [--dry-run] [--wait SECONDS] [--json]",
+    .synopsis = "--root ROOT VERSION [--force] [--dry-run] [--wait SECONDS] [--quiet] [--json]",
     .summary = "make a kept version the current one again",
     .description =
         "Puts another manifest, under the next sequence, in which VERSION is current; nothing else "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
+#include "base/json_out.h"
 #include "builder/cli/command.h"
 #include "builder/exchange/queue/amqp_url.h"
 #include "builder/exchange/queue/ship.h"
@@ -9,7 +10,9 @@
 #include "builder/root/progress.h"
 #include "format/exchange/segment_journal.h"
 
-enum { OPT_TO, OPT_DATASET, OPT_MSS, OPT_WAIT, OPT_COUNT };
+#define JSON_MAX ((size_t)1 << 20)
+
+enum { OPT_TO, OPT_DATASET, OPT_MSS, OPT_WAIT, OPT_QUIET, OPT_JSON, OPT_COUNT };
 
 #define AT(member) DX_OPT_PLACE(struct dx_ship_options, member)
 
@@ -23,6 +26,8 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_WAIT] = { "wait", "SECONDS", "60",
                    "how long to go on when the broker is away or confirms nothing",
                    DX_OPT_NUMBER(0, 1000000), AT(wait_ms), .scale = 1000 },
+    [OPT_QUIET] = DX_OPTION_QUIET,
+    [OPT_JSON] = DX_OPTION_JSON,
 };
 
 static void say(const char *text)
@@ -56,6 +61,24 @@ static int read_options(const struct dx_options *options, struct dx_ship_options
     return DX_OK;
 }
 
+static int print_json(const struct dx_ship_options *o, const struct dx_ship_stats *stats)
+{
+    struct dx_buf out = DX_BUF_INIT(JSON_MAX);
+    struct dx_json j;
+
+    dx_command_json_open(&j, &out);
+    dx_json_key(&j, "file");
+    dx_json_str(&j, o->path);
+    dx_json_key(&j, "dataset");
+    dx_json_str(&j, o->dataset);
+    dx_json_key(&j, "transfer");
+    dx_json_str(&j, stats->id);
+    dx_json_key_u64(&j, "bytes", stats->bytes);
+    dx_json_key_u64(&j, "segments", stats->segments);
+    dx_json_key_u64(&j, "messages_sent", stats->sent);
+    return dx_command_json_print("ship", DX_EXIT_DONE, &j, &out);
+}
+
 static int run(const struct dx_options *options)
 {
     struct dx_ship_options o = { .stopped = dx_interrupted, .say = say };
@@ -64,6 +87,7 @@ static int run(const struct dx_options *options)
     struct dx_ship_stats stats;
     char size[32];
     int rc = read_options(options, &o, &url, &err);
+    int code = DX_EXIT_DONE;
 
     if (rc < 0) {
         fprintf(stderr, "domaindex ship: %s\nTry 'domaindex help ship'.\n", err.text);
@@ -73,14 +97,16 @@ static int run(const struct dx_options *options)
     dx_interrupt_catch();
     rc = dx_ship_run(&o, &stats, &err);
     if (rc < 0)
-        fprintf(stderr, "domaindex ship: %s\n", err.text);
-    else
+        code = dx_command_fail("ship", DX_EXIT_REFUSED, &err);
+    else if (dx_options_has(options, OPT_JSON))
+        code = print_json(&o, &stats);
+    else if (!dx_options_has(options, OPT_QUIET))
         fprintf(stderr,
                 "shipped: %s, %s; segments: %llu; to %s; transfer %s; messages sent: %llu\n",
                 o.path, dx_progress_size(stats.bytes, size), (unsigned long long)stats.segments,
                 url.shown, stats.id, (unsigned long long)stats.sent);
     dx_amqp_url_release(&url);
-    return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
+    return code;
 }
 
 const struct dx_command dx_command_ship = {

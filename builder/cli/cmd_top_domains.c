@@ -23,6 +23,7 @@ enum {
     OPT_SHARE,
     OPT_LIMIT,
     OPT_CSV,
+    OPT_JSON,
     OPT_VERSION,
     OPT_CACHE_DIR,
     OPT_COUNT
@@ -52,6 +53,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
                     AT(limit) },
     [OPT_CSV] = { "csv", NULL, NULL, "CSV with a line of names, not lines of JSON", DX_OPT_FLAG,
                   AT(csv) },
+    [OPT_JSON] = DX_OPTION_JSON_ANYWAY,
     [OPT_VERSION] = { "version", "VERSION", NULL, "of this version, not the current one",
                       DX_OPT_TEXT },
     [OPT_CACHE_DIR] = DX_OPTION_CACHE_DIR,
@@ -66,6 +68,8 @@ static int parse(struct top *t, const struct dx_options *o, struct dx_error *err
     if (dx_options_text(o, OPT_ROOT) == NULL || dx_options_text(o, OPT_DATASET) == NULL ||
         o->operand_count > 0)
         return dx_fail(err, DX_E_INVALID, "--root ROOT and --dataset NAME|ID are needed, no more");
+    if (dx_options_has(o, OPT_CSV) && dx_options_has(o, OPT_JSON))
+        return dx_fail(err, DX_E_INVALID, "--csv and --json: give one of them");
     if (t->has_share && !dx_share_parse(dx_span_str(share), &t->share))
         return dx_fail(err, DX_E_INVALID,
                        "--share: '%.60s' is neither a percentage, as 10%%, nor a fraction, as 0.1, "

@@ -33,6 +33,18 @@
         "json", NULL, NULL, "print the result as one line of JSON", DX_OPT_FLAG \
     }
 
+/* Of a command that prints JSON anyway, so that a script may give it to all. */
+#define DX_OPTION_JSON_ANYWAY                                                             \
+    {                                                                                     \
+        "json", NULL, NULL, "changes nothing: the result is JSON without it", DX_OPT_FLAG \
+    }
+
+/* The summary is what goes to standard error where all is well. */
+#define DX_OPTION_QUIET                                                 \
+    {                                                                   \
+        "quiet", NULL, NULL, "no summary, and no progress", DX_OPT_FLAG \
+    }
+
 #define DX_OPTION_CACHE_DIR                                                             \
     {                                                                                   \
         "cache-dir", "DIR", NULL,                                                       \

@@ -3,6 +3,7 @@
 # labels: short
 """`--json` of the commands that report: one line of JSON on standard output, with the numbers that are true; the exit code is the same."""
 import json
+import re
 import time
 
 import dxtest
@@ -89,6 +90,41 @@ def exported(tmp, root):
     has(done, {"file_store": str(tmp / "store"), "rows": 3, "rows_suppressed": 0, "pages": 3}, "export")
 
 
+# The commands that have each option; a new command that prints facts has --json, one that writes --dry-run, or stands here.
+HAVE = {
+    "json": lambda names: names - {"completion", "fetch-record"},
+    "dry-run": lambda names: {"access", "adopt", "backup", "compact", "domain64", "gc", "ingest", "publish", "remove", "rollback", "suppress"},
+    "wait": lambda names: {"adopt", "compact", "ingest", "publish", "remove", "rollback", "ship"},
+    "quiet": lambda names: {"adopt", "backup", "compact", "export", "gc", "ingest", "publish", "remove", "rollback", "ship"},
+}
+
+
+def options_of_all(root):
+    """The table of each command against the rules, and that each does what it says."""
+    told = dxtest.domaindex("--help").stdout.decode().split("commands:\n")[1].split("\n\n")[0]
+    helps = {name: dxtest.domaindex(name, "--help").stdout.decode() for name in re.findall(r"(?m)^  ([a-z0-9-]+) ", told)}
+    check(len(helps) >= 30, f"commands: {sorted(helps)}")
+    for option, which in HAVE.items():
+        equal(sorted(name for name, text in helps.items() if re.search(rf"(?m)^  --{option}\b", text)), sorted(which(set(helps))), f"commands with --{option}")
+    for command in (("overlap", "a", "b"), ("lookup", "example.com"), ("top-domains", "--dataset", "a")):
+        equal(dxtest.domaindex(*command, "--root", root, "--json").stdout, dxtest.domaindex(*command, "--root", root).stdout, f"{command[0]} --json changes nothing")
+    dxtest.domaindex("top-domains", "--dataset", "a", "--root", root, "--json", "--csv", expect=2)
+
+
+def quiet(root, tmp):
+    """Where all is well standard error is empty; what fails says why."""
+    urls = tmp / "quiet"
+    urls.write_text("https://quiet.example/\n")
+    at = ("--root", root, "--quiet")
+    for command in (("ingest", *at, "--dataset", "q", "--format", "list", urls), ("ingest", *at, "--dry-run", "--dataset", "q2", "--format", "list", urls), ("publish", *at), ("backup", *at, "--to", tmp / "quiet-copy"),
+                    ("export", *at, "--file-store", tmp / "quiet-store"), ("remove", *at, "--dataset", "q"), ("publish", *at), ("compact", *at)):
+        equal(dxtest.domaindex(*command).stderr, b"", f"{command[0]} --quiet")
+    older = json.loads(dxtest.domaindex("versions", "--root", root, "--json").stdout)["versions"][1]["version"]
+    done = dxtest.domaindex("rollback", *at, "--force", older)
+    equal((done.stderr, done.stdout.decode()), (b"", f"{older}\n"), "rollback --quiet")
+    check(dxtest.domaindex("remove", *at, "--dataset", "nowhere", expect=1).stderr != b"", "an error is printed all the same")
+
+
 def main():
     dxtest.need_programs()
     capacity()
@@ -119,6 +155,7 @@ def main():
         merged = result("compact", "--root", root)
         has(merged["publish"], {"domains": 3, "rows": 5, "complete": True}, "compact")
 
+        options_of_all(root)
         gone = result("remove", "--root", root, "--dataset", "b", "--dry-run")
         equal([(d["name"], gone["dry_run"]) for d in gone["datasets"]], [("b", True)], "remove, dry")
         gone = result("remove", "--root", root, "--dataset", "b")
@@ -170,6 +207,7 @@ def main():
         # A full pipe or disk is a failure, not a short result.
         done = dxtest.run("sh", "-c", "exec \"$@\" > /dev/full", "sh", dxtest.DOMAINDEX, "gc", "--root", root, "--json", expect=1)
         check(b"standard output" in done.stderr, f"a result that cannot be written: {done.stderr!r}")
+        quiet(root, tmp)
     dxtest.finish()
 
 
