@@ -32,7 +32,7 @@ export interface Name {
   found: boolean;
   reason?: string;
   dataset_count?: number;
-  datasets?: Array<{ dataset_id: number; url_count: number; row_count: number; [member: string]: unknown }>;
+  datasets?: Array<{ dataset_id: number; url_count: number | null; row_count: number | null; kind?: "counts"; page_count?: number; [member: string]: unknown }>;
   [member: string]: unknown;
 }
 

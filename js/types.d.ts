@@ -6,10 +6,10 @@ export type DatasetOfDomain = {
   /** With view=icann: domains of the whole list that are part of this one. */
   domain_count?: number;
   /** Distinct canonical URLs, exact. */
-  url_count?: number;
+  url_count?: number | null;
   /** Equal to url_count. */
-  url_count_est?: number;
-  row_count?: number;
+  url_count_est?: number | null;
+  row_count?: number | null;
   first_ts?: string | null;
   last_ts?: string | null;
   /** url_count divided by that of the dataset: at most nine decimals, rounded half up. */
@@ -18,6 +18,10 @@ export type DatasetOfDomain = {
   rank?: number;
   /** Withheld rows; the other counts do not include them. Missing if there are none. */
   withheld_rows?: number;
+  /** Of a dataset of counts, which has hosts and their pages, but no URLs. Missing: it is of URLs. */
+  kind?: "counts";
+  /** Of datasets of counts alone: pages. Missing: there are none. */
+  page_count?: number;
 };
 
 export type DatasetId = number;
@@ -51,6 +55,10 @@ export type DomainAnswer = {
   complete: boolean;
   /** Withheld rows; the other counts do not include them. Missing if there are none. */
   withheld_rows?: number;
+  /** Datasets of counts that have the domain, and that URLs and sums are without. Missing: there are none. */
+  counts_only_datasets?: number;
+  /** Of datasets of counts alone: pages. Missing: there are none. */
+  page_count?: number;
 };
 
 /** A page has domains and next_cursor, a plan has cursors. */
@@ -66,8 +74,10 @@ export type DomainsAnswer = {
     domain_id?: string;
     dataset_count?: number;
     /** Sum over the datasets of its distinct URLs. */
-    url_count?: number;
-    row_count?: number;
+    url_count?: number | null;
+    row_count?: number | null;
+    /** Of datasets of counts alone: pages. Missing: there are none. */
+    page_count?: number;
   }>;
   next_cursor?: string | null;
   /** With plan=N: that many cursors of disjoint parts, together the whole listing. */
@@ -75,6 +85,8 @@ export type DomainsAnswer = {
   version: string;
   /** Always true: nothing was left out. */
   complete: boolean;
+  /** Of a dataset of counts, which has hosts and their pages, but no URLs. Missing: it is of URLs. */
+  kind?: "counts";
 };
 
 /** Members are those named by `fields`. */
@@ -210,6 +222,8 @@ export type AllUrlsAnswer = {
     pages: number;
     bytes: number;
   };
+  /** Datasets of counts that have the domain, and that URLs and sums are without. Missing: there are none. */
+  counts_only_datasets?: number;
 };
 
 /** A page has datasets, items and next_cursor; if the listing is not filtered also total, total_est, offset and next_offset; in another order cost, and no offset and next_offset. With plan=N it has cursors instead of items. */
@@ -251,6 +265,8 @@ export type HostUrlsAnswer = {
     pages: number;
     bytes: number;
   };
+  /** Datasets of counts that have the domain, and that URLs and sums are without. Missing: there are none. */
+  counts_only_datasets?: number;
 };
 
 export type HostsAnswer = {
@@ -262,8 +278,10 @@ export type HostsAnswer = {
     host: string;
     dataset_count: number;
     /** Sum over the datasets of its distinct URLs. */
-    url_count: number;
-    row_count: number;
+    url_count: number | null;
+    row_count: number | null;
+    /** Of datasets of counts alone: pages. Missing: there are none. */
+    page_count?: number;
   }>;
   offset: number;
   next_offset: number | null;
@@ -331,6 +349,8 @@ export type TimelineAnswer = {
   version: string;
   /** Always true: nothing was left out. */
   complete: boolean;
+  /** Datasets of counts that have the domain, and that URLs and sums are without. Missing: there are none. */
+  counts_only_datasets?: number;
 };
 
 export type DatasetChange = {
@@ -339,14 +359,20 @@ export type DatasetChange = {
   change: "added" | "removed" | "changed";
   /** Null: not in that version. */
   before: {
-    url_count: number;
-    row_count: number;
+    url_count: number | null;
+    row_count: number | null;
+    /** Of datasets of counts alone: pages. Missing: there are none. */
+    page_count?: number;
   } | null;
   /** Null: not in that version. */
   after: {
-    url_count: number;
-    row_count: number;
+    url_count: number | null;
+    row_count: number | null;
+    /** Of datasets of counts alone: pages. Missing: there are none. */
+    page_count?: number;
   } | null;
+  /** Of a dataset of counts, which has hosts and their pages, but no URLs. Missing: it is of URLs. */
+  kind?: "counts";
 };
 
 export type Change = {
@@ -407,25 +433,33 @@ export type Dataset = {
   dataset_id: DatasetId;
   name: string;
   domain_count: number;
-  url_count: number;
-  row_count: number;
+  url_count: number | null;
+  row_count: number | null;
   first_ts: string | null;
   last_ts: string | null;
   metadata: { [name: string]: string };
+  /** Of a dataset of counts, which has hosts and their pages, but no URLs. Missing: it is of URLs. */
+  kind?: "counts";
+  /** Of datasets of counts alone: pages. Missing: there are none. */
+  page_count?: number;
 };
 
 export type DatasetAnswer = {
   dataset_id: DatasetId;
   name: string;
   domain_count: number;
-  url_count: number;
-  row_count: number;
+  url_count: number | null;
+  row_count: number | null;
   first_ts: string | null;
   last_ts: string | null;
   metadata: { [name: string]: string };
   version: string;
   /** Always true: nothing was left out. */
   complete: boolean;
+  /** Of a dataset of counts, which has hosts and their pages, but no URLs. Missing: it is of URLs. */
+  kind?: "counts";
+  /** Of datasets of counts alone: pages. Missing: there are none. */
+  page_count?: number;
 };
 
 export type DatasetsAnswer = {
@@ -442,9 +476,11 @@ export type TopDomain = {
   /** 1 + domains with more URLs. */
   rank: number;
   domain: string;
-  url_count: number;
+  url_count: number | null;
   /** url_count divided by that of the answer: at most nine decimals, rounded half up. */
   share: number;
+  /** Of datasets of counts alone: pages. Missing: there are none. */
+  page_count?: number;
 };
 
 export type TopDomainsAnswer = {
@@ -453,7 +489,7 @@ export type TopDomainsAnswer = {
   /** Visible domains. */
   domain_count: number;
   /** Their URLs. */
-  url_count: number;
+  url_count: number | null;
   /** As given. */
   share: string | null;
   /** How many domains the share selects; without a share, all. */
@@ -465,13 +501,21 @@ export type TopDomainsAnswer = {
   version: string;
   /** Always true: nothing was left out. */
   complete: boolean;
+  /** Of a dataset of counts, which has hosts and their pages, but no URLs. Missing: it is of URLs. */
+  kind?: "counts";
+  /** Of datasets of counts alone: pages. Missing: there are none. */
+  page_count?: number;
 };
 
 export type OverlapSide = {
   dataset_id: DatasetId;
   name: string;
   domain_count: number;
-  url_count: number;
+  url_count: number | null;
+  /** Of a dataset of counts, which has hosts and their pages, but no URLs. Missing: it is of URLs. */
+  kind?: "counts";
+  /** Of datasets of counts alone: pages. Missing: there are none. */
+  page_count?: number;
 };
 
 export type OverlapAnswer = {
@@ -496,7 +540,7 @@ export type OverlapAnswer = {
     max: number;
     /** min / max. */
     jaccard: number;
-  };
+  } | null;
   version: string;
   /** Always true: nothing was left out. */
   complete: boolean;
@@ -650,17 +694,21 @@ export type Tld = {
   tld: string | null;
   domain_count: number;
   /** A URL counts once in each dataset. */
-  url_count: number;
-  row_count: number;
+  url_count: number | null;
+  row_count: number | null;
+  /** Of datasets of counts alone: pages. Missing: there are none. */
+  page_count?: number;
 };
 
 export type SuffixTotals = {
   domain_count: number;
   /** A URL counts once in each dataset. */
-  url_count: number;
-  row_count: number;
+  url_count: number | null;
+  row_count: number | null;
   first_ts: string | null;
   last_ts: string | null;
+  /** Of datasets of counts alone: pages. Missing: there are none. */
+  page_count?: number;
 } | null;
 
 export type SuffixDataset = {
@@ -668,10 +716,14 @@ export type SuffixDataset = {
   name: string;
   domain_count: number;
   /** A URL counts once in each dataset. */
-  url_count: number;
-  row_count: number;
+  url_count: number | null;
+  row_count: number | null;
   first_ts: string | null;
   last_ts: string | null;
+  /** Of a dataset of counts, which has hosts and their pages, but no URLs. Missing: it is of URLs. */
+  kind?: "counts";
+  /** Of datasets of counts alone: pages. Missing: there are none. */
+  page_count?: number;
 };
 
 export type SuffixAnswer = {
@@ -690,6 +742,8 @@ export type SuffixAnswer = {
   version: string;
   /** Always true: nothing was left out. */
   complete: boolean;
+  /** Of a dataset of counts, which has hosts and their pages, but no URLs. Missing: it is of URLs. */
+  kind?: "counts";
 };
 
 /** The array alone is taken too, and objects with domain, host or url in place of its texts. */
@@ -719,6 +773,8 @@ export type TldsAnswer = {
   version: string;
   /** Always true: nothing was left out. */
   complete: boolean;
+  /** Of a dataset of counts, which has hosts and their pages, but no URLs. Missing: it is of URLs. */
+  kind?: "counts";
 };
 
 export type TagDomain = {
@@ -800,6 +856,8 @@ export type Version = {
   pair_count?: number;
   url_count?: number;
   row_count?: number;
+  /** Of datasets of counts alone: pages. Missing: there are none. */
+  page_count?: number;
 };
 
 export type VersionsAnswer = {
@@ -840,10 +898,16 @@ export type NameFound = {
   withheld_rows?: number;
   datasets: Array<{
     dataset_id: number;
-    url_count: number;
-    row_count: number;
+    url_count: number | null;
+    row_count: number | null;
     withheld_rows?: number;
+    /** Of a dataset of counts, which has hosts and their pages, but no URLs. Missing: it is of URLs. */
+    kind?: "counts";
+    /** Of datasets of counts alone: pages. Missing: there are none. */
+    page_count?: number;
   }>;
+  /** Datasets of counts that have the domain, and that URLs and sums are without. Missing: there are none. */
+  counts_only_datasets?: number;
 };
 
 export type NameNotFound = {

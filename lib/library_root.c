@@ -367,7 +367,7 @@ static int write_list(struct dx_names *names, struct dx_name_list *list, struct 
 static int answer_list(struct domaindex_root *r, struct dx_ask *ask, struct dx_version *v,
                        struct dx_span text, struct domaindex_answer *a, struct dx_problem *problem)
 {
-    const struct dx_view view = { v, NULL };
+    const struct dx_view view = { v, NULL, false };
     struct dx_names_ask names_ask = { .format = DX_NAMES_NDJSON, .datasets = ask->datasets };
     struct dx_error err = DX_ERROR_INIT;
     struct dx_name_list *list = NULL;

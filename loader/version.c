@@ -339,6 +339,57 @@ static int check_sum(const struct dx_version *v, const char *what, uint64_t sum,
                          v->entry.version, (unsigned long long)sum, what, (unsigned long long)want);
 }
 
+static bool is_gone(const struct dx_version *v, uint64_t file_id)
+{
+    return v->dead.files != NULL && roaring_bitmap_contains(v->dead.files, (uint32_t)file_id);
+}
+
+/* What the version's files of datasets of counts have: rows in pages.dxp, which are hosts, and pages, which are the rows that the
+ * manifest counts. */
+static int count_hosts(const struct dx_version *v, uint64_t *hosts, uint64_t *pages,
+                       struct dx_error *err)
+{
+    *hosts = *pages = 0;
+    for (size_t i = 0; i < v->registry.count; i++)
+        if (v->registry.datasets[i].kind == DX_DATASET_COUNTS)
+            *pages += v->registry.datasets[i].rows;
+    for (size_t i = 0; v->registry.has_counts && i < v->part_count; i++) {
+        const struct dx_pages *p = &v->parts[i].part->pages;
+
+        for (uint64_t f = 0; f < p->files; f++) {
+            struct dx_pages_file file;
+            int rc = dx_pages_file(p, p->first_file + f, &file, err);
+
+            if (rc < 0)
+                return rc;
+            if (rc == 1 && !is_gone(v, p->first_file + f) &&
+                dx_registry_of_counts(&v->registry, file.dataset_id))
+                *hosts += file.rows;
+        }
+    }
+    return DX_OK;
+}
+
+/* Rows of the lake files are those of the pairs and those that are left out; of files of datasets of counts none are. */
+static int check_rows(const struct dx_version *v, uint64_t rows, struct dx_error *err)
+{
+    uint64_t left_out = v->entry.rows_left_out;
+    uint64_t hosts;
+    uint64_t pages;
+    int rc = count_hosts(v, &hosts, &pages, err);
+
+    if (rc < 0)
+        return rc;
+    if (pages != v->entry.pages)
+        return check_sum(v, "pages of datasets of counts", pages, v->entry.pages, err);
+    if (hosts <= rows && rows - hosts == v->entry.rows - pages + left_out)
+        return DX_OK;
+    return dx_fail(err, DX_E_CORRUPT,
+                   "version %s: rows in " DX_FILE_PAGES ": %llu, the manifest says %llu",
+                   v->entry.version, (unsigned long long)(rows - hosts),
+                   (unsigned long long)(v->entry.rows - pages + left_out));
+}
+
 /* The manifest's totals are those of live domains, and of the files of all parts that did not leave. */
 static int check_sums(struct dx_version *v, struct dx_error *err)
 {
@@ -364,13 +415,7 @@ static int check_sums(struct dx_version *v, struct dx_error *err)
         rc = check_sum(v, "URLs", urls - v->dead.urls, entry->urls, err);
     if (rc < 0)
         return rc;
-    rows -= v->dead.rows;
-    if (rows != v->entry.rows + v->entry.rows_left_out)
-        return dx_fail(err, DX_E_CORRUPT,
-                       "version %s: rows in " DX_FILE_PAGES ": %llu, the manifest says %llu",
-                       v->entry.version, (unsigned long long)rows,
-                       (unsigned long long)(v->entry.rows + v->entry.rows_left_out));
-    return DX_OK;
+    return check_rows(v, rows - v->dead.rows, err);
 }
 
 /* One that is open already; NULL: it has to be opened. */

@@ -253,7 +253,7 @@ static void examine_versions(struct examination *e, const struct dx_root *r,
     report(e, DX_FINDING_SOUND, "version", NULL,
            "%s is current: %" PRIu64 " domains in %" PRIu64 " datasets, %" PRIu64
            " rows; %zu versions are listed",
-           v->version, v->domains, v->datasets, v->rows, m->version_count);
+           v->version, v->domains, v->datasets, v->rows - v->pages, m->version_count);
     report(e,
            v->published_us > e->ask->now_us + CLOCK_APART_US ? DX_FINDING_WARNING
                                                              : DX_FINDING_SOUND,

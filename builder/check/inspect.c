@@ -89,6 +89,7 @@ static void write_version(struct dx_json *j, const struct dx_manifest_version *v
                                       { "pairs", v->pairs },
                                       { "urls", v->urls },
                                       { "rows", v->rows },
+                                      { "page_count", v->pages },
                                       { "rows_left_out", v->rows_left_out },
                                       { "lake_files", v->lake_files },
                                       { "files", v->file_count },
@@ -121,6 +122,10 @@ static void write_dataset(struct dx_json *j, const struct dx_dataset *d)
     dx_json_u64(j, d->dataset_id);
     dx_json_key(j, "name");
     dx_json_str(j, d->name);
+    if (d->kind == DX_DATASET_COUNTS) {
+        dx_json_key(j, "kind");
+        dx_json_str(j, "counts");
+    }
     dx_json_key(j, "domains");
     dx_json_u64(j, d->domains);
     dx_json_key(j, "urls");

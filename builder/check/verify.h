@@ -87,6 +87,7 @@ struct dx_verify_result {
     uint64_t files, bytes;
     uint64_t domains, pairs, rows, lake_files;
     uint64_t sources; /* files that rows came from, with `base` */
+    uint64_t pages;   /* of datasets of counts */
     char version[32];
 };
 

@@ -109,6 +109,7 @@ struct facts_check {
     struct dx_url_sketch one;
     struct dx_url_sketch all; /* of the domain at hand */
     struct dx_domain_pairs pairs;
+    size_t with_urls; /* of them: of datasets of URLs */
     struct dx_dictionary_cursor names;
     uint64_t ordinal; /* of the domain at hand */
     uint8_t domain[DX_SURT_MAX];
@@ -161,6 +162,28 @@ static bool far_off(uint64_t estimate, uint64_t count)
     return (double)differ > 8 * DX_SKETCH_ERROR * (double)count;
 }
 
+/* Of a dataset that left it is not known which kind it was; all of its domains are dead. */
+static bool is_of_urls(const struct facts_check *c, uint32_t dataset_id)
+{
+    const struct dx_dataset *d = dx_registry_by_id(&c->w->version->registry, dataset_id);
+
+    return d != NULL && d->kind == DX_DATASET_URLS;
+}
+
+static bool is_of_counts(const struct facts_check *c, uint32_t dataset_id)
+{
+    return dx_registry_of_counts(&c->w->version->registry, dataset_id);
+}
+
+static bool knows_all(const struct facts_check *c)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < c->pairs.count && all; i++)
+        all = is_of_urls(c, c->pairs.ids[i]) || is_of_counts(c, c->pairs.ids[i]);
+    return all;
+}
+
 static int check_sketch(struct facts_check *c, struct dx_span bytes, uint32_t dataset_id,
                         const struct dx_pair_count *count, struct dx_error *why)
 {
@@ -170,6 +193,13 @@ static int check_sketch(struct facts_check *c, struct dx_span bytes, uint32_t da
     if (rc < 0)
         return rc;
     n = dx_url_sketch_count(&c->one);
+    if (!is_of_urls(c, dataset_id)) {
+        if (is_of_counts(c, dataset_id) && (c->one.dense || n != 1))
+            dx_verify_found(c->w, DX_FILE_SKETCHES ": %.*s in dataset %u, which has no URLs",
+                            (int)c->domain_size, (const char *)c->domain, (unsigned)dataset_id);
+        return DX_OK;
+    }
+    c->with_urls++;
     if (c->one.dense ? count->url_count <= DX_SKETCH_PAIR_MAX || far_off(n, count->url_count)
                      : n != count->url_count)
         dx_verify_found(c->w,
@@ -178,7 +208,7 @@ static int check_sketch(struct facts_check *c, struct dx_span bytes, uint32_t da
                         (int)c->domain_size, (const char *)c->domain, (unsigned)dataset_id,
                         c->one.dense ? "an estimate" : "hashes", (unsigned long long)n,
                         (unsigned long long)count->url_count);
-    return c->pairs.count > 1 ? dx_url_sketch_union(&c->all, &c->one, why) : DX_OK;
+    return dx_url_sketch_union(&c->all, &c->one, why);
 }
 
 /* The number that stands beside the counts is that of all sketches together, within what the counts
@@ -194,13 +224,16 @@ static int check_distinct(struct facts_check *c, struct dx_error *why)
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < c->pairs.count; i++) {
+        if (!is_of_urls(c, c->pairs.ids[i]))
+            continue;
         sum += c->pairs.counts[i].url_count;
         if (c->pairs.counts[i].url_count > want)
             want = c->pairs.counts[i].url_count;
     }
-    if (c->pairs.count > 1)
+    if (c->with_urls > 1)
         want = dx_url_sketch_clip(dx_url_sketch_count(&c->all), want, sum);
-    if (less > sum || sum - less != want || dense != (c->pairs.count > 1 && c->all.dense))
+    if (knows_all(c) &&
+        (less > sum || sum - less != want || dense != (c->with_urls > 1 && c->all.dense)))
         dx_verify_found(c->w,
                         DX_FILE_COUNTS ": %.*s: distinct URLs are %llu less than %llu%s, its "
                                        "sketches have %llu%s",
@@ -208,6 +241,7 @@ static int check_distinct(struct facts_check *c, struct dx_error *why)
                         (unsigned long long)sum, dense ? " (estimated)" : "",
                         (unsigned long long)want, c->all.dense ? " (estimated)" : "");
     dx_url_sketch_clear(&c->all);
+    c->with_urls = 0;
     return DX_OK;
 }
 

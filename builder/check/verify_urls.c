@@ -184,12 +184,15 @@ static int check_datasets(struct urls_check *c, struct dx_error *why)
     for (size_t i = 0; rc >= 0 && i < v->registry.count; i++) {
         const struct dx_dataset *d = &v->registry.datasets[i];
 
-        if (d->files == 1 && !more[i] ? sums[i] != d->urls : sums[i] < d->urls)
+        uint64_t urls = d->kind == DX_DATASET_COUNTS ? 0 : d->urls;
+
+        if (d->kind == DX_DATASET_COUNTS || (d->files == 1 && !more[i]) ? sums[i] != urls
+                                                                        : sums[i] < urls)
             dx_verify_found(c->w,
                             DX_FILE_URL_IDS ": %llu places in the %llu files of dataset %u, "
                                             "which has %llu URLs",
                             (unsigned long long)sums[i], (unsigned long long)d->files,
-                            (unsigned)d->dataset_id, (unsigned long long)d->urls);
+                            (unsigned)d->dataset_id, (unsigned long long)urls);
     }
     free(sums);
     free(more);

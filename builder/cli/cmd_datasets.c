@@ -39,9 +39,14 @@ static void table(const struct dx_registry *r, struct dx_buf *out)
 
         time_text(d->has_ts, d->first_us, first);
         time_text(d->has_ts, d->last_us, last);
-        dx_buf_fmt(out, "%10u %12llu %14llu %14llu %-20s %-20s %s\n", (unsigned)d->dataset_id,
-                   (unsigned long long)d->domains, (unsigned long long)d->urls,
-                   (unsigned long long)d->rows, first, last, d->name);
+        if (d->kind == DX_DATASET_COUNTS)
+            dx_buf_fmt(out, "%10u %12llu %14s %14s %-20s %-20s %s (counts: %llu pages)\n",
+                       (unsigned)d->dataset_id, (unsigned long long)d->domains, "-", "-", first,
+                       last, d->name, (unsigned long long)d->rows);
+        else
+            dx_buf_fmt(out, "%10u %12llu %14llu %14llu %-20s %-20s %s\n", (unsigned)d->dataset_id,
+                       (unsigned long long)d->domains, (unsigned long long)d->urls,
+                       (unsigned long long)d->rows, first, last, d->name);
     }
 }
 

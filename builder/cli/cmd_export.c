@@ -164,6 +164,19 @@ static int store_json(const char *dir, const struct dx_visible_rows *rows,
     return dx_command_write(&out, err);
 }
 
+/* Of --dataset; one of counts has no rows to write. */
+static int find_dataset(const struct dx_options *o, const struct dx_opened_version *opened,
+                        uint32_t *id, struct dx_error *err)
+{
+    const char *said = dx_options_text(o, OPT_DATASET);
+    int rc = dx_opened_version_dataset(opened, said, id, err);
+
+    if (rc == DX_OK && dx_registry_of_counts(&opened->version->registry, *id))
+        rc = dx_fail(err, DX_E_UNSUPPORTED,
+                     "dataset %.60s has counts of pages a host, and no URLs to export", said);
+    return rc;
+}
+
 static int export_store(const struct dx_options *o, struct dx_opened_version *opened,
                         uint64_t memory, struct dx_error *err)
 {
@@ -177,8 +190,7 @@ static int export_store(const struct dx_options *o, struct dx_opened_version *op
     int rc = DX_OK;
 
     if (dx_options_has(o, OPT_DATASET))
-        rc = dx_opened_version_dataset(opened, dx_options_text(o, OPT_DATASET), &rows.dataset_id,
-                                       err);
+        rc = find_dataset(o, opened, &rows.dataset_id, err);
     if (rc == DX_OK)
         rc = dx_work_folder_make(&work, dx_options_text(o, OPT_WORK_DIR), "export", err);
     rows.tmp = work.path;
@@ -277,8 +289,7 @@ static int export_postgres(const struct dx_options *o, struct dx_opened_version 
 
     e->opened = opened;
     if (dx_options_has(o, OPT_DATASET))
-        rc = dx_opened_version_dataset(opened, dx_options_text(o, OPT_DATASET), &e->dataset_id,
-                                       err);
+        rc = find_dataset(o, opened, &e->dataset_id, err);
     if (rc == DX_OK)
         rc = dx_work_folder_make(&work, dx_options_text(o, OPT_WORK_DIR), "export", err);
     e->tmp = work.path;

@@ -151,6 +151,10 @@ static void write_json(struct files *f, const char *path, const struct dx_files_
     dx_json_key_u64(&f->json, "dataset_id", row->dataset_id);
     dx_json_key(&f->json, "dataset");
     dx_json_str(&f->json, d == NULL ? "" : d->name);
+    if (d != NULL && d->kind == DX_DATASET_COUNTS) {
+        dx_json_key(&f->json, "kind");
+        dx_json_str(&f->json, "counts");
+    }
     dx_json_key_u64(&f->json, "rows", row->rows);
     dx_json_key_u64(&f->json, "bytes", row->size);
     dx_json_key(&f->json, "xxh3_128");

@@ -43,6 +43,7 @@ enum {
     OPT_TS_UNIT,
     OPT_EXTRA_COLUMN,
     OPT_CANONICAL_COLUMN,
+    OPT_COUNTS,
     OPT_LOCATORS,
     OPT_IN_PLACE,
     OPT_HEADER,
@@ -137,6 +138,11 @@ static const struct dx_option table[OPT_COUNT] = {
                                "column of the URL that the record's content says it is: the row is "
                                "of that one, what was requested is kept as requested_url",
                                DX_OPT_TEXT },
+    [OPT_COUNTS] = { "counts", "C", NULL,
+                     "records are hosts (a name, or one in SURT, in the URL column), and column C "
+                     "says how many pages each has: the datasets of this run have counts and no "
+                     "URLs",
+                     DX_OPT_TEXT },
     [OPT_LOCATORS] = { "locators", NULL, NULL,
                        "keep where each row came from in the column locator: the input and the "
                        "place in it",
@@ -256,6 +262,32 @@ static int find_profile(const struct dx_options *options, const struct dx_profil
 
     *profile = NULL;
     return name == NULL ? DX_OK : dx_profile_get(profile, name, err);
+}
+
+/* The column of --counts, or of the profile, is the only extra of a run of counts. */
+static int read_counts(const struct dx_options *options, const struct dx_profile *profile,
+                       struct dx_ingest_options *o, struct dx_error *err)
+{
+    static const size_t others[] = { OPT_EXTRA_COLUMN, OPT_CANONICAL_COLUMN, OPT_LOCATORS,
+                                     OPT_IN_PLACE,     OPT_TS_COLUMN,        OPT_REQUIRE_TS,
+                                     OPT_FROM,         OPT_JOURNAL };
+    const char *column = dx_options_text(options, OPT_COUNTS);
+
+    if (column == NULL && profile != NULL)
+        column = profile->counts;
+    if (column == NULL)
+        return DX_OK;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (dx_options_has(options, others[i]))
+            return dx_fail(err, DX_E_INVALID,
+                           "--counts and --%s exclude each other: of a host its pages are stored, "
+                           "by one run",
+                           table[others[i]].name);
+    o->counts = true;
+    o->want.no_ts = true;
+    o->want.extra[0] = column;
+    o->want.extra_count = 1;
+    return DX_OK;
 }
 
 static int read_columns(const struct dx_options *options, const struct dx_profile *profile,
@@ -441,6 +473,8 @@ static int read_options(const struct dx_options *options, struct dx_ingest_optio
                        "that directory, so that its files can be renamed into place");
     rc = read_template(options, profile, o, err);
     if (rc == DX_OK)
+        rc = read_counts(options, profile, o, err);
+    if (rc == DX_OK)
         rc = read_columns(options, profile, &o->want, err);
     if (rc == DX_OK)
         rc = read_dataset(options, o, err);
@@ -559,7 +593,7 @@ static void summary(const struct dx_ingest_options *o, const struct dx_ingest_st
     fprintf(stderr, "ingest: %s\n", o->root);
     print_count("records read", s->records);
     print_count("rows stored", s->stored);
-    print_count("duplicates", s->accepted - s->stored);
+    print_count(o->counts ? "added to their host's" : "duplicates", s->accepted - s->stored);
     print_rejects(o, s);
     if (s->unlocated > 0)
         print_count("records not located", s->unlocated);

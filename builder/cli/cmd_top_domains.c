@@ -150,11 +150,13 @@ static void say_totals(const struct top *t)
     char of[32];
     char urls[32];
 
-    (void)fprintf(
-        stderr, "%s of %s domains of dataset %u (%s), which has %s URLs in version %s\n",
-        dx_progress_count(t->count, count), dx_progress_count(t->ranking.domain_count, of),
-        (unsigned)t->ranking.dataset->dataset_id, t->ranking.dataset->name,
-        dx_progress_count(t->ranking.url_count, urls), dx_version_name(t->opened.version));
+    (void)fprintf(stderr, "%s of %s domains of dataset %u (%s), which has %s %s in version %s\n",
+                  dx_progress_count(t->count, count),
+                  dx_progress_count(t->ranking.domain_count, of),
+                  (unsigned)t->ranking.dataset->dataset_id, t->ranking.dataset->name,
+                  dx_progress_count(t->ranking.url_count, urls),
+                  t->ranking.dataset->kind == DX_DATASET_COUNTS ? "pages" : "URLs",
+                  dx_version_name(t->opened.version));
 }
 
 static int run(const struct dx_options *o)

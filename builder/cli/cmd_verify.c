@@ -184,6 +184,8 @@ static int print_json(const struct screen *s, const struct dx_verify_options *o,
     dx_json_key_u64(&j, "domains", r->domains);
     dx_json_key_u64(&j, "pairs", r->pairs);
     dx_json_key_u64(&j, "rows", r->rows);
+    if (r->pages > 0)
+        dx_json_key_u64(&j, "page_count", r->pages);
     dx_json_key_u64(&j, "lake_files", r->lake_files);
     if (o->base != NULL)
         dx_json_key_u64(&j, "sources", r->sources);

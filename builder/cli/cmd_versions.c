@@ -51,8 +51,8 @@ static void table(const struct dx_manifest *m, struct dx_buf *out)
                    dx_version_state_name(v->state), superseded, v->base[0] == '\0' ? "-" : v->base,
                    (unsigned long long)v->cleansed, (unsigned long long)v->domains,
                    (unsigned long long)v->datasets, (unsigned long long)v->pairs,
-                   (unsigned long long)v->rows, (unsigned long long)v->urls,
-                   (unsigned long long)index_bytes(v));
+                   (unsigned long long)(v->rows - v->pages),
+                   (unsigned long long)(v->urls - v->pages), (unsigned long long)index_bytes(v));
     }
 }
 
@@ -110,9 +110,11 @@ static void json_version(struct dx_json *j, const struct dx_manifest *m,
     dx_json_key(j, "pairs");
     dx_json_u64(j, v->pairs);
     dx_json_key(j, "rows");
-    dx_json_u64(j, v->rows);
+    dx_json_u64(j, v->rows - v->pages);
     dx_json_key(j, "urls");
-    dx_json_u64(j, v->urls);
+    dx_json_u64(j, v->urls - v->pages);
+    if (v->pages > 0)
+        dx_json_key_u64(j, "page_count", v->pages);
     dx_json_key(j, "lake_files");
     dx_json_u64(j, v->lake_files);
     dx_json_key(j, "index_files");

@@ -57,8 +57,10 @@ void dx_publish_report(const struct dx_manifest_version *e, uint64_t lake_bytes,
     dx_buf_fmt(out, "domains %s", dx_progress_count(e->domains, count));
     dx_buf_fmt(out, ", datasets %s", dx_progress_count(e->datasets, count));
     dx_buf_fmt(out, ", pairs %s", dx_progress_count(e->pairs, count));
-    dx_buf_fmt(out, ", rows %s", dx_progress_count(e->rows, count));
-    dx_buf_fmt(out, ", URLs %s", dx_progress_count(e->urls, count));
+    dx_buf_fmt(out, ", rows %s", dx_progress_count(e->rows - e->pages, count));
+    dx_buf_fmt(out, ", URLs %s", dx_progress_count(e->urls - e->pages, count));
+    if (e->pages > 0)
+        dx_buf_fmt(out, ", pages of datasets of counts %s", dx_progress_count(e->pages, count));
     dx_buf_fmt(out, ", lake files %s\n", dx_progress_count(e->lake_files, count));
     if (e->part_count > 0) {
         dx_buf_fmt(out, "parts %zu; of the new one: domains %s", e->part_count + 1,
@@ -71,7 +73,8 @@ void dx_publish_report(const struct dx_manifest_version *e, uint64_t lake_bytes,
             report_row(e, rows[k].name, rows[k].bytes, out);
     report_row(e, "index", total, out);
     dx_buf_fmt(out, "  %-24s %14llu %10.3f B/URL %.3f B/row\n", "lake",
-               (unsigned long long)lake_bytes, per(lake_bytes, e->urls), per(lake_bytes, e->rows));
+               (unsigned long long)lake_bytes, per(lake_bytes, e->urls - e->pages),
+               per(lake_bytes, e->rows - e->pages));
 }
 
 void dx_publish_report_held(const struct dx_manifest_version *e, const struct dx_index_stats *s,
@@ -159,8 +162,10 @@ static void json_version(const struct dx_manifest_version *e, struct dx_json *j)
     dx_json_key_u64(j, "domains", e->domains);
     dx_json_key_u64(j, "datasets", e->datasets);
     dx_json_key_u64(j, "pairs", e->pairs);
-    dx_json_key_u64(j, "rows", e->rows);
-    dx_json_key_u64(j, "urls", e->urls);
+    dx_json_key_u64(j, "rows", e->rows - e->pages);
+    dx_json_key_u64(j, "urls", e->urls - e->pages);
+    if (e->pages > 0)
+        dx_json_key_u64(j, "page_count", e->pages);
     dx_json_key_u64(j, "lake_files", e->lake_files);
     dx_json_key_u64(j, "parts", e->part_count + 1);
     dx_json_key_u64(j, "index_bytes", bytes);

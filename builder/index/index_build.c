@@ -158,6 +158,10 @@ static void fill_entry(const struct dx_index_state *b)
     e->build = b->id->build;
     e->canon_version = DX_CANON_VERSION;
     e->rows_left_out = dx_index_lake_rows_left_out(b->lake);
+    e->pages = 0;
+    for (size_t i = 0; i < b->lake->registry->count; i++)
+        if (b->lake->registry->datasets[i].kind == DX_DATASET_COUNTS)
+            e->pages += b->lake->registry->datasets[i].rows;
     e->lake_files = 0;
     for (size_t i = 0; i < b->lake->file_count; i++)
         e->lake_files += b->lake->files[i].path != NULL;

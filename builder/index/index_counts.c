@@ -38,7 +38,7 @@ static int second_domain(struct dx_index_pass *p, uint64_t ordinal, struct dx_er
     int rc = dx_dictionary_writer_add(&s->dictionary, dx_index_pass_key(p->b), err);
 
     if (rc == DX_OK)
-        rc = dx_index_facts_distinct(s->facts, counts, count, &less, &dense, err);
+        rc = dx_index_facts_distinct(s->facts, ids, counts, count, &less, &dense, err);
     dx_counts_writer_distinct(&s->counts, less, dense);
     if (rc == DX_OK)
         rc = dx_counts_writer_add(&s->counts, counts, count, err);

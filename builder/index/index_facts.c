@@ -35,7 +35,8 @@ struct dx_index_facts {
     struct dx_buf aside; /* facts of the pair at hand that the scan put aside */
 
     /* of the domain at hand */
-    size_t pairs;
+    size_t pairs;        /* in datasets of URLs */
+    size_t counts_pairs; /* in datasets of counts, whose sketches say nothing */
     struct dx_buf first; /* the sketch of its first pair: most domains have no second one */
     struct dx_url_sketch all;
     struct dx_url_sketch one;
@@ -181,12 +182,21 @@ static int add_sketch(struct dx_index_facts *f, struct dx_span sketch, struct dx
     return rc == DX_OK ? join(f, sketch, err) : rc;
 }
 
-static uint64_t clip(uint64_t distinct, const struct dx_pair_count *counts, size_t n, uint64_t *sum)
+static bool of_counts(const struct dx_index_facts *f, uint32_t dataset_id)
+{
+    return dx_registry_of_counts(f->b->lake->registry, dataset_id);
+}
+
+/* Of the datasets of URLs. */
+static uint64_t clip(const struct dx_index_facts *f, uint64_t distinct, const uint32_t *ids,
+                     const struct dx_pair_count *counts, size_t n, uint64_t *sum)
 {
     uint64_t largest = 0;
 
     *sum = 0;
     for (size_t i = 0; i < n; i++) {
+        if (of_counts(f, ids[i]))
+            continue;
         *sum += counts[i].url_count;
         if (counts[i].url_count > largest)
             largest = counts[i].url_count;
@@ -194,20 +204,22 @@ static uint64_t clip(uint64_t distinct, const struct dx_pair_count *counts, size
     return dx_url_sketch_clip(distinct, largest, *sum);
 }
 
-int dx_index_facts_distinct(struct dx_index_facts *f, const struct dx_pair_count *counts, size_t n,
-                            uint64_t *less, bool *dense, struct dx_error *err)
+int dx_index_facts_distinct(struct dx_index_facts *f, const uint32_t *ids,
+                            const struct dx_pair_count *counts, size_t n, uint64_t *less,
+                            bool *dense, struct dx_error *err)
 {
+    size_t with_urls = f->pairs;
     uint64_t sum;
 
-    if (f->pairs != n)
+    if (f->pairs + f->counts_pairs != n)
         return dx_fail(err, DX_E_INVALID, "facts: %zu sketches of a domain in %zu datasets",
-                       f->pairs, n);
+                       f->pairs + f->counts_pairs, n);
     *less = 0;
     *dense = false;
-    f->pairs = 0;
-    if (n == 1)
+    f->pairs = f->counts_pairs = 0;
+    if (with_urls <= 1)
         return DX_OK;
-    *less = clip(dx_url_sketch_count(&f->all), counts, n, &sum);
+    *less = clip(f, dx_url_sketch_count(&f->all), ids, counts, n, &sum);
     *less = sum - *less;
     *dense = f->all.dense;
     f->b->stats->distinct_domains++;
@@ -259,5 +271,8 @@ int dx_index_facts_pair(struct dx_index_facts *f, const struct dx_index_pair *pa
         rc = dx_pair_pages_add(&f->facts, ordinal, pair->dataset_id, facts, err);
     if (rc == DX_OK)
         rc = dx_pair_pages_add(&f->sketches, ordinal, pair->dataset_id, sketch, err);
-    return rc == DX_OK ? add_sketch(f, sketch, err) : rc;
+    if (rc != DX_OK || !of_counts(f, pair->dataset_id))
+        return rc == DX_OK ? add_sketch(f, sketch, err) : rc;
+    f->counts_pairs++;
+    return DX_OK;
 }

@@ -4,7 +4,7 @@
  *
  *   rc = dx_index_facts_new(&f, b, &err);
  *   rc = dx_index_facts_pair(f, pair, origin, ordinal, &err);      each pair of a pass but those dropped
- *   rc = dx_index_facts_distinct(f, counts, n, &less, &dense, &err);       behind the last of a domain:
+ *   rc = dx_index_facts_distinct(f, ids, counts, n, &less, &dense, &err);       behind the last of a domain:
  *                                                                  as counts.h has it
  *   rc = dx_index_facts_end(f, &err);                              both files are complete
  *   dx_index_facts_free(&f);
@@ -26,8 +26,9 @@ struct dx_index_state;
 int dx_index_facts_new(struct dx_index_facts **f, struct dx_index_state *b, struct dx_error *err);
 int dx_index_facts_pair(struct dx_index_facts *f, const struct dx_index_pair *pair,
                         enum dx_index_origin origin, uint64_t ordinal, struct dx_error *err);
-int dx_index_facts_distinct(struct dx_index_facts *f, const struct dx_pair_count *counts, size_t n,
-                            uint64_t *less, bool *dense, struct dx_error *err);
+int dx_index_facts_distinct(struct dx_index_facts *f, const uint32_t *ids,
+                            const struct dx_pair_count *counts, size_t n, uint64_t *less,
+                            bool *dense, struct dx_error *err);
 int dx_index_facts_end(struct dx_index_facts *f, struct dx_error *err);
 void dx_index_facts_free(struct dx_index_facts **f);
 

@@ -193,12 +193,14 @@ static int prepare(struct run *r, struct dx_error *err)
 static int read_all(struct run *r, struct dx_error *err)
 {
     struct dx_dataset_cache cache = { { NULL } };
+    _Atomic uint64_t hosts = 0;
     struct dx_ingest_shared shared = { .psl = r->psl,
                                        .sort = r->sort,
                                        .datasets = r->datasets,
                                        .ts_unit = r->o->ts_unit,
                                        .extra_name = r->o->want.extra_name,
                                        .require_ts = r->o->require_ts,
+                                       .hosts = r->o->counts ? &hosts : NULL,
                                        .locators = r->o->want.locators };
     struct dx_ingest_read read = { .options = r->o,
                                    .shared = &shared,
@@ -217,6 +219,8 @@ static int read_all(struct run *r, struct dx_error *err)
 static int check_accepted(const struct run *r, struct dx_error *err)
 {
     const struct dx_ingest_stats *s = r->stats;
+    uint64_t records = s->records - s->rejected[DX_ROW_NO_PAGES];
+    uint64_t rejected = s->rejected_total - s->rejected[DX_ROW_NO_PAGES];
 
     if (r->o->accept_min_ppm == 0 || (r->o->replace && s->accepted == 0))
         return DX_OK;
@@ -228,13 +232,13 @@ static int check_accepted(const struct run *r, struct dx_error *err)
         return dx_fail(err, DX_E_INVALID,
                        "all %llu records were rejected; nothing was added to the lake",
                        (unsigned long long)s->records);
-    if ((unsigned __int128)s->accepted * PPM < (unsigned __int128)s->records * r->o->accept_min_ppm)
+    if ((unsigned __int128)s->accepted * PPM < (unsigned __int128)records * r->o->accept_min_ppm)
         return dx_fail(err, DX_E_INVALID,
                        "%llu of %llu records (%.1f %%) were rejected, and --max-rejects is %g %%; "
                        "nothing was added to the lake; correct the input or the options, or allow "
                        "more",
-                       (unsigned long long)s->rejected_total, (unsigned long long)s->records,
-                       100.0 * (double)s->rejected_total / (double)s->records,
+                       (unsigned long long)rejected, (unsigned long long)records,
+                       100.0 * (double)rejected / (double)records,
                        100.0 * (double)(PPM - r->o->accept_min_ppm) / PPM);
     return DX_OK;
 }
@@ -271,6 +275,9 @@ static int name_all(void *ctx, struct dx_dataset_registry *registry, struct dx_e
     int rc = dx_ingest_datasets_assign(r->datasets, registry,
                                        r->root.in_place ? &r->now.named.list : &r->there, err);
 
+    if (rc == DX_OK)
+        rc = dx_ingest_datasets_set_kind(r->datasets, registry,
+                                         r->o->counts ? DX_DATASET_COUNTS : DX_DATASET_URLS, err);
     return rc < 0 ? rc : set_meta(r, registry, err);
 }
 
@@ -334,6 +341,26 @@ static struct dx_ingest_replace replacement(struct run *r)
                                        .claim = r->remote.claim };
 }
 
+/* Counts of a host in two runs could be two halves or the same number twice, so a dataset of counts has those of one run. */
+static int check_counts(const struct run *r, struct dx_error *err)
+{
+    const struct dx_lake_list *lake = &r->now.named.list;
+
+    for (size_t i = 0; r->o->counts && !r->o->replace && i < dx_ingest_datasets_count(r->datasets);
+         i++) {
+        const struct dx_ingest_dataset *set = dx_ingest_datasets_at(r->datasets, i);
+        size_t at = set->id == 0 ? lake->count : dx_lake_list_find(lake, set->id);
+
+        if (at < lake->count && lake->file[at].dataset_id == set->id)
+            return dx_fail(err, DX_E_INVALID,
+                           "dataset '%s' has counts already, and counts of several runs are not "
+                           "added up; nothing was added to the lake. Ingest all files of it in one "
+                           "run with --replace, or name another dataset",
+                           set->name);
+    }
+    return DX_OK;
+}
+
 /* Names, ids, what the lake has, and whether these rows may be added to it. */
 static int enter(struct run *r, struct dx_error *err)
 {
@@ -346,6 +373,9 @@ static int enter(struct run *r, struct dx_error *err)
         return dx_fail(err, DX_E_INVALID,
                        "no record was accepted, and a dataset is not replaced by nothing; to take "
                        "it away: domaindex remove");
+    rc = check_counts(r, err);
+    if (rc < 0)
+        return rc;
     replace = replacement(r);
     return dx_ingest_replace_check(&replace, r->registry, err);
 }
@@ -365,7 +395,7 @@ static int store_all(struct run *r, struct dx_error *err)
     };
     int rc = enter(r, err);
 
-    if (rc == DX_OK && !r->o->replace)
+    if (rc == DX_OK && !r->o->replace && !r->o->counts)
         rc = dx_ingest_existing(&existing, err);
     if (rc == DX_OK)
         rc = dx_spill_sort_finish(r->sort, err);

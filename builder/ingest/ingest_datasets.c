@@ -193,3 +193,28 @@ int dx_ingest_datasets_assign(struct dx_ingest_datasets *d, struct dx_dataset_re
     free(sorted);
     return rc;
 }
+
+int dx_ingest_datasets_set_kind(struct dx_ingest_datasets *d, struct dx_dataset_registry *registry,
+                                enum dx_dataset_kind kind, struct dx_error *err)
+{
+    static const char *const words[] = {
+        [DX_DATASET_URLS] = "URLs", [DX_DATASET_COUNTS] = "counts"
+    };
+
+    for (size_t i = 0; i < d->count; i++) {
+        const struct dx_ingest_dataset *set = d->set[i];
+        enum dx_dataset_kind is;
+
+        if (set->id == 0)
+            continue;
+        if (set->is_new)
+            dx_dataset_registry_set_kind(registry, set->id, kind);
+        is = dx_dataset_registry_get(registry, set->id)->kind;
+        if (is != kind)
+            return dx_fail(err, DX_E_INVALID,
+                           "dataset '%s' is of %s, and this run has %s; nothing was added to the "
+                           "lake. Name another dataset",
+                           set->name, words[is], words[kind]);
+    }
+    return DX_OK;
+}

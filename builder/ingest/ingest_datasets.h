@@ -20,6 +20,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "format/root/registry_json.h"
 
 struct dx_lake_list;
 
@@ -55,6 +56,9 @@ struct dx_ingest_dataset *dx_ingest_datasets_at(const struct dx_ingest_datasets 
 /* lake: an id under which it has files is not given to a new name. */
 int dx_ingest_datasets_assign(struct dx_ingest_datasets *d, struct dx_dataset_registry *registry,
                               const struct dx_lake_list *lake, struct dx_error *err);
+/* After assign: new ones are of this kind; DX_E_INVALID: one that was there is of another. */
+int dx_ingest_datasets_set_kind(struct dx_ingest_datasets *d, struct dx_dataset_registry *registry,
+                                enum dx_dataset_kind kind, struct dx_error *err);
 /* Whether one that has rows is not in the registry. */
 bool dx_ingest_datasets_any_new(const struct dx_ingest_datasets *d,
                                 const struct dx_dataset_registry *registry);

@@ -35,6 +35,7 @@ struct dx_ingest_options {
     uint64_t lock_wait_ms;   /* for another run that writes into a directory */
     bool dry_run;            /* read and count only: nothing is written */
     bool in_place;           /* inputs are Parquet files that stay where they are: ingest.h */
+    bool counts;             /* records are hosts, and the only extra is how many pages each has */
     bool replace;            /* the rows of the run take the place of all that its datasets had */
     const char *const *input;
     size_t input_count;

@@ -5,6 +5,7 @@
 
 #include "base/civil_time.h"
 #include "base/utf8.h"
+#include "builder/input/records/host_record.h"
 #include "builder/input/records/row_record.h"
 #include "builder/lake/dataset_registry.h"
 #include "builder/lake/ingest_row.h"
@@ -22,6 +23,7 @@ int dx_ingest_worker_init(struct dx_ingest_worker *w, const struct dx_ingest_sha
     dx_buf_init(&w->repair, 1u << 20);
     dx_buf_init(&w->requested, 1u << 20);
     dx_buf_init(&w->shown, 2u * DX_LINE_MAX);
+    dx_buf_init(&w->host, 2u * DX_LINE_MAX);
     rc = dx_fields_init(&w->fields, err);
     if (rc == DX_OK)
         rc = dx_canon_new(&w->canon, shared->psl, err);
@@ -41,6 +43,7 @@ void dx_ingest_worker_release(struct dx_ingest_worker *w)
     dx_buf_release(&w->repair);
     dx_buf_release(&w->requested);
     dx_buf_release(&w->shown);
+    dx_buf_release(&w->host);
     free(w->cache);
     w->cache = NULL;
 }
@@ -116,6 +119,34 @@ static int lead_to_canonical(struct dx_ingest_worker *w, const struct dx_columns
     }
     if (!dx_span_equal(url->url, dx_span_of(w->requested.data, w->requested.size)))
         *extra = dx_span_of(w->requested.data, w->requested.size);
+    return 0;
+}
+
+/* The record of a host: it stands for its pages. */
+static int parse_host(struct dx_ingest_worker *w, const struct dx_columns *cols,
+                      struct dx_span record, struct dx_ingest_row *row)
+{
+    enum dx_reject reject = DX_REJECT_NONE;
+    int why = dx_columns_pick(cols, record, &w->fields);
+    struct dx_span asked;
+    struct dx_url url;
+    uint64_t pages;
+
+    if (why == 0)
+        why = dx_host_record_count(w->fields.extra[0], &pages);
+    if (why != 0)
+        return why;
+    if (w->fields.url.size == 0)
+        return DX_REJECT_EMPTY;
+    asked = dx_host_record_url(w->fields.url, &w->host);
+    if (w->host.failed)
+        return DX_E_NOMEM;
+    if (dx_canon_url(w->canon, asked, &url, &reject) != 1)
+        return (int)reject;
+    row->domain = url.domain;
+    row->host = url.host;
+    row->scheme = dx_span_str(DX_HOST_PAGES_SCHEME);
+    row->path_query = dx_span_of(w->pages, dx_host_pages_put(pages, w->pages));
     return 0;
 }
 
@@ -229,7 +260,8 @@ static int keep(struct dx_ingest_worker *w, const struct dx_columns *cols, struc
                 struct dx_ingest_row *row, struct dx_error *err)
 {
     struct dx_ingest_dataset *set = w->shared->dataset;
-    int rc = repair_row(w, cols->extra_count, row, err);
+    size_t extra_count = w->shared->hosts != NULL ? 0 : cols->extra_count;
+    int rc = repair_row(w, extra_count, row, err);
 
     if (rc == DX_OK && set == NULL)
         rc = dx_ingest_datasets_get(w->shared->datasets, w->cache, name, &set, err);
@@ -243,7 +275,11 @@ static int keep(struct dx_ingest_worker *w, const struct dx_columns *cols, struc
         w->accepted++;
         return DX_OK;
     }
-    dx_ingest_row_put(&w->key, &w->value, row, cols->extra_count);
+    if (w->shared->hosts != NULL) {
+        row->has_ts = true;
+        row->ts_us = (int64_t)atomic_fetch_add_explicit(w->shared->hosts, 1, memory_order_relaxed);
+    }
+    dx_ingest_row_put(&w->key, &w->value, row, extra_count);
     if (w->key.failed || w->value.failed)
         return dx_buf_fail(&w->key, err, "ingest: a row");
     w->accepted++;
@@ -309,7 +345,8 @@ int dx_ingest_worker_batch(struct dx_ingest_worker *w, const struct dx_batch *ba
 
         w->records++;
         if (why == 0)
-            why = parse(w, cols, record, &row);
+            why = w->shared->hosts != NULL ? parse_host(w, cols, record, &row)
+                                           : parse(w, cols, record, &row);
         if (why == 0)
             why = dataset_name(w, &name);
         if (why == 0) {
@@ -321,7 +358,7 @@ int dx_ingest_worker_batch(struct dx_ingest_worker *w, const struct dx_batch *ba
             if (w->shared->sort == NULL)
                 show_row(w, samples, &row,
                          w->shared->dataset == NULL ? name : (struct dx_span){ NULL, 0 },
-                         cols->extra_count);
+                         w->shared->hosts != NULL ? 0 : cols->extra_count);
             if (w->shared->locators)
                 row.locator = locate(w, from, &batch->records[i]);
             rc = keep(w, cols, name, &row, err);

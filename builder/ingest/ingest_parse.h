@@ -18,7 +18,10 @@
 #include "builder/input/records/input_columns.h"
 #include "builder/input/records/input_time.h"
 #include "builder/input/records/rejects.h"
+#include "format/text/host_pages.h"
 #include "format/text/locator.h"
+
+#include <stdatomic.h>
 
 struct dx_canon;
 struct dx_psl;
@@ -36,6 +39,9 @@ struct dx_ingest_shared {
     char *const *extra_name; /* of the run, once columns are resolved */
     bool require_ts;         /* a record without a valid time is rejected */
     bool locators;
+    /* NULL, or records are hosts with their pages (ingest_options.h), and this numbers them: rows of one host and one count must
+     * not look alike to the sort, as they are added up behind it (ingest_store.h). */
+    _Atomic uint64_t *hosts;
 };
 
 /* What a batch was read from. */
@@ -63,6 +69,8 @@ struct dx_ingest_worker {
     uint64_t canonical_refused;
     struct dx_ingest_dataset *counting; /* the last row's; rows of it that it does not count yet */
     uint64_t counted;
+    char pages[DX_HOST_PAGES_TEXT]; /* of a host */
+    struct dx_buf host;             /* as a URL */
     uint64_t records;
     uint64_t accepted;
     uint64_t repaired;

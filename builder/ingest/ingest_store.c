@@ -24,6 +24,7 @@
 #include "builder/sort/spill_run.h"
 #include "builder/sort/spill_sort.h"
 #include "canon/ids.h"
+#include "format/text/host_pages.h"
 
 #define RANGES_MAX 256
 
@@ -166,6 +167,14 @@ static int write_row(struct dx_ingest_store *s, struct dx_span key, struct dx_sp
     return dx_lake_parts_add(&s->parts, key, value, err);
 }
 
+/* The host at hand of a run of counts: what its rows say is added up. */
+struct host {
+    bool any;
+    uint32_t dataset; /* as in keys */
+    uint64_t pages;
+    struct dx_buf domain, name, key, value, scratch;
+};
+
 static int scatter_row(struct dx_ingest_store *s, struct dx_span key, struct dx_span value,
                        struct dx_error *err)
 {
@@ -243,7 +252,9 @@ static void begin_dataset(struct dx_ingest_store *s, struct dx_ingest_dataset *s
     s->set = set;
     s->path = (struct dx_lake_path){ .dataset_id = set->id, .first = 0, .last = 255 };
     s->schema = (struct dx_lake_schema){ .extra_names = (const char *const *)want->extra_name,
-                                         .extra_count = want->extra_count + want->locators,
+                                         .extra_count = s->o.ingest->counts
+                                                            ? 0
+                                                            : want->extra_count + want->locators,
                                          .dataset_name = set->name,
                                          .ts_micros = set->ts_micros,
                                          .url_id = true };
@@ -253,11 +264,96 @@ static void begin_dataset(struct dx_ingest_store *s, struct dx_ingest_dataset *s
     s->scatter.rows = 0;
 }
 
-int dx_ingest_store_rows(struct dx_ingest_store *s, struct dx_spill_sort *sort,
-                         struct dx_error *err)
+/* A row that is to be stored: of the dataset at hand, or of the next one. */
+static int put_row(struct dx_ingest_store *s, struct dx_span key, struct dx_span value,
+                   struct dx_error *err)
+{
+    struct dx_ingest_dataset *now = dx_ingest_datasets_at(s->o.datasets,
+                                                          dx_ingest_row_dataset(key));
+
+    if (now != s->set) {
+        int rc = s->set == NULL ? DX_OK : end_dataset(s, err);
+
+        if (rc < 0)
+            return rc;
+        begin_dataset(s, now);
+    }
+    return s->scatter.set != NULL ? scatter_row(s, key, value, err) : write_row(s, key, value, err);
+}
+
+static void init_host(struct host *h)
+{
+    *h = (struct host){ .any = false };
+    dx_buf_init(&h->domain, 1u << 20);
+    dx_buf_init(&h->name, 1u << 20);
+    dx_buf_init(&h->key, 1u << 20);
+    dx_buf_init(&h->value, 1u << 20);
+    dx_buf_init(&h->scratch, 1u << 20);
+}
+
+static void release_host(struct host *h)
+{
+    dx_buf_release(&h->domain);
+    dx_buf_release(&h->name);
+    dx_buf_release(&h->key);
+    dx_buf_release(&h->value);
+    dx_buf_release(&h->scratch);
+}
+
+static int put_host(struct dx_ingest_store *s, struct host *h, struct dx_error *err)
+{
+    char text[DX_HOST_PAGES_TEXT];
+    struct dx_ingest_row row = { .dataset = h->dataset,
+                                 .domain = dx_span_of(h->domain.data, h->domain.size),
+                                 .host = dx_span_of(h->name.data, h->name.size),
+                                 .scheme = dx_span_str(DX_HOST_PAGES_SCHEME) };
+
+    if (!h->any)
+        return DX_OK;
+    h->any = false;
+    if (h->pages > DX_HOST_PAGES_MAX)
+        return dx_fail(err, DX_E_LIMIT, "%.*s has over 2^40 pages in one dataset",
+                       (int)row.host.size, (const char *)row.host.data);
+    row.path_query = dx_span_of(text, dx_host_pages_put(h->pages, text));
+    dx_ingest_row_put(&h->key, &h->value, &row, 0);
+    if (h->key.failed || h->value.failed || h->domain.failed || h->name.failed)
+        return dx_buf_fail(&h->key, err, "ingest: a host");
+    return put_row(s, dx_span_of(h->key.data, h->key.size),
+                   dx_span_of(h->value.data, h->value.size), err);
+}
+
+static int add_host(struct dx_ingest_store *s, struct host *h, struct dx_span key,
+                    struct dx_span value, struct dx_error *err)
+{
+    struct dx_ingest_row row;
+    uint64_t pages;
+    int rc = DX_OK;
+
+    if (!dx_ingest_row_get(key, value, 0, &row, NULL, &h->scratch) ||
+        !dx_host_pages_parse(row.path_query, &pages))
+        return dx_fail(err, DX_E_CORRUPT, "ingest: a damaged row in the sort");
+    if (!h->any || h->dataset != row.dataset ||
+        !dx_span_equal(row.host, dx_span_of(h->name.data, h->name.size))) {
+        rc = put_host(s, h, err);
+        dx_buf_clear(&h->domain);
+        dx_buf_clear(&h->name);
+        dx_buf_append(&h->domain, row.domain.data, row.domain.size);
+        dx_buf_append(&h->name, row.host.data, row.host.size);
+        h->dataset = row.dataset;
+        h->pages = 0;
+        h->any = true;
+    }
+    /* Neither is over 2^41. */
+    h->pages += pages;
+    if (rc == DX_OK && h->pages > DX_HOST_PAGES_MAX)
+        rc = put_host(s, h, err);
+    return rc;
+}
+
+static int store_rows(struct dx_ingest_store *s, struct dx_spill_sort *sort, struct host *h,
+                      struct dx_error *err)
 {
     const struct dx_ingest_options *o = s->o.ingest;
-    struct dx_ingest_dataset *set = NULL;
     struct dx_span key;
     struct dx_span value;
     uint64_t seen = 0;
@@ -266,9 +362,6 @@ int dx_ingest_store_rows(struct dx_ingest_store *s, struct dx_spill_sort *sort,
     if (o->progress != NULL)
         dx_progress_phase(o->progress, "writing", "rows", 0);
     while (rc >= 0 && (rc = dx_spill_sort_next(sort, &key, &value, err)) == 1) {
-        struct dx_ingest_dataset *now = dx_ingest_datasets_at(s->o.datasets,
-                                                              dx_ingest_row_dataset(key));
-
         if ((++seen & 0xfff) == 0) {
             if (o->progress != NULL)
                 dx_progress_at(o->progress, s->o.stats->file_bytes, seen);
@@ -279,22 +372,28 @@ int dx_ingest_store_rows(struct dx_ingest_store *s, struct dx_spill_sort *sort,
             s->o.stats->known++;
             continue;
         }
-        if (now != set) {
-            rc = end_dataset(s, err);
-            if (rc < 0)
-                break;
-            set = now;
-            begin_dataset(s, set);
-        }
-        rc = s->scatter.set != NULL ? scatter_row(s, key, value, err)
-                                    : write_row(s, key, value, err);
+        rc = o->counts ? add_host(s, h, key, value, err) : put_row(s, key, value, err);
     }
+    if (rc == 0)
+        rc = put_host(s, h, err);
     if (rc == 0)
         rc = end_dataset(s, err);
     if (rc == DX_OK)
         rc = dx_lake_parts_finish(&s->parts, err);
     if (o->progress != NULL)
         dx_progress_end(o->progress);
+    return rc;
+}
+
+int dx_ingest_store_rows(struct dx_ingest_store *s, struct dx_spill_sort *sort,
+                         struct dx_error *err)
+{
+    struct host h;
+    int rc;
+
+    init_host(&h);
+    rc = store_rows(s, sort, &h, err);
+    release_host(&h);
     return rc;
 }
 

@@ -100,6 +100,17 @@ int dx_dataset_registry_add(struct dx_dataset_registry *reg, struct dx_span name
     return DX_OK;
 }
 
+void dx_dataset_registry_set_kind(struct dx_dataset_registry *reg, uint32_t id,
+                                  enum dx_dataset_kind kind)
+{
+    struct dx_dataset *d = dx_registry_by_id(&reg->datasets, id);
+
+    if (d == NULL || d->kind == kind)
+        return;
+    dx_registry_set_kind(&reg->datasets, d, kind);
+    reg->changed = true;
+}
+
 static bool has_meta(const struct dx_dataset *d, const char *key, const char *value)
 {
     for (size_t i = 0; i < d->metadata_count; i++)

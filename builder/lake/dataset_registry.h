@@ -6,6 +6,7 @@
  *   rc = dx_dataset_registry_open(&reg, root, &err);              no file: an empty registry
  *   id = dx_dataset_registry_find(reg, name);                     0: unknown
  *   rc = dx_dataset_registry_add(reg, name, &id, &err);           the next free id
+ *   dx_dataset_registry_set_kind(reg, id, kind);                  of a new one
  *   rc = dx_dataset_registry_set(reg, id, "licence", "CC0", &err);    metadata; "" removes
  *   for (i = 0; i < dx_dataset_registry_count(reg); i++) d = dx_dataset_registry_at(reg, i);   by id
  *   dx_dataset_registry_take(&reg, &registry);                    the datasets alone; frees the dataset_registry
@@ -74,6 +75,8 @@ const struct dx_dataset *dx_dataset_registry_at(const struct dx_dataset_registry
 
 int dx_dataset_registry_add(struct dx_dataset_registry *reg, struct dx_span name, uint32_t *id,
                             struct dx_error *err);
+void dx_dataset_registry_set_kind(struct dx_dataset_registry *reg, uint32_t id,
+                                  enum dx_dataset_kind kind);
 /* The next id is not given: the lake has files under it, which are not ours. */
 void dx_dataset_registry_skip_id(struct dx_dataset_registry *reg);
 int dx_dataset_registry_set(struct dx_dataset_registry *reg, uint32_t id, const char *key,

@@ -97,6 +97,11 @@ static int read_psl(struct adopting *m, struct dx_error *err)
 
 static int check_dataset(const struct adopting *m, const struct dataset *d, struct dx_error *err)
 {
+    if (d->id != 0 &&
+        dx_dataset_registry_get(m->now.dataset_registry, d->id)->kind == DX_DATASET_COUNTS)
+        return dx_fail(err, DX_E_INVALID,
+                       "dataset '%s' is of counts, which only ingest writes; nothing was adopted",
+                       d->name);
     if (d->id == 0 || !dx_lake_snapshot_has_rows(&m->now, d->id))
         return DX_OK;
     if (!m->a->replace)

@@ -8,16 +8,22 @@
 #include "builder/scan/index_urls.h"
 #include "builder/sort/blob_spill.h"
 #include "builder/sort/spill_sort.h"
+#include "format/root/registry_json.h"
 
 #include <roaring/roaring.h>
 
 uint64_t dx_index_lake_rows_left_out(const struct dx_index_lake *lake)
 {
+    const struct dx_registry *r = lake->registry;
+    uint64_t counted = lake->rows;
     uint64_t rows = 0;
 
     for (size_t i = 0; i < lake->file_count; i++)
-        rows += lake->files[i].path == NULL ? 0 : lake->files[i].rows;
-    return rows - lake->rows;
+        if (lake->files[i].path != NULL && !dx_registry_of_counts(r, lake->files[i].dataset_id))
+            rows += lake->files[i].rows;
+    for (size_t i = 0; i < r->count; i++)
+        counted -= r->datasets[i].kind == DX_DATASET_COUNTS ? r->datasets[i].rows : 0;
+    return rows - counted;
 }
 
 void dx_index_lake_release(struct dx_index_lake *lake)

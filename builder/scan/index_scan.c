@@ -321,8 +321,10 @@ static int check_alone(struct worker *w, const struct part *part, bool *found, s
         char path[PATH_MAX];
 
         rc = dx_index_file_path(lake, &lake->files[id], path, err);
-        if (rc < 0 || dx_scan_check_file(path, &lake->files[id], w->form,
-                                         w->scan->options->skip_rows, &fault) >= 0)
+        if (rc < 0 ||
+            dx_scan_check_file(path, &lake->files[id], w->form, w->scan->options->skip_rows,
+                               dx_registry_of_counts(lake->registry, lake->files[id].dataset_id),
+                               &fault) >= 0)
             continue;
         *found = true;
         rc = add_fault(w->scan, id, &fault, err);

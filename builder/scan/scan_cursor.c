@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "builder/lake/lake_files.h"
 #include "canon/ids.h"
+#include "format/text/host_pages.h"
 #include "format/version/payload.h"
 #include "format/version/tag_list.h"
 
@@ -109,6 +110,18 @@ static int check_form(const struct dx_scan_cursor *c, struct dx_error *err)
     return dx_scan_row_fail(c, err, text);
 }
 
+static int check_host(const struct dx_scan_cursor *c, struct dx_error *err)
+{
+    uint64_t pages;
+
+    return dx_span_equal(c->row.scheme, dx_span_str(DX_HOST_PAGES_SCHEME)) && !c->row.has_ts &&
+                   c->row.raw_url.data == NULL && dx_host_pages_parse(c->row.path_query, &pages)
+               ? DX_OK
+               : dx_scan_row_fail(c, err,
+                                  "a row of a dataset of counts is " DX_HOST_PAGES_SCHEME
+                                  "://HOST" DX_HOST_PAGES_PREFIX "NUMBER without a time");
+}
+
 static int row_check(struct dx_scan_cursor *c, struct dx_error *err)
 {
     const struct dx_lake_row *row = &c->row;
@@ -129,6 +142,12 @@ static int row_check(struct dx_scan_cursor *c, struct dx_error *err)
     c->change = (unsigned)change;
     if (change == DX_SCAN_NEW_DOMAIN) {
         int rc = new_domain_check(c, err);
+
+        if (rc < 0)
+            return rc;
+    }
+    if (c->of_counts) {
+        int rc = check_host(c, err);
 
         if (rc < 0)
             return rc;
@@ -214,6 +233,9 @@ int dx_scan_cursor_open(struct dx_scan_cursor *c, const char *path, struct dx_er
         if (dx_span_equal(c->scan.column[i].name, dx_span_str(DX_TAGS_COLUMN)))
             c->tags = extra;
     }
+    if (rc == DX_OK && c->of_counts && extra > 0)
+        rc = dx_fail(err, DX_E_INVALID, "%s: a file of a dataset of counts has no extra columns",
+                     c->file->path);
     return rc;
 }
 

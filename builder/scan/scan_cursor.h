@@ -43,6 +43,7 @@ struct dx_scan_cursor {
     const struct dx_index_file *file;
     struct dx_row_form *form; /* set after init: rows must be canonical; NULL: of any form */
     bool skips;               /* likewise: rows that are not are left out (lake_scan.h) */
+    bool of_counts; /* likewise: a row is a host with its pages (format/text/host_pages.h) */
     uint32_t file_id;
     bool in_group;
     bool after_gap;       /* between the row and the one before it others were left out */

@@ -42,7 +42,7 @@ static int check_pages(const char *path, const struct dx_index_file *file, struc
 }
 
 int dx_scan_check_file(const char *path, const struct dx_index_file *file, struct dx_row_form *form,
-                       bool skip_rows, struct dx_error *err)
+                       bool skip_rows, bool of_counts, struct dx_error *err)
 {
     struct dx_scan_cursor c;
     int rc = check_pages(path, file, err);
@@ -51,7 +51,8 @@ int dx_scan_check_file(const char *path, const struct dx_index_file *file, struc
         return rc;
     dx_scan_cursor_init(&c, file, 0);
     c.form = form;
-    c.skips = skip_rows;
+    c.skips = skip_rows && !of_counts;
+    c.of_counts = of_counts;
     rc = dx_scan_cursor_open(&c, path, err);
     while (rc >= 0 && (rc = dx_scan_cursor_next(&c, err)) == 1)
         ;

@@ -6,7 +6,7 @@
  *   rc = dx_index_scan(&lake, &options, &err);       DX_INDEX_FAULTS: for (...) faults.list[i]
  *   dx_scan_faults_release(&faults);
  *
- *   rc = dx_scan_check_file(path, &file, form, skip_rows, &err);
+ *   rc = dx_scan_check_file(path, &file, form, skip_rows, of_counts, &err);
  *
  * dx_scan_check_file reads one file as a scan does, alone, and finds all that the scan would refuse
  * in it. Any thread; `form` is one thread's, or NULL: rows may have any form.
@@ -43,6 +43,6 @@ int dx_scan_faults_add(struct dx_scan_faults *f, uint32_t file_id, const struct 
 void dx_scan_faults_release(struct dx_scan_faults *f);
 
 int dx_scan_check_file(const char *path, const struct dx_index_file *file, struct dx_row_form *form,
-                       bool skip_rows, struct dx_error *err);
+                       bool skip_rows, bool of_counts, struct dx_error *err);
 
 #endif

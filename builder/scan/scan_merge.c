@@ -8,6 +8,7 @@
 #include "builder/lake/lake_files.h"
 #include "builder/scan/known_pair.h"
 #include "builder/sort/blob_spill.h"
+#include "format/text/host_pages.h"
 #include "format/version/facts.h"
 #include "format/version/pair_tally.h"
 #include "loader/version.h"
@@ -117,7 +118,7 @@ static int count_pair(struct dx_scan_merge *m, struct dx_error *err)
     m->totals.rows += count->row_count;
     m->totals.domains += known == NULL;
     m->totals.urls += count->url_count - (known == NULL ? 0 : known->url_count);
-    m->rows += count->row_count + (known == NULL ? 0 : known->row_count);
+    m->rows += m->pair_rows;
     if (known == NULL)
         return DX_OK;
     if (count->url_count < known->url_count)
@@ -175,7 +176,7 @@ static int emit(struct dx_scan_merge *m, struct dx_error *err)
         rc = m->pair_found(m->ctx, dx_span_of(m->key.data, m->key.size),
                            dx_span_of(m->value.data, m->value.size), err);
     if (m->options->rows_done != NULL)
-        atomic_fetch_add_explicit(m->options->rows_done, count->row_count, memory_order_relaxed);
+        atomic_fetch_add_explicit(m->options->rows_done, m->pair_rows, memory_order_relaxed);
     return rc;
 }
 
@@ -244,6 +245,7 @@ static int begin_domain(struct dx_scan_merge *m, struct dx_span domain, struct d
     int rc = emit(m, err);
 
     m->pair.count = (struct dx_pair_count){ 0 };
+    m->pair_rows = 0;
     m->has_known = false;
     m->scheme_count = 0;
     dx_buf_clear(&m->domain);
@@ -258,6 +260,26 @@ static int begin_domain(struct dx_scan_merge *m, struct dx_span domain, struct d
     return rc == DX_OK && m->known != NULL ? begin_known(m, err) : rc;
 }
 
+/* Of a dataset of counts: URLs and rows of the pair are pages. c: NULL for a row of the base. */
+static int take_host(struct dx_scan_merge *m, const struct dx_scan_cursor *c,
+                     const struct dx_lake_row *row, struct dx_error *err)
+{
+    struct dx_pair_count *count = &m->pair.count;
+    uint64_t pages;
+
+    if (!dx_host_pages_parse(row->path_query, &pages))
+        return dx_fail(
+            err, DX_E_CORRUPT, "dataset_id=%lu: \"%.*s\": a row that has no number of pages",
+            (unsigned long)m->dataset_id, (int)row->domain.size, (const char *)row->domain.data);
+    if (__builtin_add_overflow(count->url_count, pages, &count->url_count) ||
+        count->url_count > INT64_MAX)
+        return dx_fail(err, DX_E_LIMIT, "dataset_id=%lu: \"%.*s\": pages over 63 bits",
+                       (unsigned long)m->dataset_id, (int)row->domain.size,
+                       (const char *)row->domain.data);
+    count->row_count += c == NULL ? 0 : pages;
+    return dx_pair_tally_pages(m->tally, row->host, pages, err);
+}
+
 /* A single file knows the change already; several are compared with the merged row before.
  * c: NULL for a row of the base. */
 static int take_url(struct dx_scan_merge *m, const struct dx_scan_cursor *c,
@@ -268,6 +290,9 @@ static int take_url(struct dx_scan_merge *m, const struct dx_scan_cursor *c,
     uint64_t urls = m->pair.count.url_count;
     int rc = DX_OK;
 
+    m->pair_rows++;
+    if (m->of_counts)
+        return take_host(m, c, row, err);
     if (!single && change != DX_SCAN_SAME_URL)
         rc = dx_scan_place_take(&m->place, row, err);
     if (change != DX_SCAN_SAME_URL)
@@ -314,7 +339,7 @@ static int place_row(struct dx_scan_merge *m, struct dx_scan_cursor *c, struct d
                                    .requested = requested_of(c),
                                    .same_page = c->change == DX_SCAN_SAME_URL && !c->after_gap };
 
-    return m->urls == NULL || is_known(m, c)
+    return m->urls == NULL || m->of_counts || is_known(m, c)
                ? DX_OK
                : dx_index_urls_row(m->urls, &c->urls, &c->row, &at, err);
 }
@@ -357,7 +382,7 @@ static int take_row(struct dx_scan_merge *m, struct dx_scan_cursor *c, struct dx
         rc = dx_rows_twice_add(&m->twice, &c->scan, &c->row, err);
     if (rc != DX_OK)
         return rc;
-    m->pair.count.row_count++;
+    m->pair.count.row_count += !m->of_counts;
     if (c->row.has_ts) {
         take_time(&m->pair.count.has_ts, &m->pair.count.first_us, &m->pair.count.last_us,
                   c->row.ts_us);
@@ -395,6 +420,7 @@ static int merge_open(struct dx_scan_merge *m, struct dx_error *err)
     int rc;
 
     m->dataset_id = m->lake->files[m->file_ids[0]].dataset_id;
+    m->of_counts = dx_registry_of_counts(m->lake->registry, m->dataset_id);
     m->led = (struct dx_rule_redirects){ .rules = m->options->rules,
                                          .psl_text = m->options->psl_text };
     dx_buf_init(&m->domain, DX_SURT_MAX);
@@ -413,7 +439,8 @@ static int merge_open(struct dx_scan_merge *m, struct dx_error *err)
         dx_scan_cursor_init(&m->cursors[i], &m->lake->files[m->file_ids[i]],
                             (uint32_t)m->file_ids[i]);
         m->cursors[i].form = m->form;
-        m->cursors[i].skips = m->options->skip_rows;
+        m->cursors[i].skips = m->options->skip_rows && !m->of_counts;
+        m->cursors[i].of_counts = m->of_counts;
     }
     rc = begin_rows(m, err);
     if (rc == DX_OK && m->postings != NULL)

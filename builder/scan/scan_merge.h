@@ -49,6 +49,7 @@ struct dx_scan_merge {
 
     /* found: */
     uint32_t dataset_id;
+    bool of_counts;           /* rows are hosts with their pages, which all counts are of */
     struct dx_dataset totals; /* what these files add to those of their dataset */
     uint64_t rows;            /* read */
     uint64_t suppressed_first;
@@ -71,6 +72,7 @@ struct dx_scan_merge {
     } schemes[DX_SCAN_SCHEMES_MAX]; /* of the current (host, path_query) */
     size_t scheme_count;
     struct dx_index_pair pair; /* in the making; domain: in `domain` */
+    uint64_t pair_rows;        /* that were read of it */
     struct dx_buf domain;
     struct dx_buf runs;
     struct dx_buf facts;

@@ -11,7 +11,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define DATASET_MEMBERS 9
+#define DATASET_MEMBERS 9 /* and `kind`, of one of counts */
+#define KIND_COUNTS "counts"
 #define ROOT_FORMAT "domaindex-registry"
 #define ROOT_VERSION 1
 
@@ -217,6 +218,12 @@ int dx_registry_add(struct dx_registry *r, struct dx_span name, struct dx_datase
     if (r->next_id > 0)
         r->next_id = last + 2;
     return 1;
+}
+
+void dx_registry_set_kind(struct dx_registry *r, struct dx_dataset *d, enum dx_dataset_kind kind)
+{
+    d->kind = kind;
+    r->has_counts = r->has_counts || kind == DX_DATASET_COUNTS;
 }
 
 static int append_meta(struct dx_dataset *d, size_t at, struct dx_span key, struct dx_span value,
@@ -480,6 +487,10 @@ static void write_dataset(const struct dx_dataset *d, enum form form, struct dx_
     write_number(&j, "dataset_id", d->dataset_id);
     dx_json_key(&j, "name");
     dx_json_str(&j, d->name);
+    if (d->kind == DX_DATASET_COUNTS) {
+        dx_json_key(&j, "kind");
+        dx_json_str(&j, KIND_COUNTS);
+    }
     if (form == OF_ROOT) {
         write_part(&j, "first_part", d->first_part);
         write_part(&j, "end_part", d->end_part);
@@ -645,6 +656,19 @@ static void read_parts(struct dx_json_in *in, const struct dx_json_node *o, stru
                         d->replacing, d->end_part);
 }
 
+/* Programs that do not know the member refuse the file: they would take the rows for URLs. */
+static void read_kind(struct dx_json_in *in, struct dx_registry *r, const struct dx_json_node *o,
+                      struct dx_dataset *d)
+{
+    if (!dx_json_in_has(o, "kind"))
+        return;
+    if (strcmp(dx_json_in_str(in, o, "kind", 64), KIND_COUNTS) != 0 && in->rc == DX_OK)
+        dx_json_in_fail(in, DX_E_UNSUPPORTED,
+                        "dataset %" PRIu32 " is of a kind that this program does not know",
+                        d->dataset_id);
+    dx_registry_set_kind(r, d, DX_DATASET_COUNTS);
+}
+
 static void read_dataset(struct dx_json_in *in, struct dx_registry *r, enum form form,
                          const struct dx_json_node *o)
 {
@@ -653,7 +677,8 @@ static void read_dataset(struct dx_json_in *in, struct dx_registry *r, enum form
     struct dx_span name;
     uint32_t id;
 
-    if (form == OF_VERSION && dx_json_in_count(o) != DATASET_MEMBERS)
+    if (form == OF_VERSION &&
+        dx_json_in_count(o) != DATASET_MEMBERS + (size_t)dx_json_in_has(o, "kind"))
         dx_json_in_fail(in, DX_E_CORRUPT, "not an object of the %d members of a dataset",
                         DATASET_MEMBERS);
     id = (uint32_t)dx_json_in_u64(in, o, "dataset_id", 1, id_max);
@@ -666,6 +691,7 @@ static void read_dataset(struct dx_json_in *in, struct dx_registry *r, enum form
                         DX_DATASET_NAME_MAX);
     if (in->rc < 0 || !dx_json_in_try(in, append_dataset(r, id, name, r->count, &d, &in->err)))
         return;
+    read_kind(in, r, o, d);
     if (form == OF_VERSION)
         read_totals(in, o, d);
     else

@@ -15,6 +15,10 @@
  * down, so that the id of a dataset that went is not given again; ids are at most 2^31-1
  * there. That file may have members that are not known here; a rewrite drops them.
  *
+ * A dataset is of URLs, or of counts (d->kind): then each row of its lake files is a host and how many pages a crawl has of
+ * it (format/text/host_pages.h), and rows and urls are both the sum of these. dx_registry_of_counts(&r, id) is quick where
+ * there is none.
+ *
  * r.datasets[0 .. r.count) is in order of dataset_id; ids begin at 1. Pointers to datasets are
  * valid until the next add, parse or release. Adding in the order of names is fast; each name
  * that comes before others moves those. One thread at a time; read-only use may be shared.
@@ -46,8 +50,11 @@ struct dx_part_range {
     uint32_t first, end;
 };
 
+enum dx_dataset_kind { DX_DATASET_URLS, DX_DATASET_COUNTS };
+
 struct dx_dataset {
     uint32_t dataset_id;
+    enum dx_dataset_kind kind;
     char *name;                       /* UTF-8 without control characters, 1..255 bytes, unique */
     struct dx_dataset_meta *metadata; /* by key in byte order */
     size_t metadata_count;
@@ -91,11 +98,12 @@ struct dx_registry {
     uint32_t *removed; /* ids of datasets that went from a lake; ascending */
     size_t removed_count;
     size_t removed_capacity;
+    bool has_counts; /* some dataset may be of counts */
 };
 
-#define DX_REGISTRY_INIT                \
-    {                                   \
-        NULL, NULL, 0, 0, 0, NULL, 0, 0 \
+#define DX_REGISTRY_INIT                       \
+    {                                          \
+        NULL, NULL, 0, 0, 0, NULL, 0, 0, false \
     }
 
 int dx_registry_parse(struct dx_registry *r, struct dx_span text, const char *name,
@@ -110,6 +118,15 @@ struct dx_dataset *dx_registry_by_id(const struct dx_registry *r, uint32_t datas
 struct dx_dataset *dx_registry_by_name(const struct dx_registry *r, struct dx_span name);
 int dx_registry_add(struct dx_registry *r, struct dx_span name, struct dx_dataset **out,
                     struct dx_error *err);
+void dx_registry_set_kind(struct dx_registry *r, struct dx_dataset *d, enum dx_dataset_kind kind);
+
+static inline bool dx_registry_of_counts(const struct dx_registry *r, uint32_t dataset_id)
+{
+    const struct dx_dataset *d = r->has_counts ? dx_registry_by_id(r, dataset_id) : NULL;
+
+    return d != NULL && d->kind == DX_DATASET_COUNTS;
+}
+
 int dx_registry_meta(struct dx_dataset *d, struct dx_span key, struct dx_span value,
                      struct dx_error *err);
 bool dx_registry_meta_remove(struct dx_dataset *d, struct dx_span key);

@@ -69,6 +69,7 @@ static uint64_t *part_number(const struct dx_manifest_part *part, size_t i)
 
 #define GONE_MEMBER "gone_files"        /* only of a version with parts, where files left */
 #define MISSING_MEMBER "missing_files"  /* only of a version that lists that file */
+#define PAGES_MEMBER "page_count"       /* only of a version with datasets of counts */
 #define LEFT_OUT_MEMBER "rows_left_out" /* only of a version that leaves rows out */
 #define PARTS_MEMBER "parts"            /* only of a version of several, as part_numbers */
 #define FIXED_FILES 17
@@ -403,9 +404,9 @@ static int check_version(const struct dx_manifest_version *v, struct dx_error *e
 {
     char time[DX_CIVIL_TEXT];
     int64_t back;
-    const uint64_t counts[] = { v->domains,       v->datasets,      v->pairs,     v->rows,
-                                v->urls,          v->lake_files,    v->file_ids,  v->cleansed,
-                                v->missing_files, v->rows_left_out, v->gone_files };
+    const uint64_t counts[] = { v->domains,       v->datasets,      v->pairs,      v->rows,
+                                v->urls,          v->lake_files,    v->file_ids,   v->cleansed,
+                                v->missing_files, v->rows_left_out, v->gone_files, v->pages };
     int rc;
 
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
@@ -422,6 +423,8 @@ static int check_version(const struct dx_manifest_version *v, struct dx_error *e
         (v->condemned_us == DX_MANIFEST_NEVER) != (v->state == DX_VERSION_LISTED))
         return dx_fail(err, DX_E_CORRUPT, "version %s: state and 'condemned' contradict each other",
                        v->version);
+    if (v->pages > v->rows || v->pages > v->urls)
+        return dx_fail(err, DX_E_CORRUPT, "version %s: more pages than rows or URLs", v->version);
     if (v->lake_files > v->file_ids)
         return dx_fail(err, DX_E_CORRUPT, "version %s: more lake files than numbers for them",
                        v->version);
@@ -568,6 +571,8 @@ static void write_version(struct dx_buf *b, const struct dx_manifest_version *v)
         dx_buf_fmt(b, "      \"" MISSING_MEMBER "\": %" PRIu64 ",\n", v->missing_files);
     if (v->gone_files > 0)
         dx_buf_fmt(b, "      \"" GONE_MEMBER "\": %" PRIu64 ",\n", v->gone_files);
+    if (v->pages > 0)
+        dx_buf_fmt(b, "      \"" PAGES_MEMBER "\": %" PRIu64 ",\n", v->pages);
     if (v->rows_left_out > 0)
         dx_buf_fmt(b, "      \"" LEFT_OUT_MEMBER "\": %" PRIu64 ",\n", v->rows_left_out);
     if (v->part_count > 0)
@@ -680,6 +685,8 @@ static void read_counts(struct dx_json_in *in, const struct dx_json_node *o,
         v->missing_files = dx_json_in_u64(in, o, MISSING_MEMBER, 1, INT64_MAX);
     if (dx_json_in_has(o, GONE_MEMBER))
         v->gone_files = dx_json_in_u64(in, o, GONE_MEMBER, 1, INT64_MAX);
+    if (dx_json_in_has(o, PAGES_MEMBER))
+        v->pages = dx_json_in_u64(in, o, PAGES_MEMBER, 1, INT64_MAX);
     if (dx_json_in_has(o, LEFT_OUT_MEMBER))
         v->rows_left_out = dx_json_in_u64(in, o, LEFT_OUT_MEMBER, 1, INT64_MAX);
 }
@@ -747,7 +754,8 @@ static void read_parts(struct dx_json_in *in, const struct dx_json_node *o,
 static void read_version(struct dx_json_in *in, const struct dx_json_node *o, struct dx_manifest *m)
 {
     size_t members = VERSION_MEMBERS + dx_json_in_has(o, MISSING_MEMBER) +
-                     dx_json_in_has(o, GONE_MEMBER) + dx_json_in_has(o, LEFT_OUT_MEMBER) +
+                     dx_json_in_has(o, GONE_MEMBER) + dx_json_in_has(o, PAGES_MEMBER) +
+                     dx_json_in_has(o, LEFT_OUT_MEMBER) +
                      (dx_json_in_has(o, PARTS_MEMBER) ? 1 + PART_NUMBERS : 0);
     struct dx_manifest_version *v = NULL;
     const char *name;

@@ -76,6 +76,7 @@ struct dx_manifest_version {
     uint64_t pairs;
     uint64_t rows;
     uint64_t urls;
+    uint64_t pages;         /* of rows, and of urls: those of datasets of counts */
     uint64_t rows_left_out; /* of its lake files: faulty ones (docs/FORMAT.md, 12.4) */
     uint64_t lake_files;
     uint64_t missing_files; /* lines of missing.tsv.zst; 0: it is not listed */

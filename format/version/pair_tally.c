@@ -550,6 +550,24 @@ int dx_pair_tally_row(struct dx_pair_tally *t, struct dx_span scheme, struct dx_
                            : let_wait(t, new_host, host, path_query, new_url, err);
 }
 
+int dx_pair_tally_pages(struct dx_pair_tally *t, struct dx_span host, uint64_t pages,
+                        struct dx_error *err)
+{
+    bool new_host = !t->in_host || !dx_span_equal(host, span_of(&t->host));
+    int rc = new_host ? begin_host(t, host, err) : DX_OK;
+
+    if (rc >= 0 && t->pair.rows == 0)
+        rc = dx_url_sketch_add(&t->sketch, 0, err);
+    if (rc < 0)
+        return rc;
+    t->paths_lost = true;
+    t->pair.urls += pages;
+    t->pair.rows += pages;
+    t->of_host.urls += pages;
+    t->of_host.rows += pages;
+    return DX_OK;
+}
+
 /* ---- the end ---- */
 
 static int compare_best(const void *a, const void *b)

@@ -5,6 +5,8 @@
  *   dx_pair_tally_begin(t, domain);                      domain: copied
  *   rc = dx_pair_tally_row(t, scheme, host, path_query, new_url, &err);    every row, by (host, path_query);
  *                                           new_url: the first row with this scheme, host and path_query
+ *   rc = dx_pair_tally_pages(t, host, pages, &err);      instead, of a dataset of counts: so many rows and URLs of the host.
+ *                                           Such a pair has no paths, and the one hash 0 for a sketch
  *   rc = dx_pair_tally_end(t, &facts, &sketch, &err);     replaces both buffers by encoded bytes (facts.h,
  *                                                         url_sketch.h); deterministic
  *   dx_pair_tally_free(&t);
@@ -36,6 +38,8 @@ void dx_pair_tally_begin(struct dx_pair_tally *t, struct dx_span domain);
 void dx_pair_tally_all_paths(struct dx_pair_tally *t);
 int dx_pair_tally_row(struct dx_pair_tally *t, struct dx_span scheme, struct dx_span host,
                       struct dx_span path_query, bool new_url, struct dx_error *err);
+int dx_pair_tally_pages(struct dx_pair_tally *t, struct dx_span host, uint64_t pages,
+                        struct dx_error *err);
 int dx_pair_tally_end(struct dx_pair_tally *t, struct dx_buf *facts, struct dx_buf *sketch,
                       struct dx_error *err);
 /* Counts of the pair, at any time between begin and the next begin. */

@@ -35,6 +35,7 @@ struct all_urls_task {
     struct dx_dataset_list only; /* count 0: all datasets */
     struct dx_domain_rows rows;
     uint64_t withheld_rows;
+    uint64_t counts_only; /* datasets that are left out, as they have counts only */
     struct dx_host_range host;
     struct dx_url_range range;
     uint64_t range_hash;           /* 0: all of the domain */

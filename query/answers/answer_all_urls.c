@@ -6,6 +6,7 @@
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"
 #include "query/rows/cursor.h"
+#include "query/suppression/counts_only.h"
 #include "query/view/lookup.h"
 
 #include <stdlib.h>
@@ -109,6 +110,8 @@ static void write_head(const struct all_urls_task *task, struct dx_json *j)
     }
     if (task->withheld_rows > 0)
         dx_json_key_u64(j, "withheld_rows", task->withheld_rows);
+    if (task->counts_only > 0)
+        dx_json_key_u64(j, "counts_only_datasets", task->counts_only);
 }
 
 static int write_plan(const struct all_urls_task *task, struct dx_json *j, struct dx_error *err)
@@ -291,10 +294,15 @@ static int add_pairs(struct all_urls_task *task, struct dx_problem *problem)
         rc = add_pair(task, pairs.ids[i], &pairs.counts[i], hidden, &err);
     }
     dx_domain_pairs_release(&pairs);
+    if (rc >= 0 && task->only.count == 0)
+        rc = dx_counts_only_datasets(&task->view, &task->found, &task->withheld, &task->counts_only,
+                                     &err);
     if (rc < 0)
         return dx_problem_of_error(problem, &err);
     if (task->rows.pair_count > 0)
         return 1;
+    if (task->counts_only > 0)
+        return dx_lookup_counts_only("Each dataset with this domain", problem);
     if (all_hidden != NULL)
         return dx_suppression_view_no_pair(&task->view, &task->found, all_hidden, problem);
     return task->only.count > 0
@@ -633,7 +641,7 @@ int dx_task_all_urls(const struct dx_view *view, struct dx_canon *canon,
         return dx_task_no_memory(problem);
     task->task.kind = &kind;
     task->task.summary = summary;
-    task->view = *view;
+    task->view = dx_view_urls(view);
     task->ask = *ask;
     if (ask->paging.from != NULL) {
         task->from = *ask->paging.from;

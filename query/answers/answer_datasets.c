@@ -2,6 +2,7 @@
 #include "base/json_out.h"
 #include "loader/version.h"
 #include "query/answers/answer.h"
+#include "query/view/counts_json.h"
 #include "query/view/lookup.h"
 #include "query/view/suppressed.h"
 #include "query/view/view.h"
@@ -18,9 +19,12 @@ static void write_dataset(struct dx_json *j, const struct dx_dataset *d)
     dx_json_key_u64(j, "dataset_id", d->dataset_id);
     dx_json_key(j, "name");
     dx_json_str(j, d->name);
+    if (d->kind == DX_DATASET_COUNTS) {
+        dx_json_key(j, "kind");
+        dx_json_str(j, "counts");
+    }
     dx_json_key_u64(j, "domain_count", d->domains);
-    dx_json_key_u64(j, "url_count", d->urls);
-    dx_json_key_u64(j, "row_count", d->rows);
+    dx_counts_json(j, d, d->urls, d->rows);
     write_time(j, "first_ts", d->has_ts, d->first_us);
     write_time(j, "last_ts", d->has_ts, d->last_us);
     dx_registry_metadata_write(j, d);
@@ -107,8 +111,10 @@ static void write_totals(struct dx_json *j, const struct dx_manifest_version *m)
     dx_json_key_u64(j, "domain_count", m->domains);
     dx_json_key_u64(j, "dataset_count", m->datasets);
     dx_json_key_u64(j, "pair_count", m->pairs);
-    dx_json_key_u64(j, "url_count", m->urls);
-    dx_json_key_u64(j, "row_count", m->rows);
+    dx_json_key_u64(j, "url_count", m->urls - m->pages);
+    dx_json_key_u64(j, "row_count", m->rows - m->pages);
+    if (m->pages > 0)
+        dx_json_key_u64(j, "page_count", m->pages);
 }
 
 static void write_listed(struct dx_json *j, const struct dx_manifest_version *m, bool current,

@@ -33,6 +33,11 @@ struct domain_task {
     struct dx_distinct_urls distinct;
 };
 
+static bool has_urls(const struct known *k, size_t i)
+{
+    return !dx_view_of_counts(&k->view, k->pairs.ids[i]);
+}
+
 /* Among the counts of the index: there the domain itself may have more URLs than it shows. */
 static int rank_of(void *ctx, size_t i, uint64_t *rank, struct dx_error *err)
 {
@@ -53,12 +58,15 @@ static int rank_of(void *ctx, size_t i, uint64_t *rank, struct dx_error *err)
 
 /* ---- how many distinct URLs ---- */
 
+/* Of the datasets of URLs. */
 static uint64_t sum_of(const struct known *k, uint64_t *largest)
 {
     uint64_t sum = 0;
 
     *largest = 0;
     for (size_t i = 0; i < k->pairs.count; i++) {
+        if (!has_urls(k, i))
+            continue;
         sum += k->pairs.counts[i].url_count;
         if (k->pairs.counts[i].url_count > *largest)
             *largest = k->pairs.counts[i].url_count;
@@ -120,6 +128,7 @@ static int write_answer(struct known *k, struct dx_answer_summary *summary, stru
         .distinct_dense = k->distinct_dense,
         .rank = rank_of,
         .rank_ctx = k,
+        .registry = &v->registry,
         .withheld = &k->withheld,
         .withheld_rows = k->withheld_rows,
         .version = dx_span_str(v->entry.version),

@@ -50,7 +50,7 @@ static int pin_older(struct history *h, struct dx_problem *problem)
 
     if (before == NULL)
         return 0;
-    h->older = (struct side){ .view = { NULL, h->view->scope } };
+    h->older = (struct side){ .view = { NULL, h->view->scope, false } };
     rc = h->ask->pin(h->ask->from, before->version, &h->older.view.version, problem);
     return rc == 0 && problem->kind != DX_PROBLEM_GONE ? DX_E_BUSY : rc;
 }
@@ -121,7 +121,7 @@ static bool has_to_end(const struct history *h)
 static void go_on(struct history *h)
 {
     h->newer = h->older;
-    h->older = (struct side){ .view = { NULL, NULL } };
+    h->older = (struct side){ .view = { NULL, NULL, false } };
 }
 
 /* 1, or <0. */

@@ -10,6 +10,7 @@
 #include "query/answers/tag_page.h"
 #include "query/scan/name_scan.h"
 #include "query/suppression/suppression_domains.h"
+#include "query/view/counts_json.h"
 #include "query/view/fields.h"
 #include "query/view/number_walk.h"
 #include "query/view/suppressed.h"
@@ -26,7 +27,7 @@
 #define WINDOW (1u << 18)
 
 struct sums {
-    uint64_t datasets, urls, rows;
+    uint64_t datasets, urls, rows, pages;
 };
 
 /* Ordinals of one part: the question goes from next to end; below known, those that are visible
@@ -295,11 +296,11 @@ static int add_up(struct page *p, uint64_t number, struct sums *sums, struct dx_
     struct dx_domain_pairs *pairs = &p->pairs;
     int rc;
 
-    *sums = (struct sums){ 1, 0, 0 };
+    *sums = (struct sums){ 1, 0, 0, 0 };
     if (is_of_all(p) && part == NULL && (p->ask->fields & DX_DOMAINS_FIELDS_COUNTS) == 0)
         return DX_OK;
     rc = dx_view_pairs(pairs, &p->of.view, of->part, number - of->first, err);
-    *sums = (struct sums){ 0, 0, 0 };
+    *sums = (struct sums){ 0, 0, 0, 0 };
     if (rc >= 0 && part != NULL)
         pairs->count = dx_suppression_view_show(&part->withheld, pairs->ids, pairs->counts,
                                                 pairs->count, NULL);
@@ -307,8 +308,12 @@ static int add_up(struct page *p, uint64_t number, struct sums *sums, struct dx_
         if (p->of.dataset != NULL && pairs->ids[i] != p->of.dataset->dataset_id)
             continue;
         sums->datasets++;
-        sums->urls += pairs->counts[i].url_count;
-        sums->rows += pairs->counts[i].row_count;
+        if (dx_view_of_counts(&p->of.view, pairs->ids[i])) {
+            sums->pages += pairs->counts[i].row_count;
+        } else {
+            sums->urls += pairs->counts[i].url_count;
+            sums->rows += pairs->counts[i].row_count;
+        }
     }
     return rc < 0 ? rc : DX_OK;
 }
@@ -324,10 +329,17 @@ static void write_unicode(struct dx_span name, struct dx_json *j)
     dx_json_text(j, dx_span_of(text, size));
 }
 
+static void write_count(struct dx_json *j, const char *key, bool of_counts, uint64_t value)
+{
+    dx_json_key(j, key);
+    of_counts ? dx_json_null(j) : dx_json_u64(j, value);
+}
+
 static int write_item(const struct page *p, uint64_t number, struct dx_span name,
                       const struct sums *sums, struct dx_json *j, struct dx_error *err)
 {
     const struct dx_version_part *of = part_of(p, dx_version_part_at(p->of.view.version, number));
+    bool of_counts = dx_counts_json_pages(p->of.dataset);
     unsigned fields = p->ask->fields;
     uint64_t domain_id = 0;
     int rc = DX_OK;
@@ -345,9 +357,11 @@ static int write_item(const struct page *p, uint64_t number, struct dx_span name
     if ((fields & DX_DOMAINS_FIELD_DATASETS) != 0)
         dx_json_key_u64(j, "dataset_count", sums->datasets);
     if ((fields & DX_DOMAINS_FIELD_URLS) != 0)
-        dx_json_key_u64(j, "url_count", sums->urls);
+        write_count(j, "url_count", of_counts, sums->urls);
     if ((fields & DX_DOMAINS_FIELD_ROWS) != 0)
-        dx_json_key_u64(j, "row_count", sums->rows);
+        write_count(j, "row_count", of_counts, sums->rows);
+    if (sums->pages > 0)
+        dx_json_key_u64(j, "page_count", sums->pages);
     dx_json_end(j);
     return rc < 0 ? rc : DX_OK;
 }
@@ -363,7 +377,7 @@ static int write_items(struct page *p, struct dx_json *j, struct dx_error *err)
     while (rc == DX_OK && w.has) {
         size_t i = dx_version_part_at(v, w.number);
         uint8_t name[DX_SURT_MAX];
-        struct sums sums = { 0, 0, 0 };
+        struct sums sums = { 0, 0, 0, 0 };
         size_t size = 0;
 
         rc = read_name(p, i, w.number - v->parts[i].first, name, &size, err);

@@ -40,8 +40,10 @@ static int add_pair(struct hosts_task *t, struct dx_host_merge *m, size_t i, str
     const struct dx_suppression_pair *hidden = dx_suppression_view_pair(&t->withheld,
                                                                         t->pairs.ids[i]);
 
+    bool of_counts = dx_view_of_counts(&t->view, t->pairs.ids[i]);
+
     if (hidden == NULL)
-        return dx_host_merge_add(m, facts, domain_of(t), &t->pairs.counts[i], err);
+        return dx_host_merge_add(m, facts, domain_of(t), &t->pairs.counts[i], of_counts, err);
     if (hidden->visible.row_count == 0)
         return DX_OK;
     if (hidden->facts.size == 0)
@@ -50,7 +52,7 @@ static int add_pair(struct hosts_task *t, struct dx_host_merge *m, size_t i, str
             "a part of this domain is suppressed in dataset %u, and what is left are too "
             "many rows to count their hosts",
             (unsigned)hidden->dataset_id);
-    return dx_host_merge_add(m, hidden->facts, domain_of(t), &hidden->visible, err);
+    return dx_host_merge_add(m, hidden->facts, domain_of(t), &hidden->visible, of_counts, err);
 }
 
 /* Whether a pair that lies in the pages is none of the answer's: of another dataset than that which
@@ -94,9 +96,11 @@ static void write_host(const struct dx_host_merge *m, const struct dx_host_total
     dx_json_key(j, "dataset_count");
     dx_json_u64(j, h->dataset_count);
     dx_json_key(j, "url_count");
-    dx_json_u64(j, h->url_count);
+    h->row_count > 0 ? dx_json_u64(j, h->url_count) : dx_json_null(j);
     dx_json_key(j, "row_count");
-    dx_json_u64(j, h->row_count);
+    h->row_count > 0 ? dx_json_u64(j, h->row_count) : dx_json_null(j);
+    if (h->page_count > 0)
+        dx_json_key_u64(j, "page_count", h->page_count);
     dx_json_end(j);
 }
 

@@ -34,6 +34,7 @@ struct dx_names {
     struct dx_view view;
     struct dx_canon *canon;
     enum dx_names_format format;
+    bool with_pages;   /* some dataset that is shown is of counts: CSV has a column for it */
     uint32_t *columns; /* of a matrix: dataset ids, in their order there */
     size_t column_count;
     struct dx_domain_pairs pairs;
@@ -55,6 +56,7 @@ struct answer {
     bool refused;           /* not found because it is withheld */
     const char *reason;     /* of one that is not found */
     uint64_t withheld_rows; /* of all its datasets */
+    const struct dx_registry *registry;
     const uint32_t *ids;
     const struct dx_pair_count *pairs;
     size_t count;
@@ -132,6 +134,17 @@ static int set_columns(struct dx_names *n, struct dx_span list, struct dx_proble
     return list.data == NULL ? all_columns(n, problem) : take_columns(n, list, problem);
 }
 
+static bool shows_counts(const struct dx_view *view)
+{
+    const struct dx_registry *r = &view->version->registry;
+    bool some = false;
+
+    for (size_t i = 0; r->has_counts && i < r->count && !some; i++)
+        some = r->datasets[i].kind == DX_DATASET_COUNTS &&
+               dx_view_shows(view, r->datasets[i].dataset_id);
+    return some;
+}
+
 int dx_names_new(struct dx_names **out, const struct dx_view *view, const struct dx_names_ask *ask,
                  struct dx_problem *problem)
 {
@@ -147,6 +160,7 @@ int dx_names_new(struct dx_names **out, const struct dx_view *view, const struct
     n->view = *view;
     n->canon = NULL;
     n->format = ask->format;
+    n->with_pages = shows_counts(view);
     n->columns = NULL;
     n->pairs = (struct dx_domain_pairs)DX_DOMAIN_PAIRS_INIT;
     n->counts = (struct dx_names_counts){ .names = 0 };
@@ -229,11 +243,11 @@ bool dx_names_add(struct dx_names *n, const struct dx_name *name)
 
 #define PAIR_MAX                                                                          \
     (DX_PUT_SIZE("{\"dataset_id\":,\"url_count\":,\"row_count\":,\"withheld_rows\":},") + \
-     4 * DX_PUT_U64_MAX)
+     DX_PUT_SIZE("\"kind\":\"counts\",\"page_count\":,nullnull") + 5 * DX_PUT_U64_MAX)
 #define HEAD_MAX                                                                     \
     (DX_PUT_SIZE(",\"found\":true,\"dataset_count\":,\"url_count\":,\"row_count\":," \
-                 "\"withheld_rows\":,\"datasets\":[") +                              \
-     4 * DX_PUT_U64_MAX)
+                 "\"withheld_rows\":,\"counts_only_datasets\":,\"datasets\":[") +    \
+     5 * DX_PUT_U64_MAX)
 
 static void json_name(const struct entry *e, struct dx_buf *out)
 {
@@ -253,13 +267,23 @@ static void json_name(const struct entry *e, struct dx_buf *out)
     dx_buf_u8(out, '"');
 }
 
+static bool is_of_counts(const struct answer *a, size_t i)
+{
+    return dx_registry_of_counts(a->registry, a->ids[i]);
+}
+
 static uint8_t *put_pair(uint8_t *p, const struct answer *a, size_t i)
 {
     const struct dx_suppression_pair *hidden = dx_suppression_view_pair(a->withheld, a->ids[i]);
 
     p = dx_put_u64(DX_PUT(p, "{\"dataset_id\":"), a->ids[i]);
-    p = dx_put_u64(DX_PUT(p, ",\"url_count\":"), a->pairs[i].url_count);
-    p = dx_put_u64(DX_PUT(p, ",\"row_count\":"), a->pairs[i].row_count);
+    if (is_of_counts(a, i)) {
+        p = dx_put_u64(DX_PUT(p, ",\"kind\":\"counts\",\"page_count\":"), a->pairs[i].row_count);
+        p = DX_PUT(p, ",\"url_count\":null,\"row_count\":null");
+    } else {
+        p = dx_put_u64(DX_PUT(p, ",\"url_count\":"), a->pairs[i].url_count);
+        p = dx_put_u64(DX_PUT(p, ",\"row_count\":"), a->pairs[i].row_count);
+    }
     if (hidden != NULL && hidden->withheld_rows > 0)
         p = dx_put_u64(DX_PUT(p, ",\"withheld_rows\":"), hidden->withheld_rows);
     return DX_PUT(p, "},");
@@ -268,18 +292,24 @@ static uint8_t *put_pair(uint8_t *p, const struct answer *a, size_t i)
 static void json_found(const struct answer *a, struct dx_buf *out)
 {
     struct dx_pair_count sum = { 0 };
+    uint64_t counts_only = 0;
     uint8_t *begin = dx_buf_reserve(out, HEAD_MAX + a->count * PAIR_MAX + DX_PUT_SIZE("]}\n"));
     uint8_t *p = begin;
 
     if (begin == NULL)
         return;
     for (size_t i = 0; i < a->count; i++)
-        dx_pair_count_add(&sum, &a->pairs[i]);
+        if (is_of_counts(a, i))
+            counts_only++;
+        else
+            dx_pair_count_add(&sum, &a->pairs[i]);
     p = dx_put_u64(DX_PUT(p, ",\"found\":true,\"dataset_count\":"), a->count);
     p = dx_put_u64(DX_PUT(p, ",\"url_count\":"), sum.url_count);
     p = dx_put_u64(DX_PUT(p, ",\"row_count\":"), sum.row_count);
     if (a->withheld_rows > 0)
         p = dx_put_u64(DX_PUT(p, ",\"withheld_rows\":"), a->withheld_rows);
+    if (counts_only > 0)
+        p = dx_put_u64(DX_PUT(p, ",\"counts_only_datasets\":"), counts_only);
     p = DX_PUT(p, ",\"datasets\":[");
     for (size_t i = 0; i < a->count; i++)
         p = put_pair(p, a, i);
@@ -326,6 +356,7 @@ static void csv_asked(struct dx_span s, struct dx_buf *out)
 }
 
 #define CSV_NAME "asked,domain,reason"
+#define CSV_COLUMNS CSV_NAME ",dataset_id,dataset,url_count,row_count,first_ts,last_ts"
 
 /* The reason is empty where datasets are listed: withheld is another answer than absent. */
 static void csv_name(const struct entry *e, const struct answer *a, struct dx_buf *out)
@@ -338,27 +369,32 @@ static void csv_name(const struct entry *e, const struct answer *a, struct dx_bu
         dx_buf_str(out, a->reason);
 }
 
-static void csv_pair(const struct dx_version *v, uint32_t id, const struct dx_pair_count *pair,
+static void csv_pair(const struct dx_names *n, uint32_t id, const struct dx_pair_count *pair,
                      struct dx_buf *out)
 {
-    const struct dx_dataset *d = dx_registry_by_id(&v->registry, id);
+    const struct dx_dataset *d = dx_registry_by_id(&n->view.version->registry, id);
+    bool pages = d != NULL && d->kind == DX_DATASET_COUNTS;
     uint8_t *p;
 
     dx_csv_u64(out, id);
     dx_buf_u8(out, ',');
     if (d != NULL)
         dx_csv_text(out, dx_span_str(d->name));
-    p = dx_buf_reserve(out, 4 + 2 * DX_PUT_U64_MAX + 2 * DX_CIVIL_TEXT + 2);
+    p = dx_buf_reserve(out, 5 + 3 * DX_PUT_U64_MAX + 2 * DX_CIVIL_TEXT + 2);
     if (p == NULL)
         return;
     out->data[out->size++] = ',';
-    p = dx_put_u64(p + 1, pair->url_count);
+    p = pages ? p + 1 : dx_put_u64(p + 1, pair->url_count);
     *p++ = ',';
-    p = dx_put_u64(p, pair->row_count);
+    p = pages ? p : dx_put_u64(p, pair->row_count);
     *p++ = ',';
     p += pair->has_ts ? dx_civil_text_us(pair->first_us, (char *)p) : 0;
     *p++ = ',';
     p += pair->has_ts ? dx_civil_text_us(pair->last_us, (char *)p) : 0;
+    if (n->with_pages)
+        *p++ = ',';
+    if (pages)
+        p = dx_put_u64(p, pair->row_count);
     out->size = (size_t)(DX_PUT(p, "\r\n") - out->data);
 }
 
@@ -371,7 +407,7 @@ static void csv_answer(const struct dx_names *n, const struct entry *e, const st
     csv_name(e, a, out);
     dx_buf_u8(out, ',');
     if (!a->found) {
-        dx_buf_str(out, ",,,,,\r\n");
+        dx_buf_str(out, n->with_pages ? ",,,,,,\r\n" : ",,,,,\r\n");
         return;
     }
     size = out->size - begin; /* each line begins with the same */
@@ -380,7 +416,7 @@ static void csv_answer(const struct dx_names *n, const struct entry *e, const st
             memcpy(out->data + out->size, out->data + begin, size);
             out->size += size;
         }
-        csv_pair(n->view.version, a->ids[i], &a->pairs[i], out);
+        csv_pair(n, a->ids[i], &a->pairs[i], out);
     }
 }
 
@@ -424,7 +460,7 @@ static void matrix_answer(const struct dx_names *n, const struct entry *e, const
 void dx_names_begin(struct dx_names *n, struct dx_buf *out)
 {
     if (n->format == DX_NAMES_CSV)
-        dx_buf_str(out, CSV_NAME ",dataset_id,dataset,url_count,row_count,first_ts,last_ts\r\n");
+        dx_buf_str(out, n->with_pages ? CSV_COLUMNS ",page_count\r\n" : CSV_COLUMNS "\r\n");
     if (n->format != DX_NAMES_MATRIX)
         return;
     dx_buf_str(out, CSV_NAME);
@@ -508,6 +544,7 @@ static int look(struct dx_names *n, const struct entry *e, struct answer *a,
     rc = dx_suppression_view_of(&n->view, &found, w, problem);
     if (rc <= 0)
         return rc == 0 ? not_found(problem, a) : rc;
+    a->registry = &n->view.version->registry;
     a->ids = n->pairs.ids;
     a->pairs = n->pairs.counts;
     a->withheld = w;

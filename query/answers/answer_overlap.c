@@ -8,6 +8,7 @@
 #include "query/answers/answer_end.h"
 #include "query/answers/overlap.h"
 #include "query/answers/task_kind.h"
+#include "query/view/counts_json.h"
 #include "query/view/view.h"
 
 struct overlap_task {
@@ -28,8 +29,15 @@ static void write_side(struct dx_json *j, const struct dx_overlap *o, int which)
     dx_json_key_u64(j, "dataset_id", dataset->dataset_id);
     dx_json_key(j, "name");
     dx_json_str(j, dataset->name);
+    if (dx_counts_json_pages(dataset)) {
+        dx_json_key(j, "kind");
+        dx_json_str(j, "counts");
+    }
     dx_json_key_u64(j, "domain_count", s->domains[which]);
-    dx_json_key_u64(j, "url_count", s->urls[which]);
+    dx_json_key(j, "url_count");
+    dx_counts_json_pages(dataset) ? dx_json_null(j) : dx_json_u64(j, s->urls[which]);
+    if (dx_counts_json_pages(dataset))
+        dx_json_key_u64(j, "page_count", s->urls[which]);
     dx_json_end(j);
 }
 
@@ -40,10 +48,36 @@ static void write_jaccard(struct dx_json *j, uint64_t common, uint64_t all)
     dx_json_end(j);
 }
 
-static void write_sides(struct dx_json *j, const struct dx_overlap *o)
+/* Pages of a dataset of counts cannot be compared with URLs. */
+static bool of_urls(const struct dx_overlap *o)
+{
+    return !dx_counts_json_pages(dx_overlap_dataset(o, 0)) &&
+           !dx_counts_json_pages(dx_overlap_dataset(o, 1));
+}
+
+static void write_urls(struct dx_json *j, const struct dx_overlap *o)
 {
     const struct dx_overlap_sums *s = dx_overlap_sums_of(o);
     uint64_t max = s->urls[0] - s->min + s->urls[1];
+
+    dx_json_key(j, "urls");
+    if (!of_urls(o)) {
+        dx_json_null(j);
+        return;
+    }
+    dx_json_object(j);
+    dx_json_key_u64(j, "shared_a", s->shared_urls[0]);
+    dx_json_key_u64(j, "shared_b", s->shared_urls[1]);
+    dx_json_key_u64(j, "only_a", s->urls[0] - s->shared_urls[0]);
+    dx_json_key_u64(j, "only_b", s->urls[1] - s->shared_urls[1]);
+    dx_json_key_u64(j, "min", s->min);
+    dx_json_key_u64(j, "max", max);
+    write_jaccard(j, s->min, max);
+}
+
+static void write_sides(struct dx_json *j, const struct dx_overlap *o)
+{
+    const struct dx_overlap_sums *s = dx_overlap_sums_of(o);
 
     write_side(j, o, 0);
     write_side(j, o, 1);
@@ -53,15 +87,7 @@ static void write_sides(struct dx_json *j, const struct dx_overlap *o)
     dx_json_key_u64(j, "only_a", s->domains[0] - s->shared);
     dx_json_key_u64(j, "only_b", s->domains[1] - s->shared);
     write_jaccard(j, s->shared, s->domains[0] - s->shared + s->domains[1]);
-    dx_json_key(j, "urls");
-    dx_json_object(j);
-    dx_json_key_u64(j, "shared_a", s->shared_urls[0]);
-    dx_json_key_u64(j, "shared_b", s->shared_urls[1]);
-    dx_json_key_u64(j, "only_a", s->urls[0] - s->shared_urls[0]);
-    dx_json_key_u64(j, "only_b", s->urls[1] - s->shared_urls[1]);
-    dx_json_key_u64(j, "min", s->min);
-    dx_json_key_u64(j, "max", max);
-    write_jaccard(j, s->min, max);
+    write_urls(j, o);
 }
 
 /* a, b: of each. */
@@ -89,7 +115,8 @@ static void write_table(struct dx_json *j, const struct dx_overlap *o)
     dx_json_key(j, "measures");
     dx_json_array(j);
     write_measure(j, "domains", s->domains, (const uint64_t[]){ s->shared, s->shared }, s->shared);
-    write_measure(j, "urls", s->urls, s->shared_urls, s->min);
+    if (of_urls(o))
+        write_measure(j, "urls", s->urls, s->shared_urls, s->min);
     dx_json_end(j);
 }
 

@@ -353,13 +353,13 @@ int dx_task_paths(const struct dx_view *view, struct dx_canon *canon,
         return dx_task_no_memory(problem);
     t->task.kind = &kind;
     t->task.summary = summary;
-    t->view = *view;
+    t->view = dx_view_urls(view);
     t->ask = *ask;
     rc = dx_lookup_domain(view, canon, ask->asked, &t->found, problem);
     if (rc == 1) /* before all that would tell a hidden domain from one that is not there */
         rc = dx_suppression_view_of(view, &t->found, &t->withheld, problem);
     if (rc == 1)
-        rc = dx_lookup_dataset(view, ask->dataset_id, &t->dataset, problem);
+        rc = dx_lookup_dataset(&t->view, ask->dataset_id, &t->dataset, problem);
     if (rc == 1)
         rc = may_tell(t, problem);
     if (rc == 1)

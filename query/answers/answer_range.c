@@ -181,6 +181,7 @@ static int pin_numbers(const struct dx_range_ask *ask, struct dx_domain64_regist
 static int may_list(const struct dx_view *view, const struct dx_range_ask *ask,
                     struct dx_problem *problem)
 {
+    const struct dx_view urls = dx_view_urls(view);
     const struct dx_dataset *dataset;
 
     /* Numbers are assigned in order of names: visible ones would reveal how many hidden names there
@@ -190,7 +191,7 @@ static int may_list(const struct dx_view *view, const struct dx_range_ask *ask,
                               "Not for restricted callers",
                               "numbers reveal all names that have been indexed, so only callers "
                               "that may see every dataset can list ranges");
-    return ask->one_dataset ? dx_lookup_dataset(view, ask->dataset_id, &dataset, problem) : 1;
+    return ask->one_dataset ? dx_lookup_dataset(&urls, ask->dataset_id, &dataset, problem) : 1;
 }
 
 static void begin(struct range_task *task)

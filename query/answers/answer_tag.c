@@ -477,13 +477,14 @@ int dx_task_tag(const struct dx_view *view, struct dx_canon *canon, const struct
                 struct dx_problem *problem)
 {
     struct tag_task *t = new_task(ask);
+    const struct dx_view urls = dx_view_urls(view);
     int rc;
 
     *out = NULL;
     if (t == NULL)
         return dx_task_no_memory(problem);
     t->task.summary = summary;
-    rc = dx_tag_page_begin(&t->page, view, ask->paging.from, ask->one_dataset, ask->dataset_id,
+    rc = dx_tag_page_begin(&t->page, &urls, ask->paging.from, ask->one_dataset, ask->dataset_id,
                            problem);
     if (rc == 1)
         rc = same_question(t, problem);

@@ -403,6 +403,7 @@ int dx_task_tags(const struct dx_view *view, struct dx_canon *canon, const struc
                  struct dx_task **out, struct dx_buf *body, struct dx_problem *problem)
 {
     struct tags_task *t = calloc(1, sizeof *t);
+    const struct dx_view urls = dx_view_urls(view);
     int rc;
 
     *out = NULL;
@@ -411,7 +412,7 @@ int dx_task_tags(const struct dx_view *view, struct dx_canon *canon, const struc
     t->task.kind = &kind;
     t->ask = *ask;
     t->canon = canon;
-    rc = dx_tag_page_begin(&t->page, view, ask->paging.from, ask->one_dataset, ask->dataset_id,
+    rc = dx_tag_page_begin(&t->page, &urls, ask->paging.from, ask->one_dataset, ask->dataset_id,
                            problem);
     if (rc == 1)
         rc = begin(t, problem);

@@ -6,6 +6,7 @@
 #include "query/answers/answer_end.h"
 #include "query/answers/task_kind.h"
 #include "query/scan/timeline.h"
+#include "query/suppression/counts_only.h"
 #include "query/suppression/suppression_view.h"
 #include "query/view/dataset_list.h"
 #include "query/view/lookup.h"
@@ -26,6 +27,7 @@ struct timeline_task {
     struct dx_timeline timeline;
     size_t dataset_count;
     uint64_t withheld_rows;
+    uint64_t counts_only; /* datasets that are left out */
 };
 
 /* ---- the answer ---- */
@@ -107,6 +109,8 @@ static int write_answer(const struct timeline_task *t, struct dx_buf *body, stru
     dx_json_key_u64(&j, "untimed_row_count", line->untimed);
     if (t->withheld_rows > 0)
         dx_json_key_u64(&j, "withheld_rows", t->withheld_rows);
+    if (t->counts_only > 0)
+        dx_json_key_u64(&j, "counts_only_datasets", t->counts_only);
     write_time("first_ts", line->has_ts, line->first_us, &j);
     write_time("last_ts", line->has_ts, line->last_us, &j);
     write_periods(t, &j);
@@ -184,12 +188,16 @@ static int add_pairs(struct timeline_task *t, struct dx_problem *problem)
         if (t->only.count == 0 || dx_dataset_list_has(&t->only, pairs.ids[i]))
             rc = add_pair(t, pairs.ids[i], &pairs.counts[i], &all_hidden, &err);
     dx_domain_pairs_release(&pairs);
+    if (rc >= 0 && t->only.count == 0)
+        rc = dx_counts_only_datasets(&t->view, &t->found, &t->withheld, &t->counts_only, &err);
     if (rc >= 0 && t->dataset_count > 0)
         rc = dx_timeline_begin(&t->timeline, &err);
     if (rc < 0)
         return dx_problem_advised(problem, &err, ADVICE);
     if (t->dataset_count > 0)
         return 1;
+    if (t->counts_only > 0)
+        return dx_lookup_counts_only("Each dataset with this domain", problem);
     if (all_hidden != NULL)
         return dx_suppression_view_no_pair(&t->view, &t->found, all_hidden, problem);
     return t->only.count > 0
@@ -211,7 +219,7 @@ int dx_task_timeline(const struct dx_view *view, struct dx_canon *canon,
         return dx_task_no_memory(problem);
     t->task.kind = &kind;
     t->task.summary = summary;
-    t->view = *view;
+    t->view = dx_view_urls(view);
     t->by = ask->by;
     rc = dx_lookup_domain(view, canon, ask->asked, &t->found, problem);
     dx_timeline_init(&t->timeline, view->version, t->found.part, t->found.domain_id,
@@ -219,7 +227,7 @@ int dx_task_timeline(const struct dx_view *view, struct dx_canon *canon,
     if (rc == 1) /* before all that would tell a hidden domain from one that is not there */
         rc = dx_suppression_view_of(view, &t->found, &t->withheld, problem);
     if (rc == 1 && ask->datasets.data != NULL)
-        rc = dx_dataset_list_parse(&t->only, view, ask->datasets, problem);
+        rc = dx_dataset_list_parse(&t->only, &t->view, ask->datasets, problem);
     if (rc == 1)
         rc = add_pairs(t, problem);
     if (rc == 1)

@@ -9,6 +9,7 @@
 #include "query/answers/answer_end.h"
 #include "query/answers/tag_page.h"
 #include "query/suppression/suppression_domains.h"
+#include "query/view/counts_json.h"
 #include "query/view/suppressed.h"
 
 /* What one request may cost: domains examined, 0.07 to 0.2 us each. A page that comes to it ends
@@ -19,7 +20,7 @@
 #define WINDOW (1u << 18)
 
 struct sums {
-    uint64_t domains, urls, rows;
+    uint64_t domains, urls, rows, pages;
 };
 
 /* What keys of a TLD begin with; size 0: no TLD. What begins with no letter is an address, or ends in
@@ -291,8 +292,12 @@ static int add_domain(struct page *p, uint64_t number, struct dx_error *err)
     for (size_t i = 0; rc >= 0 && i < pairs->count; i++) {
         if (p->of.dataset != NULL && pairs->ids[i] != p->of.dataset->dataset_id)
             continue;
-        p->sums.urls += pairs->counts[i].url_count;
-        p->sums.rows += pairs->counts[i].row_count;
+        if (dx_view_of_counts(&p->of.view, pairs->ids[i])) {
+            p->sums.pages += pairs->counts[i].row_count;
+        } else {
+            p->sums.urls += pairs->counts[i].url_count;
+            p->sums.rows += pairs->counts[i].row_count;
+        }
         shown = true;
     }
     p->sums.domains += shown;
@@ -324,10 +329,9 @@ static void write_item(struct page *p, const struct tld *tld, struct dx_json *j)
     dx_json_key(j, "tld");
     tld->size > 0 ? dx_json_text(j, dx_span_of(tld->text, tld->size)) : dx_json_null(j);
     dx_json_key_u64(j, "domain_count", p->sums.domains);
-    dx_json_key_u64(j, "url_count", p->sums.urls);
-    dx_json_key_u64(j, "row_count", p->sums.rows);
+    dx_counts_json_sums(j, p->of.dataset, p->sums.urls, p->sums.rows, p->sums.pages);
     dx_json_end(j);
-    p->sums = (struct sums){ 0, 0, 0 };
+    p->sums = (struct sums){ 0, 0, 0, 0 };
     p->count++;
 }
 
@@ -340,7 +344,7 @@ static bool end_tld(struct page *p, const struct tld *tld, uint64_t first, struc
         write_item(p, tld, j);
         return true;
     }
-    p->sums = (struct sums){ 0, 0, 0 };
+    p->sums = (struct sums){ 0, 0, 0, 0 };
     p->next = first;
     p->more = true;
     return false;
@@ -396,7 +400,7 @@ static int write_cursor(const struct page *p, struct dx_json *j, struct dx_error
                            .limit = (uint32_t)p->ask->limit,
                            .next_row = p->next,
                            .line = p->line,
-                           .sums = { p->sums.domains, p->sums.urls, p->sums.rows } };
+                           .sums = { p->sums.domains, p->sums.urls, p->sums.rows, p->sums.pages } };
 
     dx_tag_page_place(&p->of, &c);
     return dx_tag_page_cursor(&c, p->ask->paging.cursors, p->ask->paging.principal, j, err);
@@ -426,7 +430,7 @@ static int write_page(struct page *p, struct dx_buf *body, struct dx_error *err)
 /* A sum over two states of the suppressions is of neither. */
 static int go_on(struct page *p, const struct dx_cursor *from, struct dx_problem *problem)
 {
-    p->sums = (struct sums){ from->sums[0], from->sums[1], from->sums[2] };
+    p->sums = (struct sums){ from->sums[0], from->sums[1], from->sums[2], from->sums[3] };
     if (from->next_row >= p->of.view.version->numbers)
         return dx_tag_page_mismatch("domains that this version does not have", problem);
     if (p->sums.domains == 0 || p->line == from->line)

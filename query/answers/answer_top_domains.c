@@ -7,6 +7,7 @@
 #include "query/answers/answer_end.h"
 #include "query/answers/top_domains.h"
 #include "query/answers/top_rows.h"
+#include "query/view/counts_json.h"
 #include "query/view/view.h"
 
 /* The rows of a page. */
@@ -62,8 +63,15 @@ static int write_json(const struct dx_top_domains *t, const struct dx_top_ask *a
     dx_json_key_u64(&j, "dataset_id", ask->dataset_id);
     dx_json_key(&j, "name");
     dx_json_str(&j, t->dataset->name);
+    if (dx_counts_json_pages(t->dataset)) {
+        dx_json_key(&j, "kind");
+        dx_json_str(&j, "counts");
+    }
     dx_json_key_u64(&j, "domain_count", t->domain_count);
-    dx_json_key_u64(&j, "url_count", t->url_count);
+    dx_json_key(&j, "url_count");
+    dx_counts_json_pages(t->dataset) ? dx_json_null(&j) : dx_json_u64(&j, t->url_count);
+    if (dx_counts_json_pages(t->dataset))
+        dx_json_key_u64(&j, "page_count", t->url_count);
     dx_json_key(&j, "share");
     ask->share.data != NULL ? dx_json_text(&j, ask->share) : dx_json_null(&j);
     dx_json_key_u64(&j, "selected", page->selected);

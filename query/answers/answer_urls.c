@@ -480,6 +480,7 @@ int dx_task_urls(const struct dx_view *view, struct dx_canon *canon, const struc
                  struct dx_task **out, struct dx_answer_summary *summary, struct dx_buf *body,
                  struct dx_problem *problem)
 {
+    const struct dx_view urls = dx_view_urls(view);
     const struct dx_dataset *dataset;
     struct dx_suppression_view withheld;
     struct urls_task *task = NULL;
@@ -493,7 +494,7 @@ int dx_task_urls(const struct dx_view *view, struct dx_canon *canon, const struc
         rc = dx_suppression_view_of(view, &found, &withheld, problem);
     if (rc <= 0)
         return rc;
-    rc = dx_lookup_dataset(view, ask->dataset_id, &dataset, problem);
+    rc = dx_lookup_dataset(&urls, ask->dataset_id, &dataset, problem);
     if (rc == 1)
         rc = may_list(view, &found, ask->dataset_id, &withheld, problem);
     if (rc == 1)

@@ -50,6 +50,16 @@ static void write_path(struct dx_buf *b, struct dx_span domain)
             dx_xml_text(b, dx_span_of(domain.data + i, 1));
 }
 
+static void write_counts(struct dx_buf *b, const char *before, const struct dx_dataset *dataset,
+                         const struct dx_pair_count *pair, const char *after)
+{
+    if (dataset->kind == DX_DATASET_COUNTS)
+        dx_buf_fmt(b, "%s%" PRIu64 " pages%s", before, pair->row_count, after);
+    else
+        dx_buf_fmt(b, "%s%" PRIu64 " URLs, %" PRIu64 " rows%s", before, pair->url_count,
+                   pair->row_count, after);
+}
+
 /* "+ crawl-2024: 3 URLs, 5 rows" */
 static void write_pair(struct dx_buf *b, const struct dx_pairs_diff *p,
                        const struct dx_dataset *dataset)
@@ -61,10 +71,9 @@ static void write_pair(struct dx_buf *b, const struct dx_pairs_diff *p,
 
     dx_buf_fmt(b, "%c ", marks[dx_pairs_change(p)]);
     dx_xml_text(b, dx_span_str(dataset->name));
-    dx_buf_fmt(b, ": %" PRIu64 " URLs, %" PRIu64 " rows", now->url_count, now->row_count);
+    write_counts(b, ": ", dataset, now, "");
     if (dx_pairs_change(p) == DX_CHANGE_CHANGED)
-        dx_buf_fmt(b, " (before: %" PRIu64 " URLs, %" PRIu64 " rows)", p->before->url_count,
-                   p->before->row_count);
+        write_counts(b, " (before: ", dataset, p->before, ")");
     dx_buf_u8(b, '\n');
 }
 

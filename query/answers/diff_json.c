@@ -4,6 +4,7 @@
 #include "loader/version.h"
 #include "loader/version_parts.h"
 #include "query/suppression/suppression_view.h"
+#include "query/view/counts_json.h"
 #include "query/view/view.h"
 
 int dx_diff_domain(struct dx_diff_item *item, const struct dx_part *part, struct dx_span key,
@@ -78,7 +79,8 @@ int dx_diff_find(struct dx_diff_item *item, const struct dx_view *view, struct d
     return dx_diff_show(item, view, w, side, problem);
 }
 
-static void write_counts(struct dx_json *j, const char *key, const struct dx_pair_count *pair)
+static void write_counts(struct dx_json *j, const char *key, const struct dx_dataset *d,
+                         const struct dx_pair_count *pair)
 {
     dx_json_key(j, key);
     if (pair == NULL) {
@@ -86,10 +88,7 @@ static void write_counts(struct dx_json *j, const char *key, const struct dx_pai
         return;
     }
     dx_json_object(j);
-    dx_json_key(j, "url_count");
-    dx_json_u64(j, pair->url_count);
-    dx_json_key(j, "row_count");
-    dx_json_u64(j, pair->row_count);
+    dx_counts_json(j, d, pair->url_count, pair->row_count);
     dx_json_end(j);
 }
 
@@ -126,10 +125,14 @@ static int write_dataset(const struct dx_pairs_diff *p, const struct dx_version 
     dx_json_u64(j, p->dataset_id);
     dx_json_key(j, "name");
     dx_json_str(j, d->name);
+    if (dx_counts_json_pages(d)) {
+        dx_json_key(j, "kind");
+        dx_json_str(j, "counts");
+    }
     dx_json_key(j, "change");
     dx_json_str(j, dx_change_name(dx_pairs_change(p)));
-    write_counts(j, "before", p->before);
-    write_counts(j, "after", p->after);
+    write_counts(j, "before", d, p->before);
+    write_counts(j, "after", d, p->after);
     dx_json_end(j);
     return DX_OK;
 }

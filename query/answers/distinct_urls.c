@@ -33,9 +33,13 @@ void dx_distinct_urls_release(struct dx_distinct_urls *d)
 
 static int take(struct dx_distinct_urls *d, struct dx_span stored, struct dx_error *err)
 {
-    const struct dx_suppression_pair *hidden = dx_suppression_view_pair(d->withheld,
-                                                                        d->pages.of.ids[d->at++]);
-    int rc = dx_url_sketch_decode(&d->one, hidden == NULL ? stored : hidden->sketch, err);
+    uint32_t id = d->pages.of.ids[d->at++];
+    const struct dx_suppression_pair *hidden = dx_suppression_view_pair(d->withheld, id);
+    int rc;
+
+    if (dx_registry_of_counts(&d->pages.of.version->registry, id))
+        return DX_OK;
+    rc = dx_url_sketch_decode(&d->one, hidden == NULL ? stored : hidden->sketch, err);
 
     return rc < 0 ? rc : dx_url_sketch_union(&d->all, &d->one, err);
 }

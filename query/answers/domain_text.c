@@ -26,19 +26,21 @@
 #define SUMS_NAMES "\"url_count\":,\"row_count\":,"
 #define DISTINCT_NAME "\"distinct_url_count\":"
 #define DISTINCT_ERROR ",\"distinct_error\":"
+#define COUNTS_NAMES "\"kind\":\"counts\",\"page_count\":,nullnullnull"
+#define COUNTS_ONLY_NAME "\"counts_only_datasets\":"
 #define RANKING_NAMES "\"share\":,\"rank\":,"
 
 /* An object with what closes it, but for the name; of the whole answer, the members behind the
  * domain, without the version. */
 #define DATASET_MAX                                                                                \
     (DX_PUT_SIZE("{\"dataset_id\":," SUMS_NAMES "\"url_count_est\":," RANKING_NAMES) + TIMES_MAX + \
-     5 * DX_PUT_U64_MAX + DX_FRACTION_MAX + WITHHELD_MAX + DX_PUT_SIZE("},"))
+     5 * DX_PUT_U64_MAX + DX_FRACTION_MAX + WITHHELD_MAX + DX_PUT_SIZE(COUNTS_NAMES "},"))
 #define ID_NAMES "\",\"domain_id\":\"0x\",\"dataset_count\":,"
 #define SUMS_MAX                                                                            \
     (DX_PUT_SIZE(ID_NAMES) + DX_PUT_HEX64_SIZE + DX_PUT_U64_MAX + DX_PUT_SIZE(SUMS_NAMES) + \
      2 * DX_PUT_U64_MAX + DX_PUT_SIZE(DISTINCT_NAME DISTINCT_ERROR) + DX_PUT_U64_MAX +      \
      DX_PUT_SIZE(AS_TEXT(DX_SKETCH_ERROR) ",") + TIMES_MAX + WITHHELD_MAX +                 \
-     DX_PUT_SIZE("\"datasets\":["))
+     DX_PUT_SIZE(COUNTS_ONLY_NAME ",\"datasets\":[") + DX_PUT_U64_MAX)
 
 #define BEGIN "{\"domain\":\""
 
@@ -76,6 +78,7 @@ struct item {
     uint64_t dataset_urls;
     uint64_t rank;
     uint64_t withheld_rows;
+    bool of_counts;
 };
 
 /* As most clients want them: url_count_est repeats the digits of url_count. */
@@ -104,6 +107,19 @@ static uint8_t *put_some_counts(uint8_t *p, const struct dx_pair_count *pair, un
     return p;
 }
 
+/* Of a dataset of counts, whose pair counts pages: no URLs, and no rows to list. */
+static uint8_t *put_pages(uint8_t *p, const struct dx_pair_count *pair, unsigned fields)
+{
+    p = put_number(DX_PUT(p, "\"kind\":\"counts\",\"page_count\":"), pair->row_count);
+    if ((fields & DX_DOMAIN_FIELD_URLS) != 0)
+        p = DX_PUT(p, "\"url_count\":null,");
+    if ((fields & DX_DOMAIN_FIELD_URLS_EST) != 0)
+        p = DX_PUT(p, "\"url_count_est\":null,");
+    if ((fields & DX_DOMAIN_FIELD_ROWS) != 0)
+        p = DX_PUT(p, "\"row_count\":null,");
+    return p;
+}
+
 /* Each member ends in a comma, and the last of them becomes the brace. */
 static uint8_t *put_dataset(uint8_t *p, const struct item *item, const struct dx_pair_count *pair,
                             unsigned fields)
@@ -114,7 +130,9 @@ static uint8_t *put_dataset(uint8_t *p, const struct item *item, const struct dx
         p = dx_put_span(p, item->head);
     else
         p = put_number(DX_PUT(p, "{\"dataset_id\":"), item->dataset_id);
-    p = (fields & counts) == counts ? put_all_counts(p, pair) : put_some_counts(p, pair, fields);
+    p = item->of_counts               ? put_pages(p, pair, fields)
+        : (fields & counts) == counts ? put_all_counts(p, pair)
+                                      : put_some_counts(p, pair, fields);
     if ((fields & DX_DOMAIN_FIELD_FIRST_TS) != 0)
         p = put_time(DX_PUT(p, FIRST_NAME), pair->has_ts, pair->first_us);
     if ((fields & DX_DOMAIN_FIELD_LAST_TS) != 0)
@@ -143,14 +161,23 @@ static void write_unicode(struct dx_span domain, struct dx_buf *body)
     dx_json_escape(body, dx_span_of(text, size));
 }
 
+static bool is_of_counts(const struct dx_domain_text *t, size_t i)
+{
+    return t->registry != NULL && dx_registry_of_counts(t->registry, t->ids[i]);
+}
+
 static void write_sums(const struct dx_domain_text *t, struct dx_buf *body)
 {
     struct dx_pair_count sum = { 0 };
+    uint64_t counts_only = 0;
     uint8_t *begin;
     uint8_t *p;
 
     for (size_t i = 0; i < t->count; i++)
-        dx_pair_count_add(&sum, &t->pairs[i]);
+        if (is_of_counts(t, i))
+            counts_only++;
+        else
+            dx_pair_count_add(&sum, &t->pairs[i]);
     dx_answer_summarize(t->summary, (struct dx_answer_summary){ .domain_id = t->domain_id,
                                                                 .has_domain_id = true,
                                                                 .datasets = t->count,
@@ -169,6 +196,8 @@ static void write_sums(const struct dx_domain_text *t, struct dx_buf *body)
     p = DX_PUT(p, DISTINCT_ERROR);
     p = t->distinct_dense ? DX_PUT(p, AS_TEXT(DX_SKETCH_ERROR) ",") : DX_PUT(p, "0,");
     p = put_withheld(put_times(p, &sum), t->withheld_rows);
+    if (counts_only > 0)
+        p = put_number(DX_PUT(p, COUNTS_ONLY_NAME), counts_only);
     p = DX_PUT(p, "\"datasets\":[");
     body->size += (size_t)(p - begin);
 }
@@ -189,6 +218,7 @@ static int read_item(const struct dx_domain_text *t, size_t i, const struct dx_d
                        (unsigned long long)t->pairs[i].url_count);
     item->dataset_id = t->ids[i];
     item->dataset_urls = dataset->urls;
+    item->of_counts = dataset->kind == DX_DATASET_COUNTS;
     item->withheld_rows = hidden == NULL ? 0 : hidden->withheld_rows;
     if ((t->fields & DX_DOMAIN_FIELD_RANK) == 0)
         return DX_OK;

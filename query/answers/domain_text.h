@@ -19,6 +19,7 @@
 
 struct dx_answer_summary;
 struct dx_dataset_heads;
+struct dx_registry;
 struct dx_suppression_view;
 
 struct dx_domain_text {
@@ -34,6 +35,7 @@ struct dx_domain_text {
      * DX_DOMAIN_FIELD_RANK. */
     int (*rank)(void *ctx, size_t i, uint64_t *rank, struct dx_error *err);
     void *rank_ctx;
+    const struct dx_registry *registry; /* says which datasets are of counts */
     const struct dx_suppression_view *withheld;
     uint64_t withheld_rows;        /* of all datasets, also of those of which nothing is shown */
     struct dx_span version;        /* its name: plain characters */

@@ -12,6 +12,7 @@
 struct dx_host_source {
     struct dx_facts facts;
     struct dx_fact host; /* that is next */
+    bool of_counts;
 };
 
 int dx_host_merge_init(struct dx_host_merge *m, size_t pairs, bool by_name, struct dx_page_of page,
@@ -39,7 +40,7 @@ void dx_host_merge_release(struct dx_host_merge *m)
 }
 
 int dx_host_merge_add(struct dx_host_merge *m, struct dx_span facts, struct dx_span domain,
-                      const struct dx_pair_count *counts, struct dx_error *err)
+                      const struct dx_pair_count *counts, bool of_counts, struct dx_error *err)
 {
     struct dx_host_source *s = &m->sources[m->source_count];
     int rc;
@@ -49,6 +50,7 @@ int dx_host_merge_add(struct dx_host_merge *m, struct dx_span facts, struct dx_s
     rc = dx_facts_open(&s->facts, facts, domain, counts, err);
     if (rc < 0)
         return rc;
+    s->of_counts = of_counts;
     m->source_count++;
     m->heap[m->left++] = s;
     if (!s->facts.has_hosts || s->facts.host_count > DX_HOST_MERGE_MAX ||
@@ -77,6 +79,8 @@ static int by_urls(const void *a, const void *b, void *text)
 
     if (x->url_count != y->url_count)
         return x->url_count > y->url_count ? -1 : 1;
+    if (x->page_count != y->page_count)
+        return x->page_count > y->page_count ? -1 : 1;
     return by_name(a, b, text);
 }
 
@@ -190,8 +194,9 @@ static int next_host(struct dx_host_merge *m, struct dx_buf *name, struct dx_err
     host = dx_span_of(name->data, name->size);
     while (rc >= 0 && m->left > 0 && dx_span_equal(m->heap[0]->host.host, host)) {
         h.dataset_count++;
-        h.url_count += m->heap[0]->host.url_count;
-        h.row_count += m->heap[0]->host.row_count;
+        h.url_count += m->heap[0]->of_counts ? 0 : m->heap[0]->host.url_count;
+        h.row_count += m->heap[0]->of_counts ? 0 : m->heap[0]->host.row_count;
+        h.page_count += m->heap[0]->of_counts ? m->heap[0]->host.row_count : 0;
         rc = advance(m, err);
     }
     return rc < 0 ? rc : take(m, h, host, err);

@@ -3,12 +3,12 @@
  * kept.
  *
  *   dx_host_merge_init(&m, pairs, by_name, page);              room for so many pairs
- *   rc = dx_host_merge_add(&m, facts, domain, &counts, &err);  each pair's bytes (format/version/facts.h); borrowed
+ *   rc = dx_host_merge_add(&m, facts, domain, &counts, of_counts, &err);  each pair's bytes (format/version/facts.h); borrowed
  *   rc = dx_host_merge_run(&m, &err);                          m.host_count, m.hosts[0 .. m.count)
  *   dx_host_merge_release(&m);
  *
- * by_name: in byte order; else most URLs first, equal ones in byte order. Counts of a host are sums
- * over the datasets. DX_E_LIMIT: more than DX_HOST_MERGE_MAX hosts of all pairs, or of one so many
+ * by_name: in byte order; else most URLs first, then most pages, equal ones in byte order. Counts of a host are sums
+ * over the datasets; those of datasets of counts are pages. DX_E_LIMIT: more than DX_HOST_MERGE_MAX hosts of all pairs, or of one so many
  * that they are not stored. Memory: a reader a pair, and the hosts up to the end of the page,
  * twice. One thread at a time.
  */
@@ -26,6 +26,7 @@ struct dx_host_total {
     uint32_t dataset_count;
     uint64_t url_count;
     uint64_t row_count;
+    uint64_t page_count;
 };
 
 struct dx_host_source;
@@ -50,7 +51,7 @@ struct dx_host_merge {
 int dx_host_merge_init(struct dx_host_merge *m, size_t pairs, bool by_name, struct dx_page_of page,
                        struct dx_error *err);
 int dx_host_merge_add(struct dx_host_merge *m, struct dx_span facts, struct dx_span domain,
-                      const struct dx_pair_count *counts, struct dx_error *err);
+                      const struct dx_pair_count *counts, bool of_counts, struct dx_error *err);
 int dx_host_merge_run(struct dx_host_merge *m, struct dx_error *err);
 void dx_host_merge_release(struct dx_host_merge *m);
 

@@ -21,7 +21,7 @@ void dx_range_rows_init(struct dx_range_rows *r, const struct dx_view *view,
 {
     uint64_t now_ms = dx_clock_ms();
 
-    *r = (struct dx_range_rows){ .view = *view,
+    *r = (struct dx_range_rows){ .view = dx_view_urls(view),
                                  .numbers = numbers,
                                  .what = *what,
                                  .take = take,

@@ -63,6 +63,10 @@ void dx_tag_page_head(const struct dx_tag_page *p, struct dx_json *j)
     dx_json_key_u64(j, "dataset_id", p->dataset->dataset_id);
     dx_json_key(j, "dataset");
     dx_json_str(j, p->dataset->name);
+    if (p->dataset->kind == DX_DATASET_COUNTS) {
+        dx_json_key(j, "kind");
+        dx_json_str(j, "counts");
+    }
 }
 
 const struct dx_dataset *dx_tag_page_dataset(const struct dx_tag_page *p, uint32_t dataset_id,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * top_rows.h - rows of a dataset's top domains as CSV or JSON.
  *
- *   dx_top_csv_head(&buf);                              rank,domain,url_count,share
+ *   dx_top_csv_head(&buf);                              rank,domain,url_count,share,page_count
  *   rc = dx_top_csv_row(&t, &row, &buf, &err);          RFC 4180: CRLF, quotes where they must be
  *   rc = dx_top_json_row(&t, &row, &buf, &err);         {"rank":1,"domain":"…","url_count":2,"share":0.5}
  *

@@ -105,7 +105,7 @@ int dx_version_diff_places(struct dx_version_diff *d, uint64_t *next_before, uin
 static int load(struct dx_version_walk *w, const struct dx_scope *scope, struct dx_diff_side *side,
                 struct dx_error *err)
 {
-    const struct dx_view view = { w->version, scope };
+    const struct dx_view view = { w->version, scope, false };
     int rc = dx_version_walk_pairs(w, err);
 
     (void)dx_view_show(&view, &w->pairs);

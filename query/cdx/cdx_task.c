@@ -495,7 +495,7 @@ static int take_datasets(struct cdx_task *task, struct dx_span dataset, struct d
     if (dataset.data == NULL)
         return 1;
     d = dx_registry_by_name(&task->view.version->registry, dataset);
-    if (d == NULL || !dx_view_shows(&task->view, d->dataset_id))
+    if (d == NULL || !dx_scope_has(task->view.scope, d->dataset_id))
         return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "dataset-not-found", "No such dataset",
                               "No dataset of version %s is called '%.*s'; /collinfo.json lists "
                               "those that are there",
@@ -504,7 +504,7 @@ static int take_datasets(struct cdx_task *task, struct dx_span dataset, struct d
                               (const char *)dataset.data);
     task->only.ids[0] = d->dataset_id;
     task->only.count = 1;
-    return 1;
+    return dx_lookup_dataset(&task->view, d->dataset_id, &d, problem);
 }
 
 /* 1: found; 2: no visible row can be of the scope. */
@@ -588,7 +588,7 @@ int dx_task_cdx(const struct dx_view *view, struct dx_canon *canon,
         return dx_task_no_memory(problem);
     task->task.kind = &kind;
     task->task.summary = summary;
-    task->view = *view;
+    task->view = dx_view_urls(view);
     dx_buf_init(&task->text, request->query.size + 1);
     dx_buf_init(&task->place, DX_CDX_KEY_MAX);
     dx_buf_init(&task->pieces, DX_CDX_BODY_MAX);

@@ -43,6 +43,7 @@ static bool write_dataset(struct dx_json *j, const struct dx_dataset *d, struct 
 int dx_answer_collinfo(const struct dx_view *view, struct dx_span base, struct dx_buf *body,
                        struct dx_problem *problem)
 {
+    const struct dx_view urls = dx_view_urls(view);
     const struct dx_registry *r = &view->version->registry;
     struct dx_error err = DX_ERROR_INIT;
     struct dx_buf url = DX_BUF_INIT(65536);
@@ -52,7 +53,7 @@ int dx_answer_collinfo(const struct dx_view *view, struct dx_span base, struct d
     dx_json_open(&j, body);
     dx_json_array(&j);
     for (size_t i = 0; i < r->count; i++)
-        if (dx_view_shows(view, r->datasets[i].dataset_id))
+        if (dx_view_shows(&urls, r->datasets[i].dataset_id))
             whole = write_dataset(&j, &r->datasets[i], base, &url) && whole;
     dx_json_end(&j);
     body->failed = body->failed || !whole;

@@ -202,7 +202,7 @@ static void put_tlds(const struct dx_cursor *c, struct dx_buf *b)
     dx_buf_u32(b, c->dataset_id);
     dx_buf_u64(b, c->next_row);
     dx_buf_u64(b, c->line);
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 4; i++)
         dx_buf_u64(b, c->sums[i]);
 }
 
@@ -215,8 +215,8 @@ static void put_suffix(const struct dx_cursor *c, struct dx_buf *b)
     dx_buf_u32(b, c->next_dataset);
     dx_buf_u64(b, c->next_row);
     dx_buf_u64(b, c->line);
-    for (size_t i = 0; i < 12; i++)
-        dx_buf_u64(b, c->suffix_sums[i / 6][i % 6]);
+    for (size_t i = 0; i < 14; i++)
+        dx_buf_u64(b, c->suffix_sums[i / 7][i % 7]);
 }
 
 static bool has_order(const struct dx_cursor *c)
@@ -382,7 +382,7 @@ static bool take_tlds(struct dx_bytes *r, struct dx_cursor *c)
     c->dataset_id = dx_bytes_u32(r);
     c->next_row = dx_bytes_u64(r);
     c->line = dx_bytes_u64(r);
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 4; i++)
         c->sums[i] = dx_bytes_u64(r);
     return one <= 1;
 }
@@ -400,8 +400,8 @@ static bool take_suffix(struct dx_bytes *r, struct dx_cursor *c)
     c->next_dataset = dx_bytes_u32(r);
     c->next_row = dx_bytes_u64(r);
     c->line = dx_bytes_u64(r);
-    for (size_t i = 0; i < 12; i++)
-        c->suffix_sums[i / 6][i % 6] = dx_bytes_u64(r);
+    for (size_t i = 0; i < 14; i++)
+        c->suffix_sums[i / 7][i % 7] = dx_bytes_u64(r);
     return one <= 1 && known <= 1;
 }
 

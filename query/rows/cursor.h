@@ -37,8 +37,8 @@
  *   tags:     u64 tag_hash  u32 dataset_id  u8 flags  u16 fields  u64 next_row  u64 end_row  u32 next_file
  *   range:    16 numbers  u64 first  u64 end  u8 one_dataset  u32 dataset_id  u16 fields
  *             u64 next_number  u32 next_dataset  u64 next_row
- *   tlds:     u8 one_dataset  u32 dataset_id  u64 next_row  u64 line  3 u64 sums
- *   suffix:   u8 one_dataset  u32 dataset_id  u64 tag_hash  u8 rows  u32 next_dataset  u64 next_row  u64 line  12 u64 sums
+ *   tlds:     u8 one_dataset  u32 dataset_id  u64 next_row  u64 line  4 u64 sums
+ *   suffix:   u8 one_dataset  u32 dataset_id  u64 tag_hash  u8 rows  u32 next_dataset  u64 next_row  u64 line  14 u64 sums
  *   domains:  u8 one_dataset  u32 dataset_id  u16 fields  u64 next_row  u64 end_row  packed filter, to the end
  *   all urls: u64 domain_id  u16 fields  u32 next_dataset  u64 next_row  u32 end_dataset  u64 end_row
  *             u8 datasets, 128 with an order or a host  u32 each  [order]  packed filter, to the end
@@ -128,10 +128,10 @@ struct dx_cursor {
     uint64_t range; /* of which URLs of the domain; 0: all */
 
     uint64_t line;    /* of the log of suppressions, that sums are by */
-    uint64_t sums[3]; /* of the TLD at next_row, before it: domains, URLs, rows */
+    uint64_t sums[4]; /* of the TLD at next_row, before it: domains, URLs, rows, pages */
     /* Of all of a suffix, and of its next_dataset, before next_row: domains, URLs, rows, whether there are times, the
-     * first and the last one. */
-    uint64_t suffix_sums[2][6];
+     * first and the last one, pages. */
+    uint64_t suffix_sums[2][7];
 };
 
 enum dx_cursor_key_kind { DX_CURSOR_KEY_NONE, DX_CURSOR_KEY_RANDOM, DX_CURSOR_KEY_SHARED };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "format/text/host_pages.h"
 #include "format/version/pair_tally.h"
 #include "query/rows/listing.h"
 
@@ -94,6 +95,16 @@ static int compare_rows(const void *a, const void *b)
     return c != 0 ? c : dx_span_compare(scheme_of(x), scheme_of(y));
 }
 
+static int tally_host(const struct dx_tallied_row *r, struct dx_pair_tally *tally,
+                      struct dx_error *err)
+{
+    uint64_t pages;
+
+    return dx_host_pages_parse(path_query_of(r), &pages)
+               ? dx_pair_tally_pages(tally, host_of(r), pages, err)
+               : dx_fail(err, DX_E_CORRUPT, "a row of a dataset of counts has no number of pages");
+}
+
 static int tally_all(const struct dx_row_tally *t, struct dx_pair_tally *tally,
                      struct dx_error *err)
 {
@@ -103,6 +114,10 @@ static int tally_all(const struct dx_row_tally *t, struct dx_pair_tally *tally,
         const struct dx_tallied_row *r = &t->rows[i];
         bool new_url = i == 0 || compare_rows(&t->rows[i - 1], r) != 0;
 
+        if (t->of_counts) {
+            rc = tally_host(r, tally, err);
+            continue;
+        }
         rc = dx_pair_tally_row(tally, scheme_of(r), host_of(r), path_query_of(r), new_url, err);
     }
     return rc;

@@ -30,6 +30,7 @@ struct dx_row_tally {
     struct dx_tallied_row *rows;
     size_t count, capacity;
     struct dx_buf text;
+    bool of_counts; /* set after init: rows are hosts with their pages (format/text/host_pages.h) */
 };
 
 void dx_row_tally_init(struct dx_row_tally *t);

@@ -9,6 +9,7 @@
 #include "query/answers/answer_end.h"
 #include "query/suffix/answer_suffix.h"
 #include "query/suffix/suffix_sums.h"
+#include "query/view/counts_json.h"
 #include "query/view/lookup.h"
 
 #define LOOK_MAX 4000000 /* a million domains: each takes four looks, since its name is read */
@@ -64,10 +65,11 @@ static int add_all(struct parts *p, struct dx_problem *problem)
                                             : rc;
 }
 
-static void write_sum(const struct dx_suffix_sum *sum, struct dx_json *j)
+/* d: whose it is; NULL: of several. */
+static void write_sum(const struct dx_suffix_sum *sum, const struct dx_dataset *d,
+                      struct dx_json *j)
 {
-    dx_json_key_u64(j, "url_count", sum->counts.url_count);
-    dx_json_key_u64(j, "row_count", sum->counts.row_count);
+    dx_counts_json_sums(j, d, sum->counts.url_count, sum->counts.row_count, sum->pages);
     dx_json_key(j, "first_ts");
     sum->counts.has_ts ? dx_json_time_us(j, sum->counts.first_us) : dx_json_null(j);
     dx_json_key(j, "last_ts");
@@ -87,8 +89,12 @@ static void write_datasets(const struct parts *p, struct dx_json *j)
         dx_json_key_u64(j, "dataset_id", r->datasets[i].dataset_id);
         dx_json_key(j, "name");
         dx_json_str(j, r->datasets[i].name);
+        if (dx_counts_json_pages(&r->datasets[i])) {
+            dx_json_key(j, "kind");
+            dx_json_str(j, "counts");
+        }
         dx_json_key_u64(j, "domain_count", p->each[i].domains);
-        write_sum(&p->each[i], j);
+        write_sum(&p->each[i], &r->datasets[i], j);
         dx_json_end(j);
     }
     dx_json_end(j);
@@ -115,7 +121,7 @@ static int write_answer(const struct parts *p, struct dx_buf *body, struct dx_pr
     dx_json_str(&j, "icann");
     dx_json_key_u64(&j, "domain_count", p->total.domains);
     dx_json_key_u64(&j, "dataset_count", p->dataset_count);
-    write_sum(&p->total, &j);
+    write_sum(&p->total, NULL, &j);
     write_datasets(p, &j);
     dx_answer_end(&j, p->view->version);
     if (!body->failed)

@@ -13,6 +13,7 @@
 #include "query/answers/answer_end.h"
 #include "query/answers/tag_page.h"
 #include "query/suffix/suffix_sums.h"
+#include "query/view/counts_json.h"
 
 /* What one request may cost: domains examined, 0.1 to 0.2 us each. */
 #define LOOK_MAX 1000000
@@ -85,7 +86,7 @@ static int go_on(struct page *p, struct dx_problem *problem)
         const uint64_t *of = from->suffix_sums[i];
 
         *to[i] = (struct dx_suffix_sum){
-            of[0], { of[1], of[2], of[3] != 0, (int64_t)of[4], (int64_t)of[5] }
+            of[0], { of[1], of[2], of[3] != 0, (int64_t)of[4], (int64_t)of[5] }, of[6]
         };
     }
     return 1;
@@ -114,11 +115,12 @@ static int add_total(struct page *p, struct dx_problem *problem)
     return rc < 0 ? rc : 1;
 }
 
-static void write_sum(const struct dx_suffix_sum *sum, struct dx_json *j)
+/* d: whose it is; NULL: of several. */
+static void write_sum(const struct dx_suffix_sum *sum, const struct dx_dataset *d,
+                      struct dx_json *j)
 {
     dx_json_key_u64(j, "domain_count", sum->domains);
-    dx_json_key_u64(j, "url_count", sum->counts.url_count);
-    dx_json_key_u64(j, "row_count", sum->counts.row_count);
+    dx_counts_json_sums(j, d, sum->counts.url_count, sum->counts.row_count, sum->pages);
     dx_json_key(j, "first_ts");
     sum->counts.has_ts ? dx_json_time_us(j, sum->counts.first_us) : dx_json_null(j);
     dx_json_key(j, "last_ts");
@@ -141,7 +143,11 @@ static bool write_item(struct page *p, const struct dx_dataset *d, const struct 
     dx_json_key_u64(j, "dataset_id", d->dataset_id);
     dx_json_key(j, "name");
     dx_json_str(j, d->name);
-    write_sum(sum, j);
+    if (dx_counts_json_pages(d)) {
+        dx_json_key(j, "kind");
+        dx_json_str(j, "counts");
+    }
+    write_sum(sum, d, j);
     p->count++;
     return true;
 }
@@ -210,6 +216,7 @@ static int write_cursor(const struct page *p, struct dx_json *j, struct dx_error
         c.suffix_sums[i][3] = of[i]->counts.has_ts;
         c.suffix_sums[i][4] = (uint64_t)of[i]->counts.first_us;
         c.suffix_sums[i][5] = (uint64_t)of[i]->counts.last_us;
+        c.suffix_sums[i][6] = of[i]->pages;
     }
     dx_tag_page_place(&p->of, &c);
     return dx_tag_page_cursor(&c, p->ask->paging.cursors, p->ask->paging.principal, j, err);
@@ -243,7 +250,7 @@ static int write_page(struct page *p, struct dx_buf *body, struct dx_problem *pr
     dx_json_key(&j, "totals");
     if (p->known) {
         dx_json_object(&j);
-        write_sum(&p->total, &j);
+        write_sum(&p->total, p->of.dataset, &j);
     } else {
         dx_json_null(&j);
     }

@@ -158,6 +158,15 @@ static size_t index_of(const struct dx_registry *r, uint32_t id)
     return d == NULL ? r->count : (size_t)(d - r->datasets);
 }
 
+static void add_pair(const struct dx_suffix_sums *s, const struct dx_domain_pairs *pairs, size_t i,
+                     struct dx_suffix_sum *sum)
+{
+    if (dx_view_of_counts(&s->view, pairs->ids[i]))
+        sum->pages += pairs->counts[i].row_count;
+    else
+        dx_pair_count_add(&sum->counts, &pairs->counts[i]);
+}
+
 static int add_domain(struct dx_suffix_sums *s, const struct dx_dataset *dataset, uint64_t number,
                       struct dx_suffix_sum *sum, struct dx_suffix_sum *each, struct dx_error *err)
 {
@@ -186,9 +195,9 @@ static int add_domain(struct dx_suffix_sums *s, const struct dx_dataset *dataset
                            "%s: domain %llu is of dataset %lu, which is not registered",
                            of->part->directory, (unsigned long long)(number - of->first),
                            (unsigned long)pairs->ids[i]);
-        dx_pair_count_add(&sum->counts, &pairs->counts[i]);
+        add_pair(s, pairs, i, sum);
         if (each != NULL) {
-            dx_pair_count_add(&each[at].counts, &pairs->counts[i]);
+            add_pair(s, pairs, i, &each[at]);
             each[at].domains++;
         }
         shown = true;

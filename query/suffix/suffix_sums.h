@@ -30,7 +30,8 @@ struct roaring_bitmap_s;
 
 struct dx_suffix_sum {
     uint64_t domains;
-    struct dx_pair_count counts;
+    struct dx_pair_count counts; /* of datasets of URLs */
+    uint64_t pages;              /* of datasets of counts */
 };
 
 struct dx_suffix_sums {

@@ -9,6 +9,7 @@
 #include "canon/url.h"
 #include "format/root/rules.h"
 #include "format/root/scope.h"
+#include "format/text/host_pages.h"
 #include "format/version/facts.h"
 #include "format/version/pair_tally.h"
 #include "format/version/url_sketch.h"
@@ -31,6 +32,8 @@ struct scan {
     const struct dx_rules_of *of;
     struct dx_suppression_pair pair;
     size_t range_capacity;
+    bool of_counts; /* rows are hosts, and what counts are their pages */
+    uint64_t rows;  /* to read; of hosts the first window says how many */
     uint64_t position;
     uint64_t hidden;
     struct dx_hash128 *urls; /* that are hidden: distinct below `sorted` */
@@ -127,16 +130,20 @@ static int hide(struct scan *s, struct dx_error *err)
 }
 
 /* What the index says of all rows of a pair, of the visible ones. */
-static int show(struct scan *s, const struct dx_listing_row *row, struct dx_error *err)
+static int show(struct scan *s, const struct dx_listing_row *row, uint64_t weight,
+                struct dx_error *err)
 {
-    const struct dx_pair_count one = { .row_count = 1,
+    const struct dx_pair_count one = { .row_count = weight,
                                        .has_ts = row->has_ts,
                                        .first_us = row->has_ts ? row->ts_us : 0,
                                        .last_us = row->has_ts ? row->ts_us : 0 };
-    int rc = dx_url_sketch_add(&s->sketch,
-                               dx_url_sketch_hash(row->scheme, row->host, row->path_query), err);
+    int rc = dx_url_sketch_add(
+        &s->sketch, s->of_counts ? 0 : dx_url_sketch_hash(row->scheme, row->host, row->path_query),
+        err);
 
     dx_pair_count_add(&s->pair.visible, &one);
+    if (rc >= 0 && s->of_counts)
+        rc = dx_url_sketch_settle(&s->sketch, err);
     if (rc >= 0 && s->pair.visible.row_count % (2 * DX_SKETCH_PAIR_MAX) == 0)
         rc = dx_url_sketch_settle(&s->sketch, err);
     if (rc < 0 || s->tally_over)
@@ -153,14 +160,18 @@ static int each_row(void *ctx, const struct dx_listing_row *row, struct dx_error
 {
     struct scan *s = ctx;
     struct dx_rule_hit hit = dx_rules_row(s->of, row->scheme, row->host, row->path_query);
+    uint64_t weight = 1;
     int rc = DX_OK;
 
+    if (s->of_counts && !dx_host_pages_parse(row->path_query, &weight))
+        return dx_fail(err, DX_E_CORRUPT, "%s: dataset %u is of counts, and has a row of a URL",
+                       s->part->directory, (unsigned)s->pair.dataset_id);
     if (hit.effect == DX_EFFECT_NONE) {
-        rc = show(s, row, err);
+        rc = show(s, row, weight, err);
     } else {
-        s->pair.withheld_rows += hit.effect == DX_EFFECT_WITHHELD;
+        s->pair.withheld_rows += hit.effect == DX_EFFECT_WITHHELD ? weight : 0;
         rc = hide(s, err);
-        if (rc == DX_OK)
+        if (rc == DX_OK && !s->of_counts)
             rc = add_url(s, row, err);
     }
     s->position++;
@@ -181,7 +192,9 @@ static int read_window(struct scan *s, uint64_t domain_id, struct dx_error *err)
         if (rc < 0)
             break;
     }
-    if (rc == DX_LISTING_DONE && (!l.found || l.total != s->pair.row_count || l.row_count == 0))
+    if (rc == DX_LISTING_DONE && s->of_counts && s->rows == 0 && l.total <= s->pair.row_count)
+        s->rows = l.total;
+    if (rc == DX_LISTING_DONE && (!l.found || l.total != s->rows || l.row_count == 0))
         rc = dx_fail(err, DX_E_CORRUPT,
                      "%s: domain 0x%016llx has %llu rows in dataset %u by its counts, %llu by its "
                      "posting",
@@ -201,7 +214,8 @@ static int read_pair(struct scan *s, uint64_t domain_id, const struct dx_pair_co
 
     s->pair.row_count = count->row_count;
     s->pair.url_count = count->url_count;
-    while (rc == DX_OK && s->position < count->row_count)
+    s->rows = s->of_counts ? 0 : count->row_count;
+    while (rc == DX_OK && (s->position < s->rows || s->rows == 0))
         rc = atomic_load(stop) ? dx_fail(err, DX_E_TIMEOUT, "reading suppressed rows was stopped")
                                : read_window(s, domain_id, err);
     if (rc < 0)
@@ -212,7 +226,8 @@ static int read_pair(struct scan *s, uint64_t domain_id, const struct dx_pair_co
                        "%s: dataset %u has %llu URLs of a domain, %zu are hidden",
                        s->part->directory, (unsigned)s->pair.dataset_id,
                        (unsigned long long)count->url_count, s->url_count);
-    s->pair.visible.url_count = count->url_count - s->url_count;
+    s->pair.visible.url_count = s->of_counts ? s->pair.visible.row_count
+                                             : count->url_count - s->url_count;
     return DX_OK;
 }
 
@@ -289,6 +304,10 @@ static int count_distinct(struct distinct *d, struct scan *s, struct dx_error *e
 
     if (s->pair.visible.row_count == 0)
         return DX_OK;
+    if (s->of_counts) {
+        rc = dx_url_sketch_settle(&s->sketch, err);
+        return rc < 0 ? rc : keep_sketch(s, err);
+    }
     d->pairs++;
     d->sum += s->pair.visible.url_count;
     if (s->pair.visible.url_count > d->largest)
@@ -354,6 +373,7 @@ static int read_pairs(struct dx_version *v, const struct dx_found *found,
         dx_buf_init(&s.url, 4 * DX_URL_MAX);
         dx_url_sketch_init(&s.sketch);
         dx_row_tally_init(&s.tally);
+        s.of_counts = s.tally.of_counts = dx_registry_of_counts(&v->registry, pairs->ids[i]);
         rc = read_one(&s, found, &pairs->counts[i], stop, &distinct, out, err);
         release_scan(&s);
     }

@@ -41,10 +41,10 @@ struct dx_suppression_range {
 
 struct dx_suppression_pair {
     uint32_t dataset_id;
-    struct dx_pair_count visible;        /* exact; no row: all is 0 */
-    uint64_t row_count;                  /* physical */
-    uint64_t url_count;                  /* physical */
-    uint64_t withheld_rows;              /* hidden and said to be: policy "withheld" */
+    struct dx_pair_count visible; /* exact; no row: all is 0 */
+    uint64_t row_count;           /* physical; of a dataset of counts, as all counts here, pages */
+    uint64_t url_count;           /* physical */
+    uint64_t withheld_rows;       /* hidden and said to be: policy "withheld" */
     struct dx_suppression_range *ranges; /* ascending, apart from each other, at least one */
     size_t range_count;
     struct dx_span sketch; /* of the visible URLs (format/version/url_sketch.h); empty: no row is */

@@ -52,10 +52,10 @@ int dx_dataset_find(const struct dx_view *view, struct dx_span word, uint32_t *i
         (parse_id(word, id) || (has_prefix(word, "id:", &name) && parse_id(name, id))))
         return dx_lookup_dataset(view, *id, &d, problem);
     d = dx_registry_by_name(&view->version->registry, name);
-    if (d == NULL || !dx_view_shows(view, d->dataset_id))
+    if (d == NULL || (view->scope != NULL && !dx_scope_has(view->scope, d->dataset_id)))
         return unknown(view, word, problem);
     *id = d->dataset_id;
-    return 1;
+    return dx_lookup_dataset(view, *id, &d, problem);
 }
 
 /* Keeps them ascending; one that is there already is nothing. False: there are too many. */

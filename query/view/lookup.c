@@ -10,6 +10,7 @@
 #include "query/view/view.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 /* What the caller can do about each reject. */
 static const char *advice(enum dx_reject why)
@@ -100,6 +101,15 @@ int dx_lookup_no_pair(const struct dx_view *view, const struct dx_found *found, 
                           (int)found->domain_size, (const char *)found->domain);
 }
 
+int dx_lookup_counts_only(const char *what, struct dx_problem *problem)
+{
+    return dx_problem_set(problem, DX_PROBLEM_CONFLICT, "counts-only",
+                          "There are counts, but no URLs",
+                          "%s says which hosts it has and how many pages of each, and has no URLs "
+                          "to list. /v1/domain and its /hosts have the counts.",
+                          what);
+}
+
 int dx_lookup_without(const struct dx_view *view, struct dx_span domain, enum dx_effect effect,
                       struct dx_problem *problem)
 {
@@ -143,9 +153,15 @@ int dx_lookup_domain(const struct dx_view *view, struct dx_canon *canon, struct 
 int dx_lookup_dataset(const struct dx_view *view, uint32_t dataset_id,
                       const struct dx_dataset **dataset, struct dx_problem *problem)
 {
-    *dataset = dx_view_shows(view, dataset_id)
+    *dataset = view->scope == NULL || dx_scope_has(view->scope, dataset_id)
                    ? dx_registry_by_id(&view->version->registry, dataset_id)
                    : NULL;
+    if (*dataset != NULL && !dx_view_shows(view, dataset_id)) {
+        char what[32];
+
+        (void)snprintf(what, sizeof what, "Dataset %u", (unsigned)dataset_id);
+        return dx_lookup_counts_only(what, problem);
+    }
     if (*dataset == NULL)
         return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "dataset-not-found", "No such dataset",
                               "Dataset %u is not in version %s. /v1/datasets lists those that are.",

@@ -10,6 +10,7 @@
  *   rc = dx_lookup_url(canon, asked, &url, &problem);                1; 0: it cannot be a URL
  *   return dx_lookup_no_domain(&view, domain, &problem);                 0: the problem of an absent one
  *   return dx_lookup_no_pair(&view, &found, dataset_id, &problem);       0
+ *   return dx_lookup_counts_only(what, &problem);                      0: `what` has counts, and no URLs (dx_view_urls)
  *
  * A domain that suppressions withhold, or make absent, as a whole is not found either. What they
  * hide of a domain that is found is query/suppression/suppression_view.h's.
@@ -54,6 +55,9 @@ int dx_lookup_no_domain(const struct dx_view *view, struct dx_span domain,
                         struct dx_problem *problem);
 int dx_lookup_no_pair(const struct dx_view *view, const struct dx_found *found, uint32_t dataset_id,
                       struct dx_problem *problem);
+
+/* what: the subject of a sentence. */
+int dx_lookup_counts_only(const char *what, struct dx_problem *problem);
 
 /* The problem of a domain that rules hide as a whole: 0. */
 int dx_lookup_without(const struct dx_view *view, struct dx_span domain, enum dx_effect effect,

@@ -17,6 +17,7 @@ enum dx_problem_kind {
     DX_PROBLEM_UNAUTHORIZED, /* no principal, or an invalid one */
     DX_PROBLEM_FORBIDDEN,    /* the principal may not have this */
     DX_PROBLEM_WITHHELD,     /* suppressed, and the reply says so */
+    DX_PROBLEM_CONFLICT,     /* what is asked about has no such answer */
     DX_PROBLEM_TOO_MUCH,     /* over a stated cap */
     DX_PROBLEM_TOO_MANY,     /* the client is over its budget: see retry_s */
     DX_PROBLEM_GONE,         /* it was there, and will not be again: see restart */

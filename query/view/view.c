@@ -41,13 +41,23 @@ size_t dx_view_datasets(const struct dx_view *view)
     return n;
 }
 
-size_t dx_view_show_scope(const struct dx_scope *scope, struct dx_domain_pairs *pairs)
+struct dx_view dx_view_urls(const struct dx_view *view)
+{
+    return (struct dx_view){ view->version, view->scope, view->version->registry.has_counts };
+}
+
+bool dx_view_of_counts(const struct dx_view *view, uint32_t dataset_id)
+{
+    return dx_registry_of_counts(&view->version->registry, dataset_id);
+}
+
+size_t dx_view_show_some(const struct dx_view *view, struct dx_domain_pairs *pairs)
 {
     size_t count = pairs->count;
     size_t n = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (!dx_scope_has(scope, pairs->ids[i]))
+        if (!dx_view_shows(view, pairs->ids[i]))
             continue;
         pairs->ids[n] = pairs->ids[i];
         pairs->counts[n++] = pairs->counts[i];

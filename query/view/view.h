@@ -10,6 +10,8 @@
  *   dx_view_datasets(&view)                              how many datasets are visible; a walk over all for a
  *                                                        scope that is not the last one asked about
  *   dx_view_shows(&view, dataset_id)
+ *   urls = dx_view_urls(&view);                          for questions about URLs: it shows no dataset of counts (format/root/
+ *   dx_view_of_counts(&view, dataset_id)                 registry_json.h), but to who looks for a domain or counts datasets
  *
  * What the scope leaves out is not there: an answer has the bytes that it would have from an index
  * without it (docs/notes/access.md). So nothing in query/ asks a version for its datasets, or a
@@ -30,10 +32,14 @@ struct dx_version;
 struct dx_view {
     struct dx_version *version;
     const struct dx_scope *scope;
+    bool urls_only;
 };
 
 /* As an argument: all of v. */
-#define DX_VIEW_ALL(v) (&(const struct dx_view){ (v), NULL })
+#define DX_VIEW_ALL(v) (&(const struct dx_view){ (v), NULL, false })
+
+struct dx_view dx_view_urls(const struct dx_view *view);
+bool dx_view_of_counts(const struct dx_view *view, uint32_t dataset_id);
 
 static inline bool dx_view_restricted(const struct dx_view *view)
 {
@@ -42,7 +48,8 @@ static inline bool dx_view_restricted(const struct dx_view *view)
 
 static inline bool dx_view_shows(const struct dx_view *view, uint32_t dataset_id)
 {
-    return view->scope == NULL || dx_scope_has(view->scope, dataset_id);
+    return (view->scope == NULL || dx_scope_has(view->scope, dataset_id)) &&
+           !(view->urls_only && dx_view_of_counts(view, dataset_id));
 }
 
 size_t dx_view_datasets(const struct dx_view *view);
@@ -51,14 +58,14 @@ size_t dx_view_datasets(const struct dx_view *view);
 int dx_view_pairs(struct dx_domain_pairs *pairs, const struct dx_view *view,
                   const struct dx_part *part, uint64_t ordinal, struct dx_error *err);
 
-/* Private: of a scope that is one. */
-size_t dx_view_show_scope(const struct dx_scope *scope, struct dx_domain_pairs *pairs);
+/* Private: of a view that may hide some. */
+size_t dx_view_show_some(const struct dx_view *view, struct dx_domain_pairs *pairs);
 int dx_view_has_scope(const struct dx_view *view, const struct dx_part *part, uint64_t ordinal,
                       struct dx_error *err);
 
 static inline size_t dx_view_show(const struct dx_view *view, struct dx_domain_pairs *pairs)
 {
-    return view->scope == NULL ? 0 : dx_view_show_scope(view->scope, pairs);
+    return view->scope == NULL && !view->urls_only ? 0 : dx_view_show_some(view, pairs);
 }
 
 /* Reads nothing where all may be seen. */

@@ -70,7 +70,7 @@ int dx_bulk_open(struct dx_bulk *b, const struct dx_answers *answers, struct dx_
                  const struct dx_ask *ask, struct dx_problem *problem)
 {
     struct dx_names_ask names = { .format = DX_NAMES_NDJSON, .datasets = ask->datasets };
-    const struct dx_view view = { v, ask->scope };
+    const struct dx_view view = { v, ask->scope, false };
 
     if (ask->format.data != NULL && !dx_names_format_parse(ask->format, &names.format))
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",

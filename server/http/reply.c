@@ -27,6 +27,7 @@ static const struct status_row {
     { 404, "Not Found", NULL, 0 },
     { 405, "Method Not Allowed", "method-not-allowed", 0 },
     { 408, "Request Timeout", "request-timeout", 0 },
+    { 409, "Conflict", NULL, 0 },
     { 410, "Gone", NULL, 0 },
     { 411, "Length Required", "length-required", 0 },
     { 413, "Content Too Large", "body-too-large", 0 },
@@ -180,6 +181,8 @@ static int status_of(enum dx_problem_kind kind)
         return 403;
     case DX_PROBLEM_WITHHELD:
         return 451;
+    case DX_PROBLEM_CONFLICT:
+        return 409;
     case DX_PROBLEM_TOO_MUCH:
         return 422;
     case DX_PROBLEM_TOO_MANY:

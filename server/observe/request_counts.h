@@ -17,7 +17,7 @@
 #include "server/observe/request_record.h"
 
 #define DX_COUNTED_METHODS 4 /* of enum dx_method */
-#define DX_COUNTED_STATUS 26 /* those of server/http/reply.c, "0" and "other" */
+#define DX_COUNTED_STATUS 27 /* those of server/http/reply.c, "0" and "other" */
 #define DX_COUNTED_SLUGS 96  /* twice as many as there are; further ones count as "other" */
 #define DX_COUNTED_ROUTES (DX_ROUTE_COUNT + 1)
 #define DX_COUNTED_FROM (DX_FROM_NONE + 1)

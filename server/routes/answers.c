@@ -260,7 +260,7 @@ static int find_dataset(const struct dx_answers *answers, const struct dx_ask *a
                         struct dx_version *v, struct dx_span *name, uint32_t *id,
                         struct dx_problem *problem)
 {
-    const struct dx_view view = { v, ask->scope };
+    const struct dx_view view = { v, ask->scope, false };
     uint32_t found = 0;
     int rc;
 
@@ -373,7 +373,7 @@ static int pin_compared(const struct dx_answers *answers, struct dx_version *v,
 static int answer_compared(struct dx_answering *a)
 {
     const struct dx_answers *answers = a->answers;
-    struct dx_view before = { NULL, a->view->scope };
+    struct dx_view before = { NULL, a->view->scope, false };
     int rc = pin_compared(answers, a->view->version, a->ask, &before.version, a->problem);
 
     if (rc != 1)
@@ -392,7 +392,7 @@ int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
                   struct dx_version *v, struct dx_answering *a)
 {
     const struct dx_route *route = dx_routes[a->ask->route];
-    const struct dx_view view = { v, a->ask->scope };
+    const struct dx_view view = { v, a->ask->scope, false };
     struct dx_canon *once = NULL;
     int rc;
 

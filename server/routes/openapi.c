@@ -271,6 +271,7 @@ static void put_responses(const struct dx_route *route, struct dx_buf *out)
         put_reference("401", "Unauthorized", out);
         put_problem("403", "", w->forbidden ? "restricted" : NULL, out);
         put_problem("404", "", w->absent, out);
+        put_problem("409", "", w->counts_only ? "counts-only" : NULL, out);
         if (route->restart != NULL)
             put_reference("410", "Gone", out);
     }

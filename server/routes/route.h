@@ -109,6 +109,7 @@ struct dx_route_words {
     const char *absent;      /* slugs of a 404; NULL: none */
     const char *too_much;    /* what to do about a 422; NULL: none */
     bool withheld;           /* 451 */
+    bool counts_only;        /* 409: it is about URLs, and a dataset of counts has none */
     bool charged;            /* of own: it costs something, and has an ETag */
 };
 

@@ -72,6 +72,7 @@ static const struct dx_route_words all_urls_words = {
     .absent = "domain-not-found, dataset-not-found, domain-not-in-dataset",
     .too_much = "use a smaller limit",
     .withheld = true,
+    .counts_only = true,
 };
 
 const struct dx_route dx_route_all_urls = {
@@ -106,6 +107,7 @@ static const struct dx_route_words host_urls_words = {
     .absent = "domain-not-found, host-not-found, dataset-not-found, domain-not-in-dataset",
     .too_much = "use a smaller limit",
     .withheld = true,
+    .counts_only = true,
 };
 
 static const struct dx_param host_subdomains = {

@@ -133,7 +133,7 @@ static const char *const media[] = { "application/json", "text/x-cdxj", "text/x-
                 "parameters are ignored.",                                                         \
         .answer = "Page", .media = "text/plain", .also = media, .refused = "missing-parameter",    \
         .absent = (missing), .too_much = "ask for a host or prefix, a dataset, or less at a time", \
-        .withheld = true                                                                           \
+        .withheld = true, .counts_only = true                                                      \
     }
 
 static const struct dx_route_words cdx_words = WORDS(

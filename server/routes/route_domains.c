@@ -204,7 +204,8 @@ const struct dx_route dx_route_domains = {
                     DX_ROW_COLUMNS(
                         { "domain", DX_COLUMN_TEXT }, { "domain_unicode", DX_COLUMN_TEXT },
                         { "domain_id", DX_COLUMN_HEX64 }, { "dataset_count", DX_COLUMN_U64 },
-                        { "url_count", DX_COLUMN_U64 }, { "row_count", DX_COLUMN_U64 })),
+                        { "url_count", DX_COLUMN_U64 }, { "row_count", DX_COLUMN_U64 },
+                        { "page_count", DX_COLUMN_U64 })),
     .cost = { .base = 20, .rows_a_unit = 50 },
     .pages = "domains",
     .cursor = DX_CURSOR_DOMAINS,

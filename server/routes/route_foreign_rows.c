@@ -37,6 +37,7 @@ static const struct dx_route_words foreign_rows_words = {
     .absent = "domain-not-found, dataset-not-found, domain-not-in-dataset",
     .too_much = "use a smaller limit, or fewer columns",
     .withheld = true,
+    .counts_only = true,
 };
 
 const struct dx_route dx_route_foreign_rows = {

@@ -51,7 +51,8 @@ const struct dx_route dx_route_hosts = {
     .limit = { DX_LIMIT_DEFAULT, DX_LIMIT_MAX },
     .rows = DX_ROWS(.member = "hosts",
                     DX_ROW_COLUMNS({ "host", DX_COLUMN_TEXT }, { "dataset_count", DX_COLUMN_U64 },
-                                   { "url_count", DX_COLUMN_U64 }, { "row_count", DX_COLUMN_U64 }),
+                                   { "url_count", DX_COLUMN_U64 }, { "row_count", DX_COLUMN_U64 },
+                                   { "page_count", DX_COLUMN_U64 }),
                     .page = "site/{domain}"),
     .cost = { .base = 10, .rows_a_unit = 100 },
     .canon = true,
@@ -88,6 +89,7 @@ static const struct dx_route_words paths_words = {
     .too_much = "the rows to read lie on too many pages, or suppressions hide "
                 "a part of very many",
     .withheld = true,
+    .counts_only = true,
 };
 
 static const struct dx_param paths_by = {

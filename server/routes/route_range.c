@@ -91,6 +91,7 @@ static const struct dx_route_words range_words = {
     .forbidden = true,
     .absent = "no-registry, dataset-not-found",
     .too_much = "use a smaller limit",
+    .counts_only = true,
 };
 
 static const struct dx_param range_from = {

@@ -95,6 +95,7 @@ static const struct dx_route_words tags_words = {
     .text = "With the counts of their domains and rows.",
     .answer = "TagsAnswer",
     .absent = "dataset-not-found",
+    .counts_only = true,
     .too_much = "suppressions concern too many domains with the tag, or its "
                 "sets are too large; request one dataset",
 };
@@ -134,6 +135,7 @@ static const struct dx_route_words tag_words = {
             " or with a cursor of such a listing.",
     .answer = "TagAnswer",
     .absent = "tag-not-found, dataset-not-found",
+    .counts_only = true,
     .too_much = "suppressions concern too many domains with the tag, or its "
                 "sets are too large; request one dataset",
 };

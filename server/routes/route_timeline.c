@@ -45,6 +45,7 @@ static const struct dx_route_words timeline_words = {
     .absent = "domain-not-found, dataset-not-found, domain-not-in-dataset",
     .too_much = "ask for some of the datasets",
     .withheld = true,
+    .counts_only = true,
 };
 
 static const struct dx_param timeline_by = {

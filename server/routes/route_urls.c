@@ -56,6 +56,7 @@ static const struct dx_route_words urls_words = {
     .absent = "domain-not-found, dataset-not-found, domain-not-in-dataset",
     .too_much = "use a smaller limit",
     .withheld = true,
+    .counts_only = true,
 };
 
 const struct dx_route dx_route_urls = {

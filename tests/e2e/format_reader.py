@@ -1242,7 +1242,8 @@ def datasets_json(data):
     whole, out, names = strict_json(data, "datasets.json"), {}, set()
     need(list(whole) == ["datasets"], "datasets.json: members")
     for one in whole["datasets"]:
-        need(sorted(one) == sorted(DATASET_MEMBERS), f"datasets.json: members {sorted(one)}")
+        need(list(one) == DATASET_MEMBERS[:2] + ["kind"] * ("kind" in one) + DATASET_MEMBERS[2:], f"datasets.json: members {list(one)}")
+        need(one.get("kind", "counts") == "counts", f"datasets.json: kind {one.get('kind')}")
         need(max(out, default=0) < one["dataset_id"] < 2**32, "datasets.json: ids do not ascend")
         for text in (one["name"], *one["metadata"]):
             need(1 <= len(text.encode()) <= 255, f"datasets.json: {text!r}")
@@ -1299,7 +1300,8 @@ def manifest_json(data):
             need(version[member] == f"index/{name}/{path}", f"manifest: {member} is {version[member]}")
         need(list(version) == ["version", "sequence", "published", "state", "condemned", "superseded", "base", "cleansed",
                                "file_ids", "build_id", "canon_version", "domains", "datasets",
-                               "pairs", "rows", "urls", "lake_files", *["gone_files"] * ("gone_files" in version), *PART_MEMBERS * ("parts" in version), *PLACES,
+                               "pairs", "rows", "urls", "lake_files", *["gone_files"] * ("gone_files" in version),
+                               *["page_count"] * ("page_count" in version), *PART_MEMBERS * ("parts" in version), *PLACES,
                                "psl_hash", "parquet_root", "files"],
              f"manifest: members {list(version)}")
         motion(version)
@@ -1397,6 +1399,7 @@ class Part:
                                     + struct.pack("<Q", self.first_file))
         need(self.build_id.hex() == self.manifest["build_id"], "build id")
         self.datasets, self.files = datasets_json(datasets), files_tsv(self.files_text, self.first_file)
+        self.of_counts = {d for d, one in self.datasets.items() if "kind" in one}.union(*(part.of_counts for part in self.older))  # 12.5
         self.file_ids = range(self.first_file, self.first_file + len(self.files))
         need(self.first_file == (self.older[-1].file_ids.stop if self.older else 0), "first_file: not behind the part before")
         paths = [file.path if file else "" for file in self.files]
@@ -1421,6 +1424,10 @@ class Part:
         self.membership = Membership(self.envelope("domain_to_datasets.roar", b"DTDR", 2, b"SETS", b"INDX"),
                                      len(self.domains))
         self.counts = CountsFile(self.envelope("domain_counts.dxc", b"DXDC", 1, b"DATA", b"ANCH"), self.membership)
+        for (ordinal, dataset_id), count in self.counts.by_pair.items():
+            if dataset_id in self.of_counts:  # pages are no URLs
+                distinct, estimate = self.counts.distinct[ordinal]
+                self.counts.distinct[ordinal] = distinct - count.urls, estimate
         self.postings = Postings(self.envelope("postings.dxp", b"DXPD", 1, b"PAGE"), self.read, self.build_id)
         self.pages = Pages(self.envelope("pages.dxp", b"DXPG", 1, b"FILE", b"PATH", b"GRPX", b"GRPD"), self.files)
         lists = DatasetDomains(self.envelope("dataset_domains.dxt", b"DXTD", 1, b"LIST", b"DSET"))
@@ -1444,7 +1451,9 @@ class Part:
         files = [file for part in [*self.older, self] for file in part.files]
         for (ordinal, dataset_id), count in counts.items():
             runs = self.postings.runs[ids[ordinal], dataset_id]
-            need(sum(r[3] for r in runs) == count.rows, f"{self.domains[ordinal]}, {dataset_id}: rows of postings and counts")
+            named = sum(r[3] for r in runs)
+            need(named <= count.rows == count.urls if dataset_id in self.of_counts else named == count.rows,
+                 f"{self.domains[ordinal]}, {dataset_id}: rows of postings and counts")
             need(all(files[r[0]] and files[r[0]].dataset_id == dataset_id for r in runs), "postings: a file of another dataset")
             need(not any(r[0] in self.gone for r in runs), "postings: a file that left")
             places = [(files[r[0]].path, *r[1:]) for r in runs]
@@ -1525,7 +1534,10 @@ class Version:
                 "lake_files": sum(file is not None for file in self.files), "file_ids": len(self.files)}
         need(all(entry[k] == v for k, v in want.items()), f"manifest: totals of {entry['version']} are not {want}")
         groups_there = [groups if file else [] for file, groups in zip(self.files, self.groups)]
-        need(sum(g.rows for groups in groups_there for g in groups) == want["rows"], f"{entry['version']}: rows of pages.dxp")
+        pages = sum(one["rows"] for one in datasets.values() if "kind" in one)
+        need(entry.get("page_count", 0) == pages and pages + ("page_count" not in entry) > 0, f"{entry['version']}: page_count")
+        need(sum(g.rows for file, groups in zip(self.files, groups_there) for g in groups if "kind" not in datasets[file.dataset_id]) ==
+             want["rows"] - pages, f"{entry['version']}: rows of pages.dxp")
         totals, times = collections.defaultdict(collections.Counter), collections.defaultdict(list)
         ends = collections.defaultdict(list)
         for domain_id, dataset_id, part, count in pairs:
@@ -1577,15 +1589,21 @@ class Version:
         pairs = [(d, self.pairs[name, d]) for d in part.membership.sets[ordinal]]
         firsts = [c.first for _, c in pairs if c.first is not None]
         lasts = [c.last for _, c in pairs if c.last is not None]
-        urls = sum(c.urls for _, c in pairs)
+        of_urls = [(d, c) for d, c in pairs if "kind" not in self.datasets[d]]
+        urls = sum(c.urls for _, c in of_urls)
+
+        def counted(d, c):
+            if "kind" in self.datasets[d]:
+                return {"kind": "counts", "page_count": c.rows, "url_count": None, "url_count_est": None, "row_count": None}
+            return {"url_count": c.urls, "url_count_est": c.urls, "row_count": c.rows}
         distinct, estimate = part.counts.distinct.get(ordinal, (urls, False))
         return {
             "domain": name.decode(), "domain_id": f"0x{part.mphf.ids[ordinal]:016x}", "dataset_count": len(pairs),
-            "url_count": urls, "row_count": sum(c.rows for _, c in pairs),
+            "url_count": urls, "row_count": sum(c.rows for _, c in of_urls),
             "distinct_url_count": distinct, "distinct_error": 0.01625 if estimate else 0,
             "first_ts": iso(min(firsts, default=None)), "last_ts": iso(max(lasts, default=None)),
-            "datasets": [{"dataset_id": d, "name": self.datasets[d]["name"], "url_count": c.urls, "url_count_est": c.urls,
-                          "row_count": c.rows, "first_ts": iso(c.first), "last_ts": iso(c.last),
+            **({"counts_only_datasets": len(pairs) - len(of_urls)} if len(pairs) > len(of_urls) else {}),
+            "datasets": [{"dataset_id": d, "name": self.datasets[d]["name"], **counted(d, c), "first_ts": iso(c.first), "last_ts": iso(c.last),
                           **self.place(d, c.urls)} for d, c in pairs],
             "version": self.manifest["version"], "complete": True}
 
@@ -1880,7 +1898,8 @@ def check_lake(version):
         for file_id in file_ids:
             part = next(one for one in version.parts if file_id in one.file_ids)
             of_file[file_id] = found = collections.defaultdict(new_pair)
-            part.places += check_file(version, part, file_id, found)
+            places = check_file(version, part, file_id, found)
+            part.places += [] if dataset_id in part.of_counts else places  # 10.1: URLs alone
             part.here.update(found)
         for part in version.parts:
             check_pairs(part, dataset_id, {i: found for i, found in of_file.items() if i < part.file_ids.stop and i not in part.gone})
@@ -1892,6 +1911,18 @@ def check_lake(version):
             got, estimate = part.counts.distinct[ordinal]
             off = 0.1 * len(urls) if estimate else 0  # six standard errors
             need(abs(got - len(urls)) <= off, f"{part.domains[ordinal]}: {got} distinct URLs, the rows say {len(urls)}")
+
+
+def check_hosts(part, pair, urls):
+    """12.5: each row is a host and its pages. Returns the counts; facts and sketch are checked."""
+    fact, where, hosts = part.cold.facts[pair], f"{part.domains[pair[0]]}, {pair[1]}", collections.Counter()
+    for (scheme, host, path_query), rows in urls.items():
+        match = re.fullmatch(rb"/\?pages=([1-9][0-9]{0,12})", path_query)
+        need(scheme == b"http" and match and int(match[1]) <= 1 << 40, f"{where}: a row {path_query}")
+        hosts[host] += rows * int(match[1])
+    need(fact.hosts == {host: Host(n, n) for host, n in sorted(hosts.items())} and fact.paths is None, f"{where}: hosts {fact.hosts}")
+    need(part.cold.sketches[pair] == [0], f"{where}: sketch")
+    return Counts(hosts.total(), hosts.total(), None, None)
 
 
 def new_pair():
@@ -1916,9 +1947,12 @@ def check_pairs(part, dataset_id, of_file):
         ordinal = part.ordinals[domain]
         want = Counts(len(urls), rows, min(times, default=None), max(times, default=None))
         got = part.counts.by_pair[ordinal, dataset_id]
-        part.everywhere[ordinal].update(map(hash, urls))
+        if dataset_id in part.of_counts:
+            want = check_hosts(part, (ordinal, dataset_id), urls)
+        else:
+            part.everywhere[ordinal].update(map(hash, urls))
+            check_tallies(part, (ordinal, dataset_id), urls)
         need(got == want, f"{domain}, {dataset_id}: counts {got}, the rows say {want}")
-        check_tallies(part, (ordinal, dataset_id), urls)
         got = part.postings.runs[part.mphf.ids[ordinal], dataset_id]
         need(got == runs, f"{domain}, {dataset_id}: postings, the rows say {runs[:3]}")
 
@@ -1959,9 +1993,9 @@ def registry(version):
             + ('"removed":[%s],' % ",".join(map(str, gone)) if gone else "") + '"datasets":['
             + ",".join("\n" + line for line in lines) + "\n]}\n")
     need(text.encode() == data, "registry.json: another text than 12 shows")
-    known = {one["dataset_id"]: (one["name"], one.get("metadata", {})) for one in whole["datasets"]}
+    known = {one["dataset_id"]: (one["name"], one.get("metadata", {}), one.get("kind")) for one in whole["datasets"]}
     for dataset_id, one in version.datasets.items():
-        need(known.get(dataset_id) == (one["name"], one["metadata"]), f"registry.json: dataset {dataset_id}")
+        need(known.get(dataset_id) == (one["name"], one["metadata"], one.get("kind")), f"registry.json: dataset {dataset_id}")
     need((version.root / "psl.dat").read_bytes() == version.read("psl.dat"), "psl.dat of the lake")
 
 

@@ -83,7 +83,7 @@ def some_datasets(server, whole):
             for i, page in enumerate(pages):
                 equal(page, {**whole, "datasets": want[i:i + 1], "offset": i, "next_offset": 1 if i == 0 else None}, f"sort={sort}, page {i}")
             lines = server.get(f"/v1/domain/example.com?sort={sort}&reverse={reverse}&format=csv&fields=name").body.decode().split()
-            equal(lines, ["dataset_id,name,withheld_rows"] + [f"{d['dataset_id']},{d['name']}," for d in want], f"sort={sort} as CSV")
+            equal(lines, ["dataset_id,name,withheld_rows,kind,page_count"] + [f"{d['dataset_id']},{d['name']},,," for d in want], f"sort={sort} as CSV")
     equal(len(server.get("/v1/domain/example.com?limit=1&format=ndjson").body.splitlines()), 1, "limit of a stream")
     for bad in ("sort=withheld_rows", "sort=", "reverse=1", "limit=0", "limit=x", "offset=-1"):
         problem(server.get(f"/v1/domain/example.com?{bad}"), 400, "bad-parameter", bad)

@@ -21,7 +21,7 @@ USE = """
 import { connect, DomaindexError } from "../index.js";
 const index = connect("http://127.0.0.1/", { retries: 1 });
 const site = await index.domain("a.com");
-const count: number | undefined = site?.datasets[0].url_count;
+const count: number | null | undefined = site?.datasets[0].url_count;
 for await (const change of index.changes("a.com")) { const kind: "added" | "removed" | "changed" = change.change; void kind; }
 for await (const name of index.domains(["a"], { progress: (n: number) => n })) { const found: boolean = name.found; void found; }
 try { await index.get("/v1/tlds"); } catch (error) { if (error instanceof DomaindexError) { const slug: string = error.slug; void slug; } }

@@ -142,7 +142,7 @@ def heads_and_refusals(server):
         reply = server.get(target)
         equal((reply.status, reply.json["type"].rsplit(":", 1)[1]), (status, slug), target)
     lines = server.get("/v1/suffix/com?format=csv").body.decode().split()
-    equal(lines[0], "dataset_id,name,domain_count,url_count,row_count,first_ts,last_ts", "CSV")
+    equal(lines[0], "dataset_id,name,domain_count,url_count,row_count,first_ts,last_ts,kind,page_count", "CSV")
     equal(len(lines), 1 + len(server.get("/v1/suffix/com").json["datasets"]), "lines of CSV")
 
 

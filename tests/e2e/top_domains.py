@@ -62,8 +62,8 @@ def check_ranking(server, dataset, want, words):
         page = server.get(f"{path}?share={share}")
         equal((told(page), page.json["selected"]), (want[:selected], selected), f"{words}: share={share}")
     table = list(csv.reader(io.StringIO(server.get(f"{path}?format=csv").body.decode(), newline=""), strict=True))
-    equal(table[0], ["rank", "domain", "url_count", "share"], words)
-    equal([(int(rank), domain, int(n)) for rank, domain, n, _ in table[1:]], want, f"{words}: CSV")
+    equal(table[0], ["rank", "domain", "url_count", "share", "page_count"], words)
+    equal([(int(rank), domain, int(n)) for rank, domain, n, _, _ in table[1:]], want, f"{words}: CSV")
 
 
 RULES = (

@@ -65,8 +65,8 @@ def check_json(server, dataset_id, name, rows, asks):
 def check_csv(server, root, dataset_id, name, rows, share, numerator):
     want = ranking(rows)
     total = sum(n for _, _, n in want)
-    lines = [["rank", "domain", "url_count", "share"]] + [
-        [str(i["rank"]), i["domain"], str(i["url_count"]), f"{i['share']:.9f}".rstrip("0").rstrip(".")]
+    lines = [["rank", "domain", "url_count", "share", "page_count"]] + [
+        [str(i["rank"]), i["domain"], str(i["url_count"]), f"{i['share']:.9f}".rstrip("0").rstrip("."), ""]
         for i in items(want[:math.ceil(len(want) * numerator / 1000000)], total)]
     reply = server.get(f"/v1/datasets/{dataset_id}/top-domains?format=csv&share={share}")
     equal(reply.headers["content-type"], "text/csv; charset=utf-8; header=present", "type of CSV")

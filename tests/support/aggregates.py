@@ -234,8 +234,8 @@ class Compare:
         if text is None:
             return
         self.asked["top-domains, CSV"] += 1
-        lines = "".join(f"{w['rank']},{w['domain']},{w['url_count']},{w['share']}\r\n" for w in want)
-        self.equal(text, "rank,domain,url_count,share\r\n" + lines, f"{base}: CSV of {share}")
+        lines = "".join(f"{w['rank']},{w['domain']},{w['url_count']},{w['share']},\r\n" for w in want)
+        self.equal(text, "rank,domain,url_count,share,page_count\r\n" + lines, f"{base}: CSV of {share}")
 
     def overlaps(self, pairs):
         for a, b in pairs:

@@ -34,7 +34,8 @@ struct filling {
     const struct dx_manifest_version *entry;
     struct dx_rules *rules;
     struct dx_psl *psl;
-    struct dx_row_form *form; /* of a version that leaves faulty rows out; else NULL */
+    struct dx_row_form *form;    /* of a version that leaves faulty rows out; else NULL */
+    struct dx_registry registry; /* of a version with datasets of counts; else empty */
     struct dx_work_folder work;
     struct dx_domain64_registry *numbers;
     struct dx_spill_sort *names;
@@ -129,6 +130,8 @@ static int read_file(void *ctx, const struct dx_files_row *row, struct dx_error 
     int rc = dx_path_format(object, sizeof object, err, "%s%.*s", g->entry->parquet_root,
                             (int)row->path.size, (const char *)row->path.data);
 
+    if (dx_registry_of_counts(&g->registry, row->dataset_id))
+        return DX_OK;
     if (rc == DX_OK)
         rc = far ? dx_path_format(path, sizeof path, err, "%s/file.parquet", g->work.path)
                  : dx_path_format(path, sizeof path, err, "%s/%s", g->f->root, object);
@@ -175,6 +178,23 @@ static int open_form(struct filling *g, struct dx_error *err)
     return rc == DX_OK ? dx_row_form_new(&g->form, g->psl, err) : rc;
 }
 
+static int read_registry(struct filling *g, struct dx_error *err)
+{
+    struct dx_buf text = DX_BUF_INIT(DX_REGISTRY_MAX);
+    char object[DX_MANIFEST_FILE_PATH];
+    char etag[DX_SOURCE_ETAG];
+    int rc;
+
+    dx_manifest_file_path(g->entry, dx_manifest_file(g->entry, DX_FILE_DATASETS), object);
+    rc = dx_root_get(&g->remote, object, DX_REGISTRY_MAX, &text, etag, err);
+    if (rc == 0)
+        rc = dx_fail(err, DX_E_NOT_FOUND, "%s/%s: is not there", g->f->root, object);
+    if (rc == 1)
+        rc = dx_registry_parse(&g->registry, dx_span_of(text.data, text.size), object, err);
+    dx_buf_release(&text);
+    return rc;
+}
+
 static int read_lake(struct filling *g, struct dx_error *err)
 {
     char etag[DX_SOURCE_ETAG];
@@ -187,6 +207,8 @@ static int read_lake(struct filling *g, struct dx_error *err)
     rc = read_rules(g, err);
     if (rc == DX_OK && g->entry->rows_left_out > 0)
         rc = open_form(g, err);
+    if (rc == DX_OK && g->entry->pages > 0)
+        rc = read_registry(g, err);
     if (rc == DX_OK)
         rc = dx_work_folder_make(&g->work, g->f->work_dir, "domain64", err);
     if (rc == DX_OK)
@@ -398,6 +420,7 @@ int dx_domain64_fill_run(struct dx_domain64_fill *f, struct dx_error *err)
     dx_domain64_registry_close(&g.numbers);
     dx_rules_free(&g.rules);
     dx_row_form_free(&g.form);
+    dx_registry_release(&g.registry);
     dx_psl_free(&g.psl);
     dx_manifest_release(&g.manifest);
     dx_work_folder_remove(&g.work);

@@ -113,7 +113,8 @@ int dx_visible_rows_each(struct dx_visible_rows *r, struct dx_error *err)
         rc = dx_row_form_new(&r->form, r->version->psl, err);
     for (uint64_t i = 0; rc >= 0 && i < r->version->entry.file_ids; i++) {
         rc = dx_version_file(r->version, i, &part, &file, err);
-        if (rc == 1 && (r->dataset_id == 0 || r->dataset_id == file.dataset_id))
+        if (rc == 1 && !dx_registry_of_counts(&r->version->registry, file.dataset_id) &&
+            (r->dataset_id == 0 || r->dataset_id == file.dataset_id))
             rc = each_of_file(r, &file, rules, err);
     }
     dx_canon_free(&r->canon);

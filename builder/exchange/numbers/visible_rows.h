@@ -5,7 +5,7 @@
  *   rc = dx_visible_rows_each(&r, &err);            fn gets each row, with the scan it is of; DX_OK goes on
  *   r.rows, r.hidden                                given, and left out by suppressions
  *
- * By file of the version, in it by domain, host, path, time. dataset_id 0: all datasets. The rows
+ * Datasets of counts have no such rows, and are passed over. By file of the version, in it by domain, host, path, time. dataset_id 0: all datasets. The rows
  * of a file are borrowed for the call; scan->column tells the names of the extras
  * (builder/lake/lake_scan.h). Of a remote root each file is fetched to `tmp` and removed after it.
  * The suppressions are those of the moment of the call; a raw URL that they hide is null. One

@@ -42,7 +42,8 @@ static uint64_t rows_of(const struct dx_postgres_domains *d, const struct dx_dom
     uint64_t rows = 0;
 
     for (size_t i = 0; i < pairs->count; i++)
-        if (d->dataset_id == 0 || pairs->ids[i] == d->dataset_id)
+        if (!dx_registry_of_counts(&d->version->registry, pairs->ids[i]) &&
+            (d->dataset_id == 0 || pairs->ids[i] == d->dataset_id))
             rows += pairs->counts[i].row_count;
     return rows;
 }

@@ -327,7 +327,8 @@ static int each_dataset(struct run *r, struct dx_error *err)
     }
     dx_progress_phase(&r->progress, "loading", "rows", r->bytes_total);
     for (size_t i = 0; rc >= 0 && i < registry->count; i++)
-        if (r->e->dataset_id == 0 || r->e->dataset_id == registry->datasets[i].dataset_id)
+        if (registry->datasets[i].kind == DX_DATASET_URLS &&
+            (r->e->dataset_id == 0 || r->e->dataset_id == registry->datasets[i].dataset_id))
             rc = one_dataset(r, &registry->datasets[i], err);
     if (rc >= 0 && r->e->dataset_id == 0)
         rc = remove_gone(r, err);

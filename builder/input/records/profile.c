@@ -4,7 +4,6 @@
 #include "base/near_name.h"
 
 #define NEAR_MOST 3
-#define HOST_INDEX "host-index"
 
 /* clang-format off */
 const struct dx_profile dx_profiles[] = {
@@ -56,12 +55,6 @@ int dx_profile_get(const struct dx_profile **profile, const char *name, struct d
     *profile = find(name);
     if (*profile != NULL)
         return DX_OK;
-    /* Known by name, but nothing that a lake could hold. */
-    if (strcmp(name, HOST_INDEX) == 0)
-        return dx_fail(err, DX_E_UNSUPPORTED,
-                       "profile '" HOST_INDEX
-                       "': a host index has counts of pages a host, without URLs or times, which a "
-                       "lake cannot hold; ingest the URLs of the crawl: --profile cc-index");
     put_near(name, &near);
     if (near.size > 0)
         dx_buf_u8(&near, '?');

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * profile.h - public corpora: how their records are read (`ingest --profile`).
  *
- *   rc = dx_profile_get(&p, "cc-index", &err);                        DX_E_INVALID with names that are near;
- *                                                      DX_E_UNSUPPORTED: known, and why it cannot be read
+ *   rc = dx_profile_get(&p, "cc-index", &err);                        DX_E_INVALID with names that are near
  *   for (size_t i = 0; i < dx_profile_count; i++) dx_profiles[i] ...
  *   dx_profile_apply(p, &want);              what the caller has not asked for otherwise
  *
@@ -27,6 +26,7 @@ struct dx_profile {
     bool no_ts;                          /* its records have no time */
     const char *dataset;                 /* a template of dataset_template.h */
     const char *extra[DX_PROFILE_TEXTS]; /* NAME=C; an input may lack some */
+    const char *counts;                  /* as of --counts: records are hosts */
     /* Of folders, as of --include and --exclude. */
     const char *include[DX_PROFILE_TEXTS];
     const char *exclude[DX_PROFILE_TEXTS];

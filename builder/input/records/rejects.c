@@ -33,6 +33,10 @@ const char *dx_row_reject_name(int why)
         return "ts_missing";
     case DX_ROW_EXTRA_TOO_LONG:
         return "extra_too_long";
+    case DX_ROW_COUNT_INVALID:
+        return "count_invalid";
+    case DX_ROW_NO_PAGES:
+        return "no_pages";
     default:
         return dx_reject_name((enum dx_reject)why);
     }

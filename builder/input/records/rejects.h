@@ -37,6 +37,8 @@ enum dx_row_reject {
     DX_ROW_TS_INVALID,
     DX_ROW_TS_MISSING,
     DX_ROW_EXTRA_TOO_LONG,
+    DX_ROW_COUNT_INVALID,
+    DX_ROW_NO_PAGES, /* the count of a host is 0 or null: nothing is wrong with it */
     DX_ROW_REJECT_COUNT
 };
 

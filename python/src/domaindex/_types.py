@@ -46,22 +46,24 @@ def id_of(text: Any) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class DatasetOfDomain:
-    """A dataset that contains the domain."""
+    """A dataset that contains the domain. One of counts (kind "counts") has pages of its hosts, and no URLs: url_count and row_count are None."""
 
     dataset_id: int
     name: str
-    url_count: int
-    row_count: int
+    url_count: Optional[int]
+    row_count: Optional[int]
     first_ts: Optional[str]
     last_ts: Optional[str]
     share: Optional[float]
     rank: Optional[int]
     withheld_rows: int
+    kind: str = "urls"
+    page_count: Optional[int] = None
 
     @classmethod
     def of(cls, j: Mapping[str, Any]) -> "DatasetOfDomain":
         return cls(j["dataset_id"], j["name"], j["url_count"], j["row_count"], j["first_ts"], j["last_ts"], j.get("share"), j.get("rank"),
-                   j.get("withheld_rows", 0))
+                   j.get("withheld_rows", 0), j.get("kind", "urls"), j.get("page_count"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,21 +116,23 @@ class Url:
 
 @dataclasses.dataclass(frozen=True)
 class Dataset:
-    """An item of GET /v1/datasets."""
+    """An item of GET /v1/datasets. One of counts (kind "counts") has pages, and no URLs: url_count and row_count are None."""
 
     dataset_id: int
     name: str
     domain_count: int
-    url_count: int
-    row_count: int
+    url_count: Optional[int]
+    row_count: Optional[int]
     first_ts: Optional[str]
     last_ts: Optional[str]
     metadata: Mapping[str, Any]
+    kind: str = "urls"
+    page_count: Optional[int] = None
 
     @classmethod
     def of(cls, j: Mapping[str, Any]) -> "Dataset":
         return cls(j["dataset_id"], j["name"], j["domain_count"], j["url_count"], j["row_count"], j["first_ts"], j["last_ts"],
-                   j.get("metadata") or {})
+                   j.get("metadata") or {}, j.get("kind", "urls"), j.get("page_count"))
 
 
 @dataclasses.dataclass(frozen=True)

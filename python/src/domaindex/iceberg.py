@@ -6,7 +6,7 @@
 `rows` has the lake's own files. Of a file of another writer that not every engine reads the same, it has a copy of what an answer would show: one with
 columns that are not text, with numbers of columns, or with two names of one column. Each version that the root lists is a snapshot with a tag of its name, and the branch main is
 the current one, also after a rollback. Rows that suppressions hide have positional deletes in each snapshot. `presence` has the counts of each
-(domain, dataset) of the current version as the server answers them. docs/PYTHON.md is the manual.
+(domain, dataset) of the current version as the server answers them. Datasets of counts are in neither. docs/PYTHON.md is the manual.
 """
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class _Lake:
         """By what the table has of each: the file itself, or its copy; `known`: what it has already."""
         answer = _json(self.root, "files", "--version", version)
         found = {}
-        for file in answer["files"]:
+        for file in (one for one in answer["files"] if "kind" not in one):  # rows of datasets of counts are hosts
             uri = self.files.prefix + file["path"] if self.files.local else file["path"]
             copy = self.files.uri(f"{self.folder}/data/plain-{hashlib.sha256(uri.encode()).hexdigest()}.parquet")
             at = copy if copy in known else uri if uri in known else self._shown(uri, copy)
@@ -332,7 +332,7 @@ def _pairs(root: str, version: str, cache_dir: Optional[str]) -> Iterator[Mappin
                     return
 
         for name in index.domains(domains()):
-            for dataset in name.datasets:
+            for dataset in (one for one in name.datasets if "kind" not in one):
                 yield {"domain": name.domain, "dataset_id": dataset["dataset_id"], "dataset": names[dataset["dataset_id"]], "url_count": dataset["url_count"],
                        "row_count": dataset["row_count"]}
 

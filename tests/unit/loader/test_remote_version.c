@@ -52,7 +52,7 @@ static void answers_of(struct dx_version *v, struct dx_buf *out)
 
         dx_test_root_domain(i, name);
         for (uint32_t dataset = 0; dataset <= DATASETS + 1; dataset++) {
-            const struct dx_view view = { v, dataset > DATASETS ? scope : NULL };
+            const struct dx_view view = { v, dataset > DATASETS ? scope : NULL, false };
             const struct dx_page_of page = { .offset = 1, .limit = 5 };
             struct dx_span asked = dx_span_str(name);
             int rc;

@@ -10,6 +10,7 @@ export const de: Words = {
   search: "Suchen", searchLabel: "Domain, Host oder URL", completions: "Domains mit diesem Anfang", skip: "Zum Inhalt", views: "Ansichten", actions: "Aktionen",
   titles: { site: "Website", urls: "URLs", url: "URL", report: "Bericht", dataset: "Datensatz", datasets: "Datensätze", compare: "Vergleich", lists: "Listen", status: "Status", changes: "Änderungen" },
   dataset: "Datensatz", datasets: "Datensätze", domain: "Domain", domains: "Domains", urls: "URLs", urlsDistinct: "Verschiedene URLs", rows: "Zeilen", host: "Host", hosts: "Hosts", names: "Namen", name: "Name",
+  pageCount: (n: string) => `${n} Seiten`,
   share: "Anteil", rank: "Rang", position: "Position nach Größe", first: "Erste", last: "Letzte", period: "Zeitraum", time: "Zeit", undated: "ohne Datum", version: "Version", versions: "Versionen", published: "Veröffentlicht",
   barOfUrls: "URLs, Diagramm", barOfDomains: "Domains, Diagramm", barOfNames: "Namen, Diagramm", barOfTime: "Zeitraum, Diagramm",
   all: "Alle zeigen", more: "Mehr", show: "Zeigen", shown: "Gezeigt", filterRows: "Filtern", showAll: (n) => `Alle ${n.toLocaleString("de")} zeigen`,

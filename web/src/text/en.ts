@@ -9,6 +9,7 @@ export const en = {
   search: "Search", searchLabel: "Domain, host or URL", completions: "Domains that begin so", skip: "Skip to content", views: "Views", actions: "Actions",
   titles: { site: "Site", urls: "URLs", url: "URL", report: "Report", dataset: "Dataset", datasets: "Datasets", compare: "Compare", lists: "Lists", status: "Status", changes: "Changes" } as Record<string, string>,
   dataset: "Dataset", datasets: "Datasets", domain: "Domain", domains: "Domains", urls: "URLs", urlsDistinct: "Distinct URLs", rows: "Rows", host: "Host", hosts: "Hosts", names: "Names", name: "Name",
+  pageCount: (n: string) => `${n} pages`,
   share: "Share", rank: "Rank", position: "Position by size", first: "First", last: "Last", period: "Period", time: "Time", undated: "no dates", version: "Version", versions: "Versions", published: "Published",
   barOfUrls: "URLs, chart", barOfDomains: "Domains, chart", barOfNames: "Names, chart", barOfTime: "Period, chart",
   all: "Show all", more: "More", show: "Show", shown: "Shown", filterRows: "Filter", showAll: (n: number) => `Show all ${n.toLocaleString("en")}`,

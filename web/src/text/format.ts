@@ -8,7 +8,10 @@ const short = new Intl.NumberFormat(language, { notation: "compact", maximumSign
 const moments = new Intl.DateTimeFormat(language, { dateStyle: "long", timeStyle: "short", timeZone: "UTC" });
 const days = new Intl.DateTimeFormat(language, { dateStyle: "long", timeZone: "UTC" });
 
-export const number = (value: number): string => numbers.format(value);
+export const number = (value: number | null): string => (value === null ? "–" : numbers.format(value));
+// URLs of an item, or the pages of a dataset of counts.
+export const size = (r: { url_count: number | null; page_count?: number }): number => r.url_count ?? r.page_count ?? 0;
+export const sizeText = (r: { url_count: number | null; page_count?: number }): string => (r.url_count === null && r.page_count !== undefined ? t.pageCount(number(r.page_count)) : number(r.url_count));
 export const share = (value: number): string => shares.format(value);
 export const compact = (value: number): string => short.format(value);
 export const day = (ts: string | null | undefined): string => (ts ? ts.slice(0, 10) : "–");

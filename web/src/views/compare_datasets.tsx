@@ -10,7 +10,7 @@ import { ProblemBox } from "../parts/problem";
 import { Section, Waiting } from "../parts/section";
 import { Table } from "../parts/table";
 import { useLinks, useVersion } from "../parts/version";
-import { number, share } from "../text/format";
+import { number, share, size, sizeText } from "../text/format";
 import { t } from "../text/language";
 import { jaccards, overlapPath, pairsOf, useOverlaps } from "./overlaps";
 
@@ -23,7 +23,7 @@ function Pairs({ rows }: { rows: OverlapAnswer[] }) {
       { name: t.only("A"), sort: (r) => r.domains.only_a, kind: "number" },
       { name: t.only("B"), sort: (r) => r.domains.only_b, kind: "number" },
       { name: "Jaccard", sort: (r) => r.domains.jaccard, kind: "number", show: (r) => share(r.domains.jaccard) },
-      { name: t.jaccardUrls, sort: (r) => r.urls.jaccard, kind: "number", show: (r) => share(r.urls.jaccard) },
+      { name: t.jaccardUrls, sort: (r) => r.urls?.jaccard ?? null, kind: "number", show: (r) => (r.urls ? share(r.urls.jaccard) : "–") },
     ]} />
   );
 }
@@ -41,7 +41,7 @@ export function CompareDatasets({ ids }: { ids: number[] }) {
       <Table caption={t.datasets} rows={ids.flatMap((id) => sides.get(id) ?? [])} columns={[
         { name: t.dataset, sort: (r) => r.name, show: (r) => <DatasetLink id={r.dataset_id} name={r.name} /> },
         { name: t.domains, sort: (r) => r.domain_count, kind: "number" },
-        { name: t.urls, sort: (r) => r.url_count, kind: "number" },
+        { name: t.urls, sort: size, kind: "number", show: sizeText },
       ]} />
       <h2>{t.overlap}</h2>
       <Pairs rows={got} />
@@ -50,7 +50,7 @@ export function CompareDatasets({ ids }: { ids: number[] }) {
       <div class="columns">
         {ids.map((id) => (
           <Section<TopAnswer> key={id} title={`${t.top}: ${sides.get(id)?.name ?? id}`} path={ask(datasetPath(id, "/top-domains"), { limit: 10 })}>
-            {(top) => <Table caption={`${t.top}: ${number(top.domain_count)}`} rows={top.domains} columns={[{ name: t.domain, sort: (r) => r.domain, show: (r) => <SiteLink domain={r.domain} /> }, { name: t.urls, sort: (r) => r.url_count, kind: "number" }, { name: t.share, sort: (r) => r.share, kind: "number", show: (r) => share(r.share) }]} />}
+            {(top) => <Table caption={`${t.top}: ${number(top.domain_count)}`} rows={top.domains} columns={[{ name: t.domain, sort: (r) => r.domain, show: (r) => <SiteLink domain={r.domain} /> }, { name: t.urls, sort: size, kind: "number", show: sizeText }, { name: t.share, sort: (r) => r.share, kind: "number", show: (r) => share(r.share) }]} />}
           </Section>
         ))}
       </div>

@@ -10,7 +10,7 @@ import { ProblemBox } from "../parts/problem";
 import { Waiting } from "../parts/section";
 import { Table, type Column } from "../parts/table";
 import { useLinks } from "../parts/version";
-import { number, span } from "../text/format";
+import { number, size, span } from "../text/format";
 import { t } from "../text/language";
 
 const MOST = 5; // hooks must not change in number
@@ -26,7 +26,7 @@ function rowsOf(sites: SiteAnswer[]): Row[] {
   const rows = new Map<number, Row>();
   sites.forEach((site, i) => site.datasets.forEach((d) => {
     const row = rows.get(d.dataset_id) ?? { id: d.dataset_id, name: d.name, counts: sites.map(() => undefined) };
-    row.counts[i] = d.url_count;
+    row.counts[i] = size(d);
     rows.set(d.dataset_id, row);
   }));
   const found = (row: Row) => row.counts.filter((c) => c !== undefined).length;

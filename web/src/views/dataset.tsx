@@ -8,7 +8,7 @@ import { Section } from "../parts/section";
 import { Table } from "../parts/table";
 import { useLinks } from "../parts/version";
 import { changed, type Address } from "../router";
-import { number, span } from "../text/format";
+import { number, size, sizeText, span } from "../text/format";
 import { t } from "../text/language";
 import { DatasetOverlap } from "./dataset_overlap";
 import { DatasetSizes } from "./dataset_sizes";
@@ -26,7 +26,7 @@ function Tlds({ id, now }: { id: string; now: Address }) {
               { name: "TLD", sort: (r) => r.tld, show: (r) => (r.tld === null ? t.noTld : <bdi>{r.tld}</bdi>) },
               { name: t.domains, sort: (r) => r.domain_count, kind: "number" },
               { name: t.barOfDomains, kind: "chart", show: (r) => <Bar part={r.domain_count / most} /> },
-              { name: t.urls, sort: (r) => r.url_count, kind: "number" },
+              { name: t.urls, sort: size, kind: "number", show: sizeText },
             ]} />
             {next_cursor && <p><a class="button" href={changed(now, { tc: next_cursor })}>{t.next}</a></p>}
           </>
@@ -46,7 +46,7 @@ function Head({ dataset }: { dataset: DatasetAnswer }) {
   return (
     <>
       <h1 class="name"><bdi>{dataset.name}</bdi></h1>
-      <Figures items={[[t.domains, number(dataset.domain_count)], [t.urls, number(dataset.url_count)], [t.rows, number(dataset.row_count)], [t.period, span(dataset.first_ts, dataset.last_ts)]]} />
+      <Figures items={[[t.domains, number(dataset.domain_count)], [t.urls, sizeText(dataset)], [t.rows, number(dataset.row_count)], [t.period, span(dataset.first_ts, dataset.last_ts)]]} />
       <Metadata metadata={dataset.metadata} />
       <nav class="actions" aria-label={t.actions}><a class="button" href={to("compare", "", { datasets: dataset.dataset_id })}>{t.compare}</a></nav>
     </>

@@ -24,7 +24,7 @@ function OverlapList({ rows }: { rows: OverlapAnswer[] }) {
       { name: t.partOfThis, sort: (r) => r.domains.shared / Math.max(1, r.a.domain_count), kind: "number", show: (r) => share(r.domains.shared / Math.max(1, r.a.domain_count)) },
       { name: t.partOfThat, sort: (r) => r.domains.shared / Math.max(1, r.b.domain_count), kind: "number", show: (r) => share(r.domains.shared / Math.max(1, r.b.domain_count)) },
       { name: "Jaccard", sort: (r) => r.domains.jaccard, kind: "number", show: (r) => share(r.domains.jaccard) },
-      { name: t.jaccardUrls, sort: (r) => r.urls.jaccard, kind: "number", show: (r) => share(r.urls.jaccard) },
+      { name: t.jaccardUrls, sort: (r) => r.urls?.jaccard ?? null, kind: "number", show: (r) => (r.urls ? share(r.urls.jaccard) : "–") },
     ]} />
   );
 }

@@ -9,7 +9,7 @@ import { Command } from "../parts/command";
 import { ProblemBox } from "../parts/problem";
 import { Waiting } from "../parts/section";
 import { useLinks } from "../parts/version";
-import { number } from "../text/format";
+import { number, size } from "../text/format";
 import { t } from "../text/language";
 
 const FIRST = 200;
@@ -33,7 +33,7 @@ export function DatasetSizes({ dataset }: { dataset: Dataset }) {
     const read = async (target: string, at: number): Promise<Point[] | null> => {
       const answer = await getPatiently<TopAnswer>(target, stop.signal);
       if (answer.body === null) setProblem(answer);
-      return answer.body?.domains.map((d, i) => ({ position: at + i + 1, url_count: d.url_count })) ?? null;
+      return answer.body?.domains.map((d, i) => ({ position: at + i + 1, url_count: size(d) })) ?? null;
     };
     const run = async () => {
       let all = await read(first, 0);

@@ -10,7 +10,7 @@ import { Section } from "../parts/section";
 import { Table, type Column } from "../parts/table";
 import { useLinks } from "../parts/version";
 import { changed, replace, type Address } from "../router";
-import { number, share } from "../text/format";
+import { number, share, size, sizeText } from "../text/format";
 import { t } from "../text/language";
 
 const PAGE = 50;
@@ -18,8 +18,8 @@ const PAGE = 50;
 const columnsOf = (most: number): Column<Ranked>[] => [
   { name: t.rank, sort: (r) => r.rank, kind: "number" },
   { name: t.domain, sort: (r) => r.domain, show: (r) => <SiteLink domain={r.domain} /> },
-  { name: t.urls, sort: (r) => r.url_count, kind: "number" },
-  { name: t.barOfUrls, kind: "chart", show: (r) => <Bar part={r.url_count / most} /> },
+  { name: t.urls, sort: size, kind: "number", show: sizeText },
+  { name: t.barOfUrls, kind: "chart", show: (r) => <Bar part={size(r) / most} /> },
   { name: t.share, sort: (r) => r.share, kind: "number", show: (r) => share(r.share) },
 ];
 
@@ -34,7 +34,7 @@ export function DatasetTop({ dataset, now }: { dataset: Dataset; now: Address })
       {(top) => (
         <>
           {part && <p class="note">{t.tenPercentHint(number(top.selected), number(top.domain_count))}</p>}
-          <Table all caption={t.top} rows={top.domains} columns={columnsOf(top.domains[0]?.url_count ?? 1)} />
+          <Table all caption={t.top} rows={top.domains} columns={columnsOf(top.domains[0] ? size(top.domains[0]) : 1)} />
           <nav class="pager" aria-label={t.pages}>
             {offset > 0 && <a class="button" rel="prev" href={changed(now, { o: Math.max(0, offset - PAGE) || null })}>{t.previous}</a>}
             <span>{t.rowsFromTo(number(offset + Math.min(1, top.domains.length)), number(offset + top.domains.length), number(top.selected))}</span>

@@ -7,7 +7,7 @@ import { Section } from "../parts/section";
 import { Table } from "../parts/table";
 import { useLinks } from "../parts/version";
 import { changed, type Address } from "../router";
-import { day } from "../text/format";
+import { day, sizeText } from "../text/format";
 import { t } from "../text/language";
 
 const PAGE = 10000;
@@ -19,15 +19,15 @@ export function Datasets({ now }: { now: Address }) {
       <h1>{t.datasets}</h1>
       <Section<DatasetsAnswer> path={ask("/v1/datasets", { limit: PAGE, offset: now.params.o })}>
         {({ datasets, total, next_offset }) => {
-          const most = datasets.reduce((m, r) => Math.max(m, r.url_count), 1);
+          const most = datasets.reduce((m, r) => Math.max(m, r.url_count ?? 0), 1);
           return (
             <>
               <p class="soft">{t.countDatasets(total)}</p>
               <Table caption={t.datasets} rows={datasets} find={(r) => r.name} columns={[
                 { name: t.dataset, sort: (r) => r.name.toLowerCase(), show: (r) => <DatasetLink id={r.dataset_id} name={r.name} /> },
                 { name: t.domains, sort: (r) => r.domain_count, kind: "number" },
-                { name: t.urls, sort: (r) => r.url_count, kind: "number" },
-                { name: t.barOfUrls, kind: "chart", show: (r) => <Bar part={r.url_count / most} /> },
+                { name: t.urls, sort: (r) => r.url_count, kind: "number", show: sizeText },
+                { name: t.barOfUrls, kind: "chart", show: (r) => <Bar part={(r.url_count ?? 0) / most} /> },
                 { name: t.first, sort: (r) => r.first_ts, show: (r) => <span class="nowrap">{day(r.first_ts)}</span> },
                 { name: t.last, sort: (r) => r.last_ts, show: (r) => <span class="nowrap">{day(r.last_ts)}</span> },
               ]} />

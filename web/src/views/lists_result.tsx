@@ -8,7 +8,7 @@ import { Choice } from "../parts/choice";
 import { Figures } from "../parts/figures";
 import { DatasetLink, Host, SiteLink } from "../parts/names";
 import { Table, type Column } from "../parts/table";
-import { number } from "../text/format";
+import { number, size } from "../text/format";
 import { t } from "../text/language";
 import { kindOf, type Kind, type PresenceMatrix } from "./presence_matrix";
 
@@ -36,7 +36,7 @@ function MatrixPage({ rows, ids, names }: { rows: Presence[]; ids: number[]; nam
     { name: t.domain, show: (r) => (r.found ? <SiteLink domain={r.domain!} /> : r.domain ? <Host name={r.domain} /> : "–") },
     { name: t.result, show: (r) => t.kinds[kindOf(r)] + (kindOf(r) === "rejected" ? ` (${r.reason})` : "") },
     { name: t.datasets, kind: "number", sort: (r) => r.datasets?.length ?? 0 },
-    ...ids.map((id): Column<Presence> => ({ name: names.get(id) ?? String(id), kind: "number", sort: (r) => r.datasets?.find((d) => d.dataset_id === id)?.url_count ?? null })),
+    ...ids.map((id): Column<Presence> => ({ name: names.get(id) ?? String(id), kind: "number", sort: (r) => { const d = r.datasets?.find((one) => one.dataset_id === id); return d ? size(d) : null; } })),
   ];
   return <Table all caption={t.matrix} rows={rows} columns={columns} />;
 }

@@ -2,6 +2,7 @@
 // presence_matrix.ts - what is known of a list of names: rows as they came, and files made of them.
 import type { Presence } from "../api/answers";
 import { csvLine } from "../api/listing";
+import { size } from "../text/format";
 
 export const MOST_PAIRS = 10_000_000;
 const PER_BLOB = 2000; // rows
@@ -33,7 +34,7 @@ export class PresenceMatrix {
     const header = csvLine(["asked", "domain", "reason", ...columns.map((id) => names.get(id) ?? id)]);
     return this.file(header, (row) => {
       const cells: (number | "")[] = columns.map(() => "");
-      for (const d of row.datasets ?? []) cells[at.get(d.dataset_id)!] = d.url_count;
+      for (const d of row.datasets ?? []) cells[at.get(d.dataset_id)!] = size(d);
       return csvLine([row.asked, row.domain, row.reason, ...cells]);
     });
   }

@@ -8,7 +8,7 @@ import { Section } from "../parts/section";
 import { Table } from "../parts/table";
 import { useLinks, useVersion } from "../parts/version";
 import type { Address } from "../router";
-import { day, number, published, share, today } from "../text/format";
+import { day, number, published, share, size, sizeText, today } from "../text/format";
 import { t } from "../text/language";
 import { SiteFigures } from "./site";
 import { TimelineChart } from "./site_timeline";
@@ -28,9 +28,9 @@ export function Report({ now }: { now: Address }) {
       <Section<SiteAnswer> path={ask(base)} below={(site) => (
           <>
             <h2>{t.foundIn(site.dataset_count)}</h2>
-            <Table all caption={t.datasets} rows={[...site.datasets].sort((a, b) => b.url_count - a.url_count).slice(0, MOST)} columns={[
+            <Table all caption={t.datasets} rows={[...site.datasets].sort((a, b) => size(b) - size(a)).slice(0, MOST)} columns={[
               { name: t.dataset, sort: (r) => r.name, show: (r) => <bdi>{r.name}</bdi> },
-              { name: t.urls, sort: (r) => r.url_count, kind: "number" },
+              { name: t.urls, sort: size, kind: "number", show: sizeText },
               { name: t.share, sort: (r) => r.share, kind: "number", show: (r) => share(r.share) },
               { name: t.rank, sort: (r) => r.rank, kind: "number" },
               { name: t.first, sort: (r) => r.first_ts, show: (r) => day(r.first_ts) },

@@ -46,8 +46,8 @@ function Body({ site, now }: { site: SiteAnswer; now: Address }) {
   return (
     <>
       <SiteDatasets site={site} />
-      <SiteTimeline domain={d} datasets={site.datasets} now={now} />
-      <SiteStructure domain={d} datasets={site.datasets} now={now} />
+      {site.row_count > 0 && <SiteTimeline domain={d} datasets={site.datasets} now={now} />}
+      {site.row_count > 0 && <SiteStructure domain={d} datasets={site.datasets} now={now} />}
       <SiteChanges domain={d} now={now} />
     </>
   );

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // site_changes.tsx - what changed for a site: each version against the one before it, or this one against an older one.
 import type { ComponentChildren } from "preact";
-import type { DatasetChange, DiffAnswer, SiteChange, SiteChangesAnswer, VersionsAnswer } from "../api/answers";
+import type { DatasetChange, OwnCounts, DiffAnswer, SiteChange, SiteChangesAnswer, VersionsAnswer } from "../api/answers";
 import { path, sitePath } from "../api/path";
 import { token } from "../api/token";
 import { useAnswer } from "../api/use_answer";
@@ -11,11 +11,11 @@ import { Section } from "../parts/section";
 import { Table } from "../parts/table";
 import { useVersion } from "../parts/version";
 import { changed, replace, type Address } from "../router";
-import { number, published } from "../text/format";
+import { number, published, size, sizeText } from "../text/format";
 import { t } from "../text/language";
 
-const counts = (c: { url_count: number; row_count: number } | null) => (c ? number(c.url_count) : "–");
-const gain = (r: DatasetChange): number => (r.after?.url_count ?? 0) - (r.before?.url_count ?? 0);
+const counts = (c: OwnCounts | null) => (c ? sizeText(c) : "–");
+const gain = (r: DatasetChange): number => (r.after ? size(r.after) : 0) - (r.before ? size(r.before) : 0);
 const signed = (n: number): string => (n > 0 ? "+" : "") + number(n);
 
 function ChangeTable({ caption, rows }: { caption: string; rows: DatasetChange[] }) {

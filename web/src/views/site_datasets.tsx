@@ -5,17 +5,17 @@ import { Bar, Period } from "../charts/bar";
 import { DatasetLink } from "../parts/names";
 import { Table, type Column } from "../parts/table";
 import { useLinks } from "../parts/version";
-import { day, number, share } from "../text/format";
+import { day, number, share, sizeText } from "../text/format";
 import { t } from "../text/language";
 
 export function SiteDatasets({ site }: { site: SiteAnswer }) {
   const { to } = useLinks();
-  const most = site.datasets.reduce((m, r) => Math.max(m, r.url_count), 1);
+  const most = site.datasets.reduce((m, r) => Math.max(m, r.url_count ?? 0), 1);
   const all: [number, number] = [Date.parse(site.first_ts ?? ""), Date.parse(site.last_ts ?? "")];
   const columns: Column<SiteDataset>[] = [
     { name: t.dataset, sort: (r) => r.name.toLowerCase(), show: (r) => <DatasetLink id={r.dataset_id} name={r.name} /> },
-    { name: t.urls, sort: (r) => r.url_count, kind: "number", show: (r) => <a href={to("urls", site.domain, { dataset: r.dataset_id })}>{number(r.url_count)}</a> },
-    { name: t.barOfUrls, kind: "chart", show: (r) => <Bar part={r.url_count / most} /> },
+    { name: t.urls, sort: (r) => r.url_count, kind: "number", show: (r) => (r.kind ? sizeText(r) : <a href={to("urls", site.domain, { dataset: r.dataset_id })}>{number(r.url_count)}</a>) },
+    { name: t.barOfUrls, kind: "chart", show: (r) => <Bar part={(r.url_count ?? 0) / most} /> },
     { name: t.share, sort: (r) => r.share, kind: "number", show: (r) => share(r.share) },
     { name: t.rank, sort: (r) => r.rank, kind: "number" },
     { name: t.first, sort: (r) => r.first_ts, show: (r) => <span class="nowrap">{day(r.first_ts)}</span> },
@@ -25,7 +25,7 @@ export function SiteDatasets({ site }: { site: SiteAnswer }) {
   return (
     <section>
       <h2>{t.foundIn(site.dataset_count)}</h2>
-      <Table caption={t.foundIn(site.dataset_count)} rows={[...site.datasets].sort((a, b) => b.url_count - a.url_count)} columns={columns} find={(r) => r.name} />
+      <Table caption={t.foundIn(site.dataset_count)} rows={[...site.datasets].sort((a, b) => (b.url_count ?? 0) - (a.url_count ?? 0))} columns={columns} find={(r) => r.name} />
     </section>
   );
 }

@@ -11,7 +11,7 @@ import { ProblemBox } from "../parts/problem";
 import { Section, Waiting } from "../parts/section";
 import { useLinks } from "../parts/version";
 import { changed, replace, type Address } from "../router";
-import { number } from "../text/format";
+import { number, size } from "../text/format";
 import { t } from "../text/language";
 
 type Props = { domain: string; dataset: number };
@@ -71,9 +71,9 @@ function HostNode({ domain, dataset, host, first }: Props & { host: HostRow; fir
 export function SiteStructure({ domain, datasets, now }: { domain: string; datasets: SiteDataset[]; now: Address }) {
   const { ask } = useLinks();
   const [most, setMost] = useState(20);
-  const sorted = [...datasets].sort((a, b) => b.url_count - a.url_count);
+  const sorted = datasets.filter((d) => !d.kind).sort((a, b) => size(b) - size(a)); // hosts of counts have no paths
   const dataset = Number(now.params.sd ?? sorted[0]?.dataset_id ?? 0);
-  const aside = datasets.length > 1 && <Choice label={t.dataset} value={String(dataset)} options={sorted.map((d) => [String(d.dataset_id), d.name])} onChoose={(value) => replace(changed(now, { sd: value }))} />;
+  const aside = sorted.length > 1 && <Choice label={t.dataset} value={String(dataset)} options={sorted.map((d) => [String(d.dataset_id), d.name])} onChoose={(value) => replace(changed(now, { sd: value }))} />;
   return (
     <Section<HostsAnswer> title={t.structure} aside={aside} path={ask(sitePath(domain, "/hosts"), { dataset, limit: most })}>
       {(answer) => (

@@ -27,7 +27,7 @@ export function TimelineChart({ answer }: { answer: TimelineAnswer }) {
 export function SiteTimeline({ domain, datasets, now }: { domain: string; datasets: SiteDataset[]; now: Address }) {
   const { ask } = useLinks();
   const by = now.params.by ?? "month";
-  const options: [string, string][] = [["", t.allDatasets], ...datasets.map((d): [string, string] => [String(d.dataset_id), d.name])];
+  const options: [string, string][] = [["", t.allDatasets], ...datasets.filter((d) => !d.kind).map((d): [string, string] => [String(d.dataset_id), d.name])];
   const aside = (
     <span class="tools">
       <Choice label={t.per} value={by} options={[["year", t.year], ["month", t.month], ["day", t.dayWord]]} onChoose={(value) => replace(changed(now, { by: value }))} />

@@ -171,7 +171,7 @@ def _rows(index: _client.Index, names: Mapping[int, str], chosen: Sequence[int],
     except NotFound:
         return
     for dataset in found.datasets:
-        if dataset.dataset_id in chosen:
+        if dataset.dataset_id in chosen and dataset.kind == "urls":
             for row in index.urls(domain, dataset.dataset_id, page_rows=10000, fields="url,url_id,ts,extras"):
                 extras = json.dumps(row["extras"], ensure_ascii=False, sort_keys=True)
                 yield found.domain, dataset.dataset_id, dataset.name, row.url, row["url_id"], time_of(row.ts), extras
@@ -181,7 +181,7 @@ def _presence(index: _client.Index, names: Mapping[int, str], chosen: Sequence[i
     wanted = [domain] if domain is not None else _all_domains(index)
     for name in index.domains(wanted):
         for dataset in name.datasets:
-            if dataset["dataset_id"] in chosen:
+            if dataset["dataset_id"] in chosen and "kind" not in dataset:  # a dataset of counts has pages, and no URLs
                 yield name.domain, dataset["dataset_id"], names[dataset["dataset_id"]], dataset["url_count"], dataset["row_count"]
 
 

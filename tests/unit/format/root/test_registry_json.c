@@ -59,6 +59,10 @@ static void test_texts(void)
         { META("{\"\":\"1\"}"), "metadata" },
         { META("{\"a\":\"\\u0007\"}"), "metadata" },
         { "{\"datasets\":[{}]}", "not an object" },
+        { LIST(D("1", "\"a\",\"kind\":\"counts\"")), NULL },
+        { LIST(D("1", "\"a\",\"kind\":\"urls\"")), "of a kind that this program does not know" },
+        { LIST(D("1", "\"a\",\"kind\":1")), "kind" },
+        { LIST(D("1", "\"a\",\"kin\":\"counts\"")), "not an object" },
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -102,6 +106,7 @@ static void fill(struct dx_registry *r, size_t count)
         EXPECT(dx_registry_add(r, dx_span_str(name), &d, &err) == 1, "%s", err.text);
         d->rows = random_next(&seed) >> (1 + random_below(&seed, 63));
         d->files = i;
+        dx_registry_set_kind(r, d, i % 5 == 0 ? DX_DATASET_COUNTS : DX_DATASET_URLS);
         d->has_ts = i % 3 == 0;
         d->first_us = d->has_ts ? (int64_t)random_below(&seed, UINT64_C(1) << 50) : 0;
         d->last_us = d->has_ts ? d->first_us + (int64_t)i : 0;
@@ -137,11 +142,14 @@ static void test_round(void)
         EXPECT(d != NULL && d->dataset_id == i + 1 && d == dx_registry_by_id(&back, d->dataset_id),
                "dataset %zu", i);
         EXPECT(d == NULL ||
-                   (d->rows == r.datasets[i].rows && d->first_us == r.datasets[i].first_us &&
-                    d->last_us == r.datasets[i].last_us &&
+                   (d->kind == r.datasets[i].kind && d->rows == r.datasets[i].rows &&
+                    d->first_us == r.datasets[i].first_us && d->last_us == r.datasets[i].last_us &&
                     d->metadata_count == r.datasets[i].metadata_count),
                "dataset %zu", i);
     }
+    EXPECT(back.has_counts && dx_registry_of_counts(&back, 1) && !dx_registry_of_counts(&back, 2) &&
+               !dx_registry_of_counts(&back, 999),
+           "kinds");
     EXPECT(dx_registry_by_id(&back, 0) == NULL && dx_registry_by_id(&back, 501) == NULL, "absent");
     EXPECT(dx_registry_by_name(&back, dx_span_str("none")) == NULL, "absent");
     for (size_t n = 0; n < a.size; n += 97)

@@ -71,12 +71,15 @@ static void test_round(void)
     dx_buf_clear(&a);
     fill(&m, 2);
     m.versions[1].rows_left_out = 77;
+    m.versions[1].rows = m.versions[1].urls = 50;
+    m.versions[1].pages = 40;
     EXPECT(dx_manifest_write(&m, &a, &err) == DX_OK, "%s", err.text);
     EXPECT(dx_manifest_parse(dx_span_of(a.data, a.size), "m", &back, &err) == DX_OK, "%s",
            err.text);
     EXPECT(dx_manifest_write(&back, &b, &err) == DX_OK && a.size == b.size &&
                memcmp(a.data, b.data, a.size) == 0,
            "written again: %s", err.text);
+    EXPECT(back.versions[0].pages == 0 && back.versions[1].pages == 40, "page_count");
     EXPECT(back.versions[0].rows_left_out == 0 && back.versions[1].rows_left_out == 77,
            "rows left out of one version");
     EXPECT(dx_manifest_current(&back) == &back.versions[1] && back.sequence == 2, "current");

@@ -406,6 +406,40 @@ static void check_long_paths(struct dx_pair_tally *t)
     dx_buf_release(&sketch);
 }
 
+/* Of a dataset of counts: rows and URLs are pages, there are no paths, and the sketch is of one hash. */
+static void check_pages(struct dx_pair_tally *t)
+{
+    struct dx_buf facts = DX_BUF_INIT(DX_PAIR_TALLY_FACTS_MAX);
+    struct dx_buf sketch = DX_BUF_INIT(DX_PAIR_TALLY_SKETCH_MAX);
+    const struct dx_pair_count count = { .url_count = 10007, .row_count = 10007 };
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_url_sketch s;
+    struct dx_facts f;
+    struct dx_fact fact;
+
+    dx_pair_tally_begin(t, dx_span_str("x.com"));
+    EXPECT(dx_pair_tally_pages(t, dx_span_str("a.x.com"), 3, &err) >= 0 &&
+               dx_pair_tally_pages(t, dx_span_str("a.x.com"), 4, &err) >= 0 &&
+               dx_pair_tally_pages(t, dx_span_str("b.x.com"), 10000, &err) >= 0 &&
+               dx_pair_tally_end(t, &facts, &sketch, &err) >= 0,
+           "%s", err.text);
+    EXPECT(dx_facts_open(&f, dx_span_of(facts.data, facts.size), dx_span_str("x.com"), &count,
+                         &err) >= 0 &&
+               f.host_count == 2 && !f.has_paths,
+           "%s", err.text);
+    EXPECT(dx_facts_host(&f, &fact, &err) == 1 && fact.row_count == 7 && fact.url_count == 7,
+           "first host");
+    EXPECT(dx_facts_host(&f, &fact, &err) == 1 && fact.row_count == 10000, "second host");
+    dx_facts_close(&f);
+    dx_url_sketch_init(&s);
+    EXPECT(dx_url_sketch_decode(&s, dx_span_of(sketch.data, sketch.size), &err) >= 0 &&
+               dx_url_sketch_count(&s) == 1,
+           "sketch");
+    dx_url_sketch_release(&s);
+    dx_buf_release(&facts);
+    dx_buf_release(&sketch);
+}
+
 static void check_refused(struct dx_pair_tally *t)
 {
     struct dx_buf facts = DX_BUF_INIT(DX_PAIR_TALLY_FACTS_MAX);
@@ -466,6 +500,7 @@ int main(int argc, char **argv)
         return 0;
     }
     check_common_hosts(t);
+    check_pages(t);
     check_refused(t);
     for (int round = 0; round < 300; round++) {
         random_rows(1 + random_below(&seed, 60), "x.com", 1 + (unsigned)random_below(&seed, 5),

@@ -61,7 +61,7 @@ static unsigned expect(const struct question *q, struct dx_buf *out)
 static int ask(const struct asker *a, const struct question *q, struct dx_buf *body,
                struct dx_problem *problem)
 {
-    const struct dx_view view = { a->v, q->scope };
+    const struct dx_view view = { a->v, q->scope, false };
     struct dx_all_urls_ask urls = { .page = { q->offset, q->limit },
                                     .fields = DX_FIELDS_DEFAULT,
                                     .plan = q->plan,

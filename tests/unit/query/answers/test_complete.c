@@ -70,7 +70,7 @@ static void expect(const struct dx_scope *scope, const char *text, struct dx_buf
 static bool ask(const struct asker *a, const struct dx_scope *scope, const char *q, uint64_t limit,
                 struct dx_buf *out)
 {
-    const struct dx_view view = { a->v, scope };
+    const struct dx_view view = { a->v, scope, false };
     const struct dx_complete_ask complete = { dx_span_str(q), limit };
     struct dx_buf body = DX_BUF_INIT(1 << 20);
     struct dx_problem problem;

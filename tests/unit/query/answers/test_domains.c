@@ -83,7 +83,7 @@ static void expect(const struct question *q, struct dx_buf *out)
 static int ask(const struct asker *a, const struct question *q, const struct dx_cursor *from,
                struct dx_buf *body, struct dx_problem *problem)
 {
-    const struct dx_view view = { a->v, q->scope };
+    const struct dx_view view = { a->v, q->scope, false };
     struct dx_domains_ask domains = { .one_dataset = q->dataset != 0,
                                       .dataset_id = q->dataset,
                                       .limit = q->limit,

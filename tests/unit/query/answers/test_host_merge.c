@@ -101,7 +101,7 @@ static void check_page(size_t pair_count, size_t distinct, bool name_order, uint
 
     for (size_t i = 0; i < pair_count && rc >= 0; i++)
         rc = dx_host_merge_add(&m, dx_span_of(pairs[i].facts.data, pairs[i].facts.size),
-                               dx_span_str(DOMAIN), &pairs[i].counts, &err);
+                               dx_span_str(DOMAIN), &pairs[i].counts, false, &err);
     if (rc >= 0)
         rc = dx_host_merge_run(&m, &err);
     EXPECT(rc >= 0, "%s", err.text);

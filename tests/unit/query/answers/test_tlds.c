@@ -71,7 +71,7 @@ static bool is_uk(unsigned i)
 static int ask(const struct asker *a, const struct question *q, const struct dx_cursor *from,
                struct dx_buf *body, struct dx_problem *problem)
 {
-    const struct dx_view view = { a->v, q->scope };
+    const struct dx_view view = { a->v, q->scope, false };
     const struct dx_tlds_ask tlds = { .one_dataset = q->dataset != 0,
                                       .dataset_id = q->dataset,
                                       .limit = q->limit,

@@ -164,8 +164,8 @@ static struct dx_cursor suffix(void)
     c.tag_hash = 0xfedcba9876543210;
     c.rows = true;
     c.next_dataset = 0xfffffffe;
-    for (size_t i = 0; i < 12; i++)
-        c.suffix_sums[i / 6][i % 6] = UINT64_MAX / (i + 1);
+    for (size_t i = 0; i < 14; i++)
+        c.suffix_sums[i / 7][i % 7] = UINT64_MAX / (i + 1);
     return c;
 }
 

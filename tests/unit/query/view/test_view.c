@@ -340,8 +340,8 @@ static void compare_scope(const struct dx_test_root *whole, const struct dx_test
     b.name = name;
     open_asker(&b.hiding.asker, whole->path);
     open_asker(&b.without.asker, part.path);
-    b.hiding.view = (struct dx_view){ b.hiding.asker.v, scope };
-    b.without.view = (struct dx_view){ b.without.asker.v, scope };
+    b.hiding.view = (struct dx_view){ b.hiding.asker.v, scope, false };
+    b.without.view = (struct dx_view){ b.without.asker.v, scope, false };
     dx_buf_init(&b.hiding.body, SIZE_MAX / 2);
     dx_buf_init(&b.without.body, SIZE_MAX / 2);
     compare_all(&b);
@@ -363,7 +363,7 @@ static void compare_scope(const struct dx_test_root *whole, const struct dx_test
 static int begin(struct asker *a, const struct dx_scope *scope, bool brief, struct dx_task **task,
                  struct dx_buf *body)
 {
-    const struct dx_view view = { a->v, scope };
+    const struct dx_view view = { a->v, scope, false };
     char name[DX_TEST_TEXT];
     struct dx_domain_ask ask = { .fields = DX_DOMAIN_FIELDS_ALL, .brief = brief };
     struct dx_problem problem;
@@ -447,7 +447,7 @@ static void test_columns(const struct dx_test_root *r)
     a.v->registry.datasets = datasets;
     a.v->registry.count = DX_NAMES_COLUMNS_MAX + 3;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct dx_view view = { a.v, NULL };
+        struct dx_view view = { a.v, NULL, false };
         struct dx_scope *scope = NULL;
         struct dx_names *n = NULL;
         int rc = dx_scope_new(&scope, ids, rows[i].seen, NULL);
@@ -488,7 +488,7 @@ static void test_damage(const struct dx_test_root *r)
     dx_test_root_domain(0, name);
     ask.asked = dx_span_str(name);
     open_asker(&a, r->path);
-    view = (struct dx_view){ a.v, scope };
+    view = (struct dx_view){ a.v, scope, false };
     rc = dx_answer_domain(&view, a.canon, ask.asked, ask.fields, &body, &problem);
     EXPECT(rc < 0 && body.size == 0 && problem.kind == DX_PROBLEM_DAMAGED &&
                strstr(problem.detail, DX_FILE_SKETCHES) != NULL,
@@ -577,10 +577,10 @@ static void test_lookup(const struct dx_test_root *r)
     char name[DX_TEST_TEXT];
 
     open_asker(&a, r->path);
-    view = (struct dx_view){ a.v, scope };
+    view = (struct dx_view){ a.v, scope, false };
     EXPECT(dx_view_datasets(&view) == 1 && dx_view_restricted(&view), "one dataset");
     EXPECT(dx_view_datasets(&view) == 1 && dx_view_datasets(DX_VIEW_ALL(a.v)) == DATASETS, "again");
-    EXPECT(dx_view_datasets(&(struct dx_view){ a.v, others }) == 3, "of another scope");
+    EXPECT(dx_view_datasets(&(struct dx_view){ a.v, others, false }) == 3, "of another scope");
     EXPECT(dx_view_datasets(&view) == 1, "of the first one");
     EXPECT(dx_view_shows(&view, 2) && !dx_view_shows(&view, 1), "which");
     dx_test_root_domain(2, name); /* of dataset 1 alone */
@@ -618,7 +618,7 @@ static void test_nothing(const struct dx_test_root *r)
     int rc;
 
     open_asker(&a, r->path);
-    view = (struct dx_view){ a.v, scope };
+    view = (struct dx_view){ a.v, scope, false };
     for (unsigned i = 0; i < r->domains; i++) {
         dx_test_root_domain(i, name);
         rc = dx_answer_domain(&view, a.canon, dx_span_str(name), DX_DOMAIN_FIELDS_ALL, &body,
