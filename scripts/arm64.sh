@@ -65,7 +65,7 @@ if [ "$(cat build/arm64-sysroot/wanted 2>/dev/null)" != "$wanted" ]; then
     echo "$wanted" >"$sysroot/wanted"
 fi
 export DX_ARM64_SYSROOT=$sysroot
-cmake -S . -B build/arm64 -G Ninja --toolchain cmake/arm64.cmake -DCMAKE_BUILD_TYPE=RelWithDebInfo -DDX_BENCH=OFF >build/arm64.log 2>&1 || {
+cmake -S . -B build/arm64 -G Ninja --toolchain cmake/arm64.cmake -DCMAKE_BUILD_TYPE=RelWithDebInfo -DDX_BENCH=OFF -DDX_TEST_TIMEOUT_S=7200 >build/arm64.log 2>&1 || {
     tail -n 20 build/arm64.log >&2
     exit 1
 }

@@ -379,6 +379,7 @@ def exchange(root, tmp, ca):
 
         server.process.send_signal(signal.SIGTERM)  # stops accepting; its reply is the last one, and TLS ends in order
         equal(early.recv(10), b"", "at a stop an idle connection ends by the end of TLS")
+        equal(server.process.wait(60), 0, "exit after SIGTERM")  # before a second signal, which would end it at once
 
 
 def links(root, tmp, ca):
