@@ -2236,7 +2236,7 @@ def removed_lake(root):
         out.append((len(version.parts), version.files.count(None)))
 
     dxtest.domaindex("remove", "--root", root, "--dataset", "set 3")
-    done("--merge-max", 1)
+    done("--merge-max", 1, "--no-merge")
     dxtest.check(Version(root).parts[-1].gone, "files of older parts that left")
     dxtest.domaindex("remove", "--root", root, "--dataset", "set 2")
     done()
