@@ -91,6 +91,7 @@ servers_end() {
 stage_packages() {
     scripts/install_packages.sh build test || return 1
     servers_begin
+    [ "$tier" != long ] || scripts/install_packages.sh arm64 || echo "the cross compiler for arm64 cannot be had here"
     [ "$tier" != long ] || timeout 600 scripts/spectral.sh >/dev/null || echo "spectral cannot be had here"
     scripts/web_tools.sh >/dev/null || [ $? -eq 77 ] || return 1 # without npm the tests of the page are skipped, and say so
     [ "$tier" != long ] || timeout 900 scripts/spark_peers.sh >/dev/null || echo "Spark cannot be had here"
