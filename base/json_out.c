@@ -128,7 +128,8 @@ void dx_json_escape(struct dx_buf *buf, struct dx_span s)
         i += n;
         plain = i;
     }
-    dx_buf_append(buf, s.data + plain, s.size - plain);
+    if (plain < s.size) /* an empty text may have no address */
+        dx_buf_append(buf, s.data + plain, s.size - plain);
 }
 
 void dx_json_text(struct dx_json *j, struct dx_span s)

@@ -19,6 +19,7 @@ import signal
 import socket
 import time
 
+import authority
 import dxtest
 import faultproxy
 import stores
@@ -227,6 +228,19 @@ def numbers(root):
     book.unlink()
 
 
+def certificates(root, work):
+    ca = authority.Authority(work)
+    pem, key = ca.issue("now", days=30)
+    later = ca.issue("later", days=60)
+    with dxtest.Server(root, "--tls-certificate", pem, "--tls-key", key, "--poll-ms", 100, "--server-name", "tls", tls=ca.context()) as server:
+        before = read(server)
+        key.write_bytes(later[1].read_bytes())
+        pem.write_bytes(later[0].read_bytes())
+        moves(server, before, "domaindex_tls_certificate_expiry_timestamp_seconds", "a renewed certificate")
+        pem.write_bytes(b"half a certificate")
+        moves(server, before, "domaindex_tls_certificate_last_look_successful", "half a certificate", becomes(0))
+
+
 def logs(root, work):
     folder = work / "log"
     folder.mkdir()
@@ -316,6 +330,7 @@ def main():
         load(root)
         access(root)
         numbers(root)
+        certificates(root, work)
         logs(root, work)
         store(root, work)
     names_are_there()

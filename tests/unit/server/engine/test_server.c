@@ -96,7 +96,7 @@ static const struct row {
       T(GET("/v1/domain/a?cursor=1")),
       { 400 },
       true,
-      "it takes offset, limit, fields, sort, reverse, version" },
+      "it takes offset, limit, fields, sort, reverse, view, version" },
     { "fields of a domain", T(GET("/v1/domain/a?fields=share")), { 200 }, true, "\"number\":128," },
     { "all fields", T(GET("/v1/domain/a")), { 200 }, true, "\"number\":511," },
     { "no field of a domain", T(GET("/v1/domain/a?fields=url")), { 400 }, true, "bad-parameter" },
