@@ -7,7 +7,7 @@
 FILE: TSV of dataset, Unix time, URL, extra; default $DX_SHARED_DATA/lists/reddit-top-2.5-million/posts-A.tsv.zst, ingested and published unless ROOT has it.
 `domaindex lookup` and domaindexd run under valgrind's callgrind, on the same root and the same names, which are drawn evenly over all domains; a request
 counts once its like has come three times. --beside: the programs of another build (a build folder), counted in the same run. User space
-alone: what the kernel does for a request is no part of it. A minute a build.
+alone: instructions of the kernel are not counted. A minute a build.
 """
 import argparse
 import http.client
@@ -68,7 +68,7 @@ class Counted(dxtest.Server):
 
 
 def questions(root):
-    """What is asked: name, options of the server, targets."""
+    """The cases: name, options of the server, targets."""
     domains = sorted(name for part in root.glob("index/*/domains.txt.zst") for name in dxtest.run("zstd", "-dc", part).stdout.decode().split())
     some = random.Random(11).sample(domains, NAMES)
     domain = [f"/v1/domain/{name}" for name in some]

@@ -5,7 +5,7 @@
     bench/levels.py N [--levels 1,2,4,8] [--rounds 5] [--seconds 2] [--names 200000] [--memory 2G] [--work DIR] [--json FILE] [--write]
 
 The same lake of N made-up domains (100K, 1M, 10M...; bench/make_rows) is published once for each number of levels: the oldest part
-has half of the domains and those above it the rest in equal shares, so that all levels hold what is asked for; parts are kept apart by
+has half of the domains and those above it the rest in equal shares, so that the load asks for domains of all levels; parts are kept apart by
 --merge-max 1 --no-merge. Then, in interleaved rounds, one server on one core and the load on the other, the others stopped:
 
     /v1/domain hit      names of all parts by Zipf's law (0.99)
@@ -104,7 +104,7 @@ def measure(roots, work, options, result, say):
     server_core, load_core = machine.cores()
     load = serve.Load(load_core, work)
     known = increments.names(roots[max(roots)], options.names)
-    strangers = [f"{i:x}-nobody.invalid" for i in range(len(known))]
+    strangers = [f"{i:x}-absent.invalid" for i in range(len(known))]
     for name, lines in (("known", known), ("bulk", [name for both in zip(known, strangers) for name in both]),
                         ("hit", [f"/v1/domain/{name}\t1\t200" for name in known]), ("miss", [f"/v1/domain/{name}\t1\t404" for name in strangers])):
         (work / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -28,9 +28,9 @@ def own_kib(pid):
 
 def ask(link):
     link.sendall(GET)
-    told = b""
-    while b'"complete":true}' not in told:
-        told += link.recv(65536)
+    reply = b""
+    while b'"complete":true}' not in reply:
+        reply += link.recv(65536)
 
 
 def measure(server, context, count):

@@ -110,7 +110,7 @@ static const struct dx_option table[OPT_COUNT] = {
     [OPT_JSON] = DX_OPTION_JSON,
 };
 
-/* ---- what is asked for ---- */
+/* ---- options ---- */
 
 static int check_bounds(const struct bench *b, struct dx_error *err)
 {

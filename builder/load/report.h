@@ -22,7 +22,7 @@ void dx_report_json(struct dx_buf *out, const struct dx_load_plan *plan,
 /* One paragraph: where a latency begins, and what is not in it. */
 const char *dx_report_method(const struct dx_load_plan *plan);
 
-/* Replies with a status of failure: all but 2xx, 304, and 404, 410 and 451, which say that there is none. */
+/* Replies with a status of failure: all but 2xx, 304, and 404, 410 and 451, which answer that nothing is shown. */
 uint64_t dx_report_failed_statuses(const struct dx_mix_part *part);
 
 /* True: no failure, nothing wrong, all sent. */

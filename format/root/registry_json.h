@@ -17,7 +17,7 @@
  *
  * A dataset is of URLs, or of counts (d->kind): then each row of its lake files is a host and how many pages a crawl has of
  * it (format/text/host_pages.h), and rows and urls are both the sum of these. dx_registry_of_counts(&r, id) is quick where
- * there is none.
+ * no dataset is of counts.
  *
  * r.datasets[0 .. r.count) is in order of dataset_id; ids begin at 1. Pointers to datasets are
  * valid until the next add, parse or release. Adding in the order of names is fast; each name
