@@ -22,6 +22,12 @@
 
 /* ---- where they lie ---- */
 
+struct check {
+    struct dx_adopt_files *f;
+    char root[PATH_MAX]; /* of a directory, without symbolic links, and */
+    dev_t device;        /* its file system */
+};
+
 /* The object of a file that is one: below spool/ of the root; NULL: it is a file of this machine. */
 static const char *object_of(const struct dx_adopt_files *f, size_t i)
 {
@@ -66,13 +72,11 @@ static int check_outside(const char *path, const char *root, struct dx_error *er
 {
     static const char *const own[] = { DX_LAKE_DIR, "index" };
     char real[PATH_MAX];
-    char real_root[PATH_MAX];
-    size_t n;
+    size_t n = strlen(root);
 
-    if (realpath(root, real_root) == NULL || realpath(path, real) == NULL)
+    if (realpath(path, real) == NULL)
         return dx_fail_errno(err, errno, "%s", path);
-    n = strlen(real_root);
-    if (strncmp(real, real_root, n) != 0 || real[n] != '/')
+    if (strncmp(real, root, n) != 0 || real[n] != '/')
         return DX_OK;
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (strncmp(real + n + 1, own[i], strlen(own[i])) == 0 &&
@@ -82,11 +86,11 @@ static int check_outside(const char *path, const char *root, struct dx_error *er
     return DX_OK;
 }
 
-static int check_file(const struct dx_adopt_files *f, size_t i, struct dx_error *err)
+static int check_file(const struct check *c, size_t i, struct dx_error *err)
 {
+    const struct dx_adopt_files *f = c->f;
     const struct dx_adopt_file *file = &f->list->file[i];
     struct stat st;
-    struct stat root;
 
     if (lstat(file->path, &st) < 0)
         return dx_fail_errno(err, errno, "%s", file->path);
@@ -98,22 +102,21 @@ static int check_file(const struct dx_adopt_files *f, size_t i, struct dx_error 
                        (unsigned long long)st.st_size, (unsigned long long)file->size);
     if (!f->root->in_place)
         return DX_OK;
-    if (stat(f->root->name, &root) < 0)
-        return dx_fail_errno(err, errno, "%s", f->root->name);
-    if (st.st_dev != root.st_dev)
+    if (st.st_dev != c->device)
         return dx_fail(err, DX_E_INVALID, "%s: not on the file system of the root; copy it first",
                        file->path);
-    return check_outside(file->path, f->root->name, err);
+    return check_outside(file->path, c->root, err);
 }
 
 static int check_one(void *ctx, size_t i, struct dx_error *err)
 {
-    struct dx_adopt_files *f = ctx;
+    const struct check *c = ctx;
+    struct dx_adopt_files *f = c->f;
     const char *object = object_of(f, i);
 
     if (f->list->file[i].size == 0)
         return dx_fail(err, DX_E_INVALID, "%s: a lake file is not empty", f->list->file[i].path);
-    return object != NULL ? check_object(f, i, object, err) : check_file(f, i, err);
+    return object != NULL ? check_object(f, i, object, err) : check_file(c, i, err);
 }
 
 static int by_identity(const void *a, const void *b, void *ctx)
@@ -147,8 +150,22 @@ static int check_once(struct dx_adopt_files *f, struct dx_error *err)
     return rc;
 }
 
+static int look_at_root(struct check *c, struct dx_error *err)
+{
+    const char *root = c->f->root->name;
+    struct stat st;
+
+    if (!c->f->root->in_place)
+        return DX_OK;
+    if (stat(root, &st) < 0 || realpath(root, c->root) == NULL)
+        return dx_fail_errno(err, errno, "%s", root);
+    c->device = st.st_dev;
+    return DX_OK;
+}
+
 int dx_adopt_files_check(struct dx_adopt_files *f, struct dx_error *err)
 {
+    struct check c = { .f = f };
     int rc;
 
     f->to = calloc(f->list->count, sizeof *f->to);
@@ -156,7 +173,9 @@ int dx_adopt_files_check(struct dx_adopt_files *f, struct dx_error *err)
     f->inode = calloc(f->list->count, sizeof *f->inode);
     if (f->to == NULL || f->etag == NULL || f->inode == NULL)
         return dx_no_memory(err, "%zu files", f->list->count);
-    rc = dx_parallel(f->root->in_place ? 1 : AT_ONCE, f->list->count, check_one, f, err);
+    rc = look_at_root(&c, err);
+    if (rc == DX_OK)
+        rc = dx_parallel(f->root->in_place ? 1 : AT_ONCE, f->list->count, check_one, &c, err);
     return rc == DX_OK ? check_once(f, err) : rc;
 }
 

@@ -19,10 +19,7 @@ static void write_dataset(struct dx_json *j, const struct dx_dataset *d)
     dx_json_key_u64(j, "dataset_id", d->dataset_id);
     dx_json_key(j, "name");
     dx_json_str(j, d->name);
-    if (d->kind == DX_DATASET_COUNTS) {
-        dx_json_key(j, "kind");
-        dx_json_str(j, "counts");
-    }
+    dx_counts_json_kind(j, d);
     dx_json_key_u64(j, "domain_count", d->domains);
     dx_counts_json(j, d, d->urls, d->rows);
     write_time(j, "first_ts", d->has_ts, d->first_us);

@@ -29,10 +29,7 @@ static void write_side(struct dx_json *j, const struct dx_overlap *o, int which)
     dx_json_key_u64(j, "dataset_id", dataset->dataset_id);
     dx_json_key(j, "name");
     dx_json_str(j, dataset->name);
-    if (dx_counts_json_pages(dataset)) {
-        dx_json_key(j, "kind");
-        dx_json_str(j, "counts");
-    }
+    dx_counts_json_kind(j, dataset);
     dx_json_key_u64(j, "domain_count", s->domains[which]);
     dx_json_key(j, "url_count");
     dx_counts_json_pages(dataset) ? dx_json_null(j) : dx_json_u64(j, s->urls[which]);

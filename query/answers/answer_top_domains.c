@@ -63,10 +63,7 @@ static int write_json(const struct dx_top_domains *t, const struct dx_top_ask *a
     dx_json_key_u64(&j, "dataset_id", ask->dataset_id);
     dx_json_key(&j, "name");
     dx_json_str(&j, t->dataset->name);
-    if (dx_counts_json_pages(t->dataset)) {
-        dx_json_key(&j, "kind");
-        dx_json_str(&j, "counts");
-    }
+    dx_counts_json_kind(&j, t->dataset);
     dx_json_key_u64(&j, "domain_count", t->domain_count);
     dx_json_key(&j, "url_count");
     dx_counts_json_pages(t->dataset) ? dx_json_null(&j) : dx_json_u64(&j, t->url_count);

@@ -125,10 +125,7 @@ static int write_dataset(const struct dx_pairs_diff *p, const struct dx_version 
     dx_json_u64(j, p->dataset_id);
     dx_json_key(j, "name");
     dx_json_str(j, d->name);
-    if (dx_counts_json_pages(d)) {
-        dx_json_key(j, "kind");
-        dx_json_str(j, "counts");
-    }
+    dx_counts_json_kind(j, d);
     dx_json_key(j, "change");
     dx_json_str(j, dx_change_name(dx_pairs_change(p)));
     write_counts(j, "before", d, p->before);

@@ -3,6 +3,7 @@
 
 #include "base/json_out.h"
 #include "loader/version.h"
+#include "query/view/counts_json.h"
 #include "query/view/lookup.h"
 
 int dx_tag_page_mismatch(const char *what, struct dx_problem *problem)
@@ -63,10 +64,7 @@ void dx_tag_page_head(const struct dx_tag_page *p, struct dx_json *j)
     dx_json_key_u64(j, "dataset_id", p->dataset->dataset_id);
     dx_json_key(j, "dataset");
     dx_json_str(j, p->dataset->name);
-    if (p->dataset->kind == DX_DATASET_COUNTS) {
-        dx_json_key(j, "kind");
-        dx_json_str(j, "counts");
-    }
+    dx_counts_json_kind(j, p->dataset);
 }
 
 const struct dx_dataset *dx_tag_page_dataset(const struct dx_tag_page *p, uint32_t dataset_id,

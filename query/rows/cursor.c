@@ -183,13 +183,19 @@ static bool is_of_tags(const struct dx_cursor *c)
     return c->kind == DX_CURSOR_TAGS || c->kind == DX_CURSOR_TAG;
 }
 
+/* Whether the page is of one dataset, and of which. */
+static void put_one_dataset(const struct dx_cursor *c, struct dx_buf *b)
+{
+    dx_buf_u8(b, c->one_dataset);
+    dx_buf_u32(b, c->dataset_id);
+}
+
 static void put_range(const struct dx_cursor *c, struct dx_buf *b)
 {
     dx_buf_append(b, c->numbers.bytes, BUILD_SIZE);
     dx_buf_u64(b, c->first);
     dx_buf_u64(b, c->end);
-    dx_buf_u8(b, c->one_dataset);
-    dx_buf_u32(b, c->dataset_id);
+    put_one_dataset(c, b);
     dx_buf_u16(b, (uint16_t)c->fields);
     dx_buf_u64(b, c->next_number);
     dx_buf_u32(b, c->next_dataset);
@@ -198,8 +204,7 @@ static void put_range(const struct dx_cursor *c, struct dx_buf *b)
 
 static void put_tlds(const struct dx_cursor *c, struct dx_buf *b)
 {
-    dx_buf_u8(b, c->one_dataset);
-    dx_buf_u32(b, c->dataset_id);
+    put_one_dataset(c, b);
     dx_buf_u64(b, c->next_row);
     dx_buf_u64(b, c->line);
     for (size_t i = 0; i < 4; i++)
@@ -208,8 +213,7 @@ static void put_tlds(const struct dx_cursor *c, struct dx_buf *b)
 
 static void put_suffix(const struct dx_cursor *c, struct dx_buf *b)
 {
-    dx_buf_u8(b, c->one_dataset);
-    dx_buf_u32(b, c->dataset_id);
+    put_one_dataset(c, b);
     dx_buf_u64(b, c->tag_hash);
     dx_buf_u8(b, c->rows);
     dx_buf_u32(b, c->next_dataset);
@@ -283,8 +287,7 @@ static void put(const struct dx_cursor *c, bool build_in_front, struct dx_buf *b
     } else if (c->kind == DX_CURSOR_ALL_URLS) {
         put_all_urls(c, b);
     } else if (c->kind == DX_CURSOR_DOMAINS) {
-        dx_buf_u8(b, c->one_dataset);
-        dx_buf_u32(b, c->dataset_id);
+        put_one_dataset(c, b);
         dx_buf_u16(b, (uint16_t)c->fields);
         dx_buf_u64(b, c->next_row);
         dx_buf_u64(b, c->end_row);
@@ -357,43 +360,46 @@ static bool take_tags(struct dx_bytes *r, struct dx_cursor *c)
 }
 
 /* False: a byte that is neither yes nor no. */
+static bool take_one_dataset(struct dx_bytes *r, struct dx_cursor *c)
+{
+    uint8_t one = dx_bytes_u8(r);
+
+    c->one_dataset = one == 1;
+    c->dataset_id = dx_bytes_u32(r);
+    return one <= 1;
+}
+
 static bool take_range(struct dx_bytes *r, struct dx_cursor *c)
 {
-    uint8_t one;
+    bool ok;
 
     take_build(r, &c->numbers);
     c->first = dx_bytes_u64(r);
     c->end = dx_bytes_u64(r);
-    one = dx_bytes_u8(r);
-    c->one_dataset = one == 1;
-    c->dataset_id = dx_bytes_u32(r);
+    ok = take_one_dataset(r, c);
     c->fields = dx_bytes_u16(r);
     c->next_number = dx_bytes_u64(r);
     c->next_dataset = dx_bytes_u32(r);
     c->next_row = dx_bytes_u64(r);
-    return one <= 1;
+    return ok;
 }
 
 static bool take_tlds(struct dx_bytes *r, struct dx_cursor *c)
 {
-    uint8_t one = dx_bytes_u8(r);
+    bool ok = take_one_dataset(r, c);
 
-    c->one_dataset = one == 1;
-    c->dataset_id = dx_bytes_u32(r);
     c->next_row = dx_bytes_u64(r);
     c->line = dx_bytes_u64(r);
     for (size_t i = 0; i < 4; i++)
         c->sums[i] = dx_bytes_u64(r);
-    return one <= 1;
+    return ok;
 }
 
 static bool take_suffix(struct dx_bytes *r, struct dx_cursor *c)
 {
-    uint8_t one = dx_bytes_u8(r);
+    bool ok = take_one_dataset(r, c);
     uint8_t known;
 
-    c->one_dataset = one == 1;
-    c->dataset_id = dx_bytes_u32(r);
     c->tag_hash = dx_bytes_u64(r);
     known = dx_bytes_u8(r);
     c->rows = known == 1;
@@ -402,7 +408,7 @@ static bool take_suffix(struct dx_bytes *r, struct dx_cursor *c)
     c->line = dx_bytes_u64(r);
     for (size_t i = 0; i < 14; i++)
         c->suffix_sums[i / 7][i % 7] = dx_bytes_u64(r);
-    return one <= 1 && known <= 1;
+    return ok && known <= 1;
 }
 
 static void take_filter(struct dx_bytes *r, struct dx_cursor *c)
@@ -417,15 +423,13 @@ static void take_filter(struct dx_bytes *r, struct dx_cursor *c)
 
 static bool take_domains(struct dx_bytes *r, struct dx_cursor *c)
 {
-    uint8_t one = dx_bytes_u8(r);
+    bool ok = take_one_dataset(r, c);
 
-    c->one_dataset = one == 1;
-    c->dataset_id = dx_bytes_u32(r);
     c->fields = dx_bytes_u16(r);
     c->next_row = dx_bytes_u64(r);
     c->end_row = dx_bytes_u64(r);
     take_filter(r, c);
-    return one <= 1;
+    return ok;
 }
 
 /* False: what no server writes. */

@@ -65,17 +65,6 @@ static int add_all(struct parts *p, struct dx_problem *problem)
                                             : rc;
 }
 
-/* d: whose it is; NULL: of several. */
-static void write_sum(const struct dx_suffix_sum *sum, const struct dx_dataset *d,
-                      struct dx_json *j)
-{
-    dx_counts_json_sums(j, d, sum->counts.url_count, sum->counts.row_count, sum->pages);
-    dx_json_key(j, "first_ts");
-    sum->counts.has_ts ? dx_json_time_us(j, sum->counts.first_us) : dx_json_null(j);
-    dx_json_key(j, "last_ts");
-    sum->counts.has_ts ? dx_json_time_us(j, sum->counts.last_us) : dx_json_null(j);
-}
-
 static void write_datasets(const struct parts *p, struct dx_json *j)
 {
     const struct dx_registry *r = &p->view->version->registry;
@@ -89,12 +78,9 @@ static void write_datasets(const struct parts *p, struct dx_json *j)
         dx_json_key_u64(j, "dataset_id", r->datasets[i].dataset_id);
         dx_json_key(j, "name");
         dx_json_str(j, r->datasets[i].name);
-        if (dx_counts_json_pages(&r->datasets[i])) {
-            dx_json_key(j, "kind");
-            dx_json_str(j, "counts");
-        }
+        dx_counts_json_kind(j, &r->datasets[i]);
         dx_json_key_u64(j, "domain_count", p->each[i].domains);
-        write_sum(&p->each[i], &r->datasets[i], j);
+        dx_suffix_sum_json(&p->each[i], &r->datasets[i], j);
         dx_json_end(j);
     }
     dx_json_end(j);
@@ -121,7 +107,7 @@ static int write_answer(const struct parts *p, struct dx_buf *body, struct dx_pr
     dx_json_str(&j, "icann");
     dx_json_key_u64(&j, "domain_count", p->total.domains);
     dx_json_key_u64(&j, "dataset_count", p->dataset_count);
-    write_sum(&p->total, NULL, &j);
+    dx_suffix_sum_json(&p->total, NULL, &j);
     write_datasets(p, &j);
     dx_answer_end(&j, p->view->version);
     if (!body->failed)

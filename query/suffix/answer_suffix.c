@@ -115,16 +115,12 @@ static int add_total(struct page *p, struct dx_problem *problem)
     return rc < 0 ? rc : 1;
 }
 
-/* d: whose it is; NULL: of several. */
+/* The members of an object, and its end. */
 static void write_sum(const struct dx_suffix_sum *sum, const struct dx_dataset *d,
                       struct dx_json *j)
 {
     dx_json_key_u64(j, "domain_count", sum->domains);
-    dx_counts_json_sums(j, d, sum->counts.url_count, sum->counts.row_count, sum->pages);
-    dx_json_key(j, "first_ts");
-    sum->counts.has_ts ? dx_json_time_us(j, sum->counts.first_us) : dx_json_null(j);
-    dx_json_key(j, "last_ts");
-    sum->counts.has_ts ? dx_json_time_us(j, sum->counts.last_us) : dx_json_null(j);
+    dx_suffix_sum_json(sum, d, j);
     dx_json_end(j);
 }
 
@@ -143,10 +139,7 @@ static bool write_item(struct page *p, const struct dx_dataset *d, const struct 
     dx_json_key_u64(j, "dataset_id", d->dataset_id);
     dx_json_key(j, "name");
     dx_json_str(j, d->name);
-    if (dx_counts_json_pages(d)) {
-        dx_json_key(j, "kind");
-        dx_json_str(j, "counts");
-    }
+    dx_counts_json_kind(j, d);
     write_sum(sum, d, j);
     p->count++;
     return true;

@@ -5,6 +5,7 @@
 
 #include "canon/url.h"
 #include "loader/version_parts.h"
+#include "query/view/counts_json.h"
 #include "query/view/lookup.h"
 #include "query/view/suppressed.h"
 
@@ -54,6 +55,16 @@ int dx_suffix_sums_begin(struct dx_suffix_sums *s, const struct dx_view *view,
     for (size_t i = 0; rc == DX_OK && i < view->version->part_count; i++)
         rc = find_range(s, i, name, &err);
     return rc < 0 ? dx_problem_of_error(problem, &err) : 1;
+}
+
+void dx_suffix_sum_json(const struct dx_suffix_sum *sum, const struct dx_dataset *dataset,
+                        struct dx_json *j)
+{
+    dx_counts_json_sums(j, dataset, sum->counts.url_count, sum->counts.row_count, sum->pages);
+    dx_json_key(j, "first_ts");
+    sum->counts.has_ts ? dx_json_time_us(j, sum->counts.first_us) : dx_json_null(j);
+    dx_json_key(j, "last_ts");
+    sum->counts.has_ts ? dx_json_time_us(j, sum->counts.last_us) : dx_json_null(j);
 }
 
 void dx_suffix_sums_release(struct dx_suffix_sums *s)

@@ -11,6 +11,7 @@
  *     0   as many were examined as may be: goes on at `place`, which is a number of a domain (loader/version_parts.h)
  *    <0   problem
  *   rc = dx_suffix_sums_nothing(&s, name, &problem);         where nothing was added: 0 with the problem, absent or withheld; <0
+ *   dx_suffix_sum_json(&sum, dataset, &j);                   "url_count":…, …, "last_ts":…; dataset NULL: of several
  *   dx_suffix_sums_release(&s);                                                  also after an error
  *
  * name: in lower case and A-labels; of names that are suffixes or domains all is alike. A domain counts if something of
@@ -26,6 +27,7 @@
 #include "query/view/view.h"
 
 struct dx_dataset;
+struct dx_json;
 struct roaring_bitmap_s;
 
 struct dx_suffix_sum {
@@ -58,6 +60,8 @@ int dx_suffix_sums_add(struct dx_suffix_sums *s, const struct dx_dataset *datase
                        struct dx_problem *problem);
 int dx_suffix_sums_nothing(struct dx_suffix_sums *s, struct dx_span name,
                            struct dx_problem *problem);
+void dx_suffix_sum_json(const struct dx_suffix_sum *sum, const struct dx_dataset *dataset,
+                        struct dx_json *j);
 void dx_suffix_sums_release(struct dx_suffix_sums *s);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * counts_json.h - counts of a dataset, or of a domain in it, as members of an object.
  *
+ *   dx_counts_json_kind(&j, dataset);              "kind":"counts", of a dataset of counts; else nothing
  *   dx_counts_json(&j, dataset, urls, rows);       "url_count":…,"row_count":…
  *
  * Of a dataset of counts both are null, and "page_count" follows. dataset NULL: sums over datasets of URLs. Any thread.
@@ -14,6 +15,14 @@
 static inline bool dx_counts_json_pages(const struct dx_dataset *dataset)
 {
     return dataset != NULL && dataset->kind == DX_DATASET_COUNTS;
+}
+
+static inline void dx_counts_json_kind(struct dx_json *j, const struct dx_dataset *dataset)
+{
+    if (!dx_counts_json_pages(dataset))
+        return;
+    dx_json_key(j, "kind");
+    dx_json_str(j, "counts");
 }
 
 static inline void dx_counts_json(struct dx_json *j, const struct dx_dataset *dataset,

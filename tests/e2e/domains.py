@@ -16,6 +16,7 @@ import time
 import urllib.parse
 
 import dxtest
+import roots
 from dxtest import check, equal
 
 SUFFIXES = ("com", "co.uk", "uk", "net", "com.au", "xn--p1ai", "github.io", "io")
@@ -188,15 +189,8 @@ def suppressed(root, server, rows, ids):
 
 
 def restricted(root, rows, ids, hides):
-    def access(*words):
-        return dxtest.domaindex("access", *words, "--root", root).stdout.decode().strip()
-    access("init")
     sees = {"auditor": sorted(rows), "one": ["b"], "two": ["a", "e"]}
-    for who, names in sees.items():
-        access("principal", "add", who, *(["--all"] if who == "auditor" else []))
-        if who != "auditor":
-            access("grant", *names, "--to", who)
-    tokens = {who: {"Authorization": f"Bearer {access('token', 'new', who)}"} for who in sees}
+    tokens = roots.principals(root, {**sees, "auditor": None})
     with dxtest.Server(root, "--poll-ms", 50) as server:
         for who, names in sees.items():
             compare_all(server, rows, ids, hides, f"as {who} sees it", tokens[who], names)

@@ -4,6 +4,7 @@
     root = roots.make(tmp, seed=3, count=20_000)      tmp/root, ingested and published
     names = roots.domains(root)                       of its newest version, in order
     roots.dataset_of(path)                            dataset_id of a lake file
+    tokens = roots.principals(root, {"auditor": None, "one": ["b"]})     headers of each; None: sees all datasets
 """
 import json
 import subprocess
@@ -22,6 +23,18 @@ def make(tmp, seed, count):
                      tmp / "rows.tsv")
     dxtest.domaindex("publish", "--root", root)
     return root
+
+
+def principals(root, sees):
+    """A new access table with these principals, and the headers that each asks with."""
+    def access(*words):
+        return dxtest.domaindex("access", *words, "--root", root).stdout.decode().strip()
+    access("init")
+    for who, names in sees.items():
+        access("principal", "add", who, *(["--all"] if names is None else []))
+        if names:
+            access("grant", *names, "--to", who)
+    return {who: {"Authorization": f"Bearer {access('token', 'new', who)}"} for who in sees}
 
 
 def dataset_of(path):
