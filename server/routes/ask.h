@@ -18,30 +18,32 @@ struct dx_scope;
 
 struct dx_ask {
     enum dx_route_id route; /* after 0: DX_ROUTE_COUNT, or what the rest does not apply to */
-    struct dx_span asked;   /* the domain, the tag, or the value of q or u */
-    /* Values of parameters; data NULL: not given. */
+    /* Texts, in ask->text or borrowed until dx_ask_copy; data NULL: not given. From here to
+     * filter.below all members are spans: dx_ask_copy takes each with it. */
+    struct dx_span asked; /* the domain, the tag, or the value of q or u */
     struct dx_span fields;
     struct dx_span version; /* that shall answer: also the `to` of a diff */
     struct dx_span before;  /* that it is compared with: `from` of a diff, `since` of changes */
     struct dx_span cursor;
     struct dx_span share;
-    struct dx_span format;       /* of the answer */
-    struct dx_span datasets;     /* a list, or ids of the columns of a matrix */
+    struct dx_span format;               /* of the answer */
+    struct dx_span datasets;             /* a list, or ids of the columns of a matrix */
+    struct dx_span columns;              /* of foreign files */
+    struct dx_span prefix;               /* of tags, or of domains */
+    struct dx_span suffix;               /* of domains */
+    struct dx_span match, regex;         /* of domains: patterns of names */
+    struct dx_span query;                /* of a route that reads it itself: as it was sent */
+    struct dx_span host;                 /* of the request, if the route is DX_ROUTE_COLLINFO */
+    struct dx_span range_from, range_to; /* as they were written */
+    /* Names instead of dataset_id and other_id: dx_ask_pin or dx_ask_fetch looks them up. */
+    struct dx_span dataset_name, other_name;
     struct dx_row_filter filter; /* of a listing */
-    struct dx_span columns;      /* of foreign files */
-    struct dx_span prefix;       /* of tags, or of domains */
-    struct dx_span suffix;       /* of domains */
-    struct dx_span match, regex; /* of domains: patterns of names */
-    struct dx_span query;        /* of a route that reads it itself: as it was sent */
-    struct dx_span host;         /* of the request, if the route is DX_ROUTE_COLLINFO */
-    bool secure;                 /* the same: it came over TLS */
+
     uint32_t dataset_id;
     uint32_t other_id; /* of an overlap: that it is compared with */
-    /* Names instead of these ids: dx_ask_pin or dx_ask_fetch looks them up. data NULL: not given. */
-    struct dx_span dataset_name, other_name;
+    bool secure;       /* the request, of which host is, came over TLS */
     uint64_t url_id;
-    struct dx_span range_from, range_to; /* as they were written; data NULL: not given */
-    uint64_t range_first, range_end;     /* range_end 0: beyond all numbers */
+    uint64_t range_first, range_end; /* range_end 0: beyond all numbers */
     struct dx_page_of page;
     bool offset_given, limit_given;
     enum dx_timeline_by by;

@@ -365,30 +365,21 @@ int dx_target_parse(struct dx_span target, bool post, struct dx_ask *ask,
 
 void dx_ask_copy(struct dx_ask *copy, const struct dx_ask *ask)
 {
-    struct dx_span *const spans[] = {
-        &copy->asked,           &copy->fields,          &copy->version,
-        &copy->before,          &copy->cursor,          &copy->share,
-        &copy->format,          &copy->datasets,        &copy->suffix,
-        &copy->match,           &copy->regex,           &copy->filter.tag,
-        &copy->filter.mime,     &copy->filter.prefix,   &copy->prefix,
-        &copy->range_from,      &copy->range_to,        &copy->filter.from,
-        &copy->filter.to,       &copy->filter.status,   &copy->filter.lang,
-        &copy->filter.terms[0], &copy->filter.terms[1], &copy->filter.terms[2],
-        &copy->filter.terms[3], &copy->query,           &copy->host,
-        &copy->dataset_name,    &copy->other_name,
-    };
+    enum { FIRST = offsetof(struct dx_ask, asked), END = offsetof(struct dx_ask, filter.below) };
+    _Static_assert((END - FIRST) % sizeof(struct dx_span) == 0, "nothing but spans");
 
     memcpy(copy, ask, offsetof(struct dx_ask, text));
     copy->text_size = 0;
-    for (size_t i = 0; i < sizeof spans / sizeof *spans; i++) {
+    for (size_t at = FIRST; at < END; at += sizeof(struct dx_span)) {
+        struct dx_span *text = (struct dx_span *)(void *)((uint8_t *)copy + at);
         uint8_t *to = copy->text + copy->text_size;
 
-        if (spans[i]->data == NULL)
+        if (text->data == NULL)
             continue;
-        if (spans[i]->size > sizeof copy->text - copy->text_size)
-            spans[i]->size = 0; /* cannot happen: all comes from one target, or its cursor */
-        memcpy(to, spans[i]->data, spans[i]->size);
-        spans[i]->data = to;
-        copy->text_size += spans[i]->size;
+        if (text->size > sizeof copy->text - copy->text_size)
+            text->size = 0; /* cannot happen: all comes from one target, or its cursor */
+        memcpy(to, text->data, text->size);
+        text->data = to;
+        copy->text_size += text->size;
     }
 }
