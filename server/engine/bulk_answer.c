@@ -286,6 +286,7 @@ static void open_list(struct dx_connection *c, const struct dx_ask *ask)
     static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
     struct dx_serving *serving = c->stream.loop->serving;
     bool closing = c->closing;
+    enum dx_place place;
     struct dx_problem problem;
     int rc;
 
@@ -300,9 +301,10 @@ static void open_list(struct dx_connection *c, const struct dx_ask *ask)
         dx_deliver_no_answer(c, rc, &problem);
         return;
     }
-    if (!dx_chunked_take_place(c, LIST_BYTES)) {
+    place = dx_chunked_take_place(c, LIST_BYTES);
+    if (place != DX_PLACE_TAKEN) {
         dx_bulk_answer_release(c);
-        dx_deliver_overloaded(c, "too many lists are answered");
+        dx_chunked_refuse(c, place);
         return;
     }
     c->closing = closing;

@@ -6,6 +6,7 @@
 
 #include <sys/socket.h>
 
+#define OWN_RETRY_S 5                /* until a client that has as many as it may asks again */
 #define BODY_KEEP_BYTES (256 * 1024) /* a buffer larger than this is given back between parts */
 
 /* A list costs its client a few bytes and may last: so lists have half of what replies may hold,
@@ -15,7 +16,7 @@ static bool is_full(const struct dx_serving *serving, size_t others, size_t byte
     return others > 0 && others + bytes > serving->options.reply_memory / 2;
 }
 
-bool dx_chunked_take_place(struct dx_connection *c, size_t bytes)
+static bool take_bytes(struct dx_connection *c, size_t bytes)
 {
     struct dx_serving *serving = c->stream.loop->serving;
     size_t others = atomic_fetch_add(&serving->list_bytes, bytes);
@@ -30,17 +31,49 @@ bool dx_chunked_take_place(struct dx_connection *c, size_t bytes)
         return false;
     }
     c->list_counted = bytes;
+    return true;
+}
+
+enum dx_place dx_chunked_take_place(struct dx_connection *c, size_t bytes)
+{
+    struct dx_admission *admission = c->stream.loop->serving->admission;
+
+    if (!dx_admission_stream_begin(admission, &c->who, &c->list_of))
+        return DX_PLACE_NONE_OWN;
+    if (!take_bytes(c, bytes)) {
+        dx_admission_stream_end(admission, &c->list_of);
+        return DX_PLACE_NONE;
+    }
     c->list_begun = c->list_failed = c->list_ended = c->list_owes = false;
     c->list_waits = 0;
     dx_list_progress_begin(&c->list_progress, c->stream.loop->now_us);
     dx_stream_hold(&c->stream, bytes);
-    return true;
+    return DX_PLACE_TAKEN;
+}
+
+void dx_chunked_refuse(struct dx_connection *c, enum dx_place place)
+{
+    struct dx_problem problem;
+
+    if (place == DX_PLACE_NONE) {
+        dx_deliver_overloaded(c, "too many lists are answered");
+        return;
+    }
+    (void)dx_problem_set(&problem, DX_PROBLEM_TOO_MANY, "too-many-streams",
+                         "Too many streams at once",
+                         "your address or principal has as many streams of rows and lists of names "
+                         "in progress as it may; read one to its end or close it, then retry");
+    problem.retry_s = OWN_RETRY_S;
+    dx_deliver_problem(c, &problem);
 }
 
 void dx_chunked_give_place(struct dx_connection *c)
 {
-    atomic_fetch_sub(&c->stream.loop->serving->list_bytes, c->list_counted);
+    struct dx_serving *serving = c->stream.loop->serving;
+
+    atomic_fetch_sub(&serving->list_bytes, c->list_counted);
     c->list_counted = 0;
+    dx_admission_stream_end(serving->admission, &c->list_of);
 }
 
 bool dx_chunked_push(struct dx_connection *c)

@@ -2,7 +2,8 @@
  * chunked_reply.h - a reply whose size is not known when it begins: lists of names
  * (server/engine/bulk_answer.h), rows as a stream (server/engine/row_reply.h).
  *
- *   if (!dx_chunked_take_place(c, bytes)) ...      too many such replies; nothing has begun
+ *   place = dx_chunked_take_place(c, bytes);
+ *   if (place != DX_PLACE_TAKEN) dx_chunked_refuse(c, place);      nothing has begun; 429 or 503
  *   ... append a part to c->stream.out_body ...
  *   dx_chunked_frame(c, &head, last);              out_head: what goes before it
  *   if (dx_chunked_push(c)) ...                    the client has it all: the next part may be made
@@ -25,7 +26,14 @@ struct dx_chunked_head {
     bool has_lines;          /* a problem can be one of them; not where there is a coding */
 };
 
-bool dx_chunked_take_place(struct dx_connection *c, size_t bytes);
+enum dx_place {
+    DX_PLACE_TAKEN,
+    DX_PLACE_NONE,    /* as many bytes are counted as may be */
+    DX_PLACE_NONE_OWN /* the client has as many such replies as it may (--address-streams) */
+};
+
+enum dx_place dx_chunked_take_place(struct dx_connection *c, size_t bytes);
+void dx_chunked_refuse(struct dx_connection *c, enum dx_place place); /* one that was not taken */
 void dx_chunked_give_place(struct dx_connection *c);
 
 void dx_chunked_frame(struct dx_connection *c, const struct dx_chunked_head *h, bool last);

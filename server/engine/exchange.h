@@ -55,9 +55,10 @@ struct dx_connection {
     uint64_t bulk_paid;        /* names of it */
     struct dx_row_reply *rows; /* rows as a stream; NULL: none, or its job has it */
     /* Of either: an answer in parts (server/engine/chunked_reply.h). */
-    size_t list_counted; /* bytes of it in serving->list_bytes; 0: there is none */
-    bool list_begun;     /* its head is out */
-    bool list_failed;    /* it is closed when what is in out_* has gone */
+    size_t list_counted;                /* bytes of it in serving->list_bytes; 0: there is none */
+    struct dx_admission_stream list_of; /* and whose it is */
+    bool list_begun;                    /* its head is out */
+    bool list_failed;                   /* it is closed when what is in out_* has gone */
     bool list_ended;
     bool list_owes;      /* it waits until it has paid for what was done so far */
     unsigned list_waits; /* times in a row that it waited for something of ours */

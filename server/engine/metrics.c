@@ -125,6 +125,10 @@ void dx_metrics_write(const struct dx_serving *serving, struct dx_buf *out)
               c.admission.refused_principal);
     dx_metric(out, DX_METRIC_HTTP_REJECTED_TOTAL, "reason=\"address_connections\"",
               c.admission.refused_connections);
+    dx_metric(out, DX_METRIC_HTTP_REJECTED_TOTAL, "reason=\"address_streams\"",
+              c.admission.refused_address_streams);
+    dx_metric(out, DX_METRIC_HTTP_REJECTED_TOTAL, "reason=\"principal_streams\"",
+              c.admission.refused_principal_streams);
     dx_metric_one(out, DX_METRIC_ADDRESSES, c.admission.addresses);
     write_loops(serving, out);
     if (serving->options.tls != NULL)

@@ -221,10 +221,11 @@ static void begin(struct dx_exchange *x)
 {
     struct dx_connection *c = x->c;
     struct dx_row_reply *r = new_reply(x);
+    enum dx_place place = r == NULL ? DX_PLACE_NONE : dx_chunked_take_place(c, bytes_of(r));
 
-    if (r == NULL || !dx_chunked_take_place(c, bytes_of(r))) {
+    if (place != DX_PLACE_TAKEN) {
         dx_row_part_free(&r);
-        dx_deliver_overloaded(c, "too many lists are answered");
+        dx_chunked_refuse(c, place);
         return;
     }
     c->rows = r;

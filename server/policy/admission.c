@@ -23,13 +23,16 @@ struct rate {
     double burst;
 };
 
+/* What a bucket counts beside its units. */
+enum open { CONNECTIONS, STREAMS, OPEN_KINDS };
+
 /* A bucket is brought up to date when it is read. */
 struct bucket {
     uint8_t key[KEY];
     double has; /* below 0: a debt */
     struct rate rate;
     int64_t at_ms;
-    uint32_t connections;
+    uint32_t open[OPEN_KINDS]; /* now */
     bool used;
 };
 
@@ -51,6 +54,7 @@ struct dx_admission {
     struct table addresses;
     struct table principals;
     _Atomic uint64_t refused_address, refused_principal, refused_connections;
+    _Atomic uint64_t refused_address_streams, refused_principal_streams;
 };
 
 struct place {
@@ -109,7 +113,7 @@ static double loss_of(struct bucket *b, int64_t now_ms)
     if (!b->used)
         return -1;
     refill(b, now_ms);
-    return (b->connections > 0 ? FORGET_LAST : 0) +
+    return (b->open[CONNECTIONS] + b->open[STREAMS] > 0 ? FORGET_LAST : 0) +
            (b->rate.burst > 0 ? (b->rate.burst - b->has) / b->rate.burst : 0);
 }
 
@@ -177,6 +181,18 @@ static bool address_rate(const struct dx_admission *a, const struct dx_who *who,
 {
     *rate = rate_of(a->options.address_cost_per_s, a->options.address_burst);
     return rate->cost_per_s > 0 && address_key(a, &who->address, key);
+}
+
+/* False: there is no table, or it stands for all callers without a principal. */
+static bool principal_key(const struct dx_principal *p, uint8_t key[KEY])
+{
+    struct dx_hash128 name;
+
+    if (p == NULL || strcmp(p->name, NO_NAME) == 0)
+        return false;
+    name = dx_hash128_of(dx_span_str(p->name));
+    memcpy(key, name.bytes, KEY);
+    return true;
 }
 
 static bool principal_rate(const struct dx_admission *a, const struct dx_who *who, uint8_t key[KEY],
@@ -283,45 +299,108 @@ void dx_admission_more(struct dx_admission *a, const struct dx_who *who, double 
         charge(a, &a->principals, key, rate, cost, now_ms);
 }
 
-/* ---- connections ---- */
+/* ---- what is open ---- */
+
+static bool count_up(struct dx_admission *a, struct table *t, const uint8_t key[KEY],
+                     struct rate rate, enum open what, unsigned most)
+{
+    struct place p = enter(a, t, key);
+    struct bucket *b = find(&p, key);
+    bool taken;
+
+    if (b == NULL) {
+        b = make(&p, key, 0);
+        b->rate = rate;
+        b->has = rate.burst;
+    }
+    taken = b->open[what] < most;
+    b->open[what] += taken;
+    leave(&p);
+    return taken;
+}
+
+static void count_down(struct dx_admission *a, struct table *t, const uint8_t key[KEY],
+                       enum open what)
+{
+    struct place p = enter(a, t, key);
+    struct bucket *b = find(&p, key);
+
+    if (b != NULL && b->open[what] > 0)
+        b->open[what]--;
+    leave(&p);
+}
 
 bool dx_admission_connect(struct dx_admission *a, const struct dx_address *address)
 {
+    const struct dx_admission_options *o = &a->options;
     uint8_t key[KEY];
-    struct place p;
-    struct bucket *b;
-    bool taken;
 
-    if (a->options.address_connections == 0 || !address_key(a, address, key))
+    if (o->address_connections == 0 || !address_key(a, address, key) ||
+        count_up(a, &a->addresses, key, rate_of(o->address_cost_per_s, o->address_burst),
+                 CONNECTIONS, o->address_connections))
         return true;
-    p = enter(a, &a->addresses, key);
-    b = find(&p, key);
-    if (b == NULL) {
-        b = make(&p, key, 0);
-        b->rate = rate_of(a->options.address_cost_per_s, a->options.address_burst);
-        b->has = b->rate.burst;
-    }
-    taken = b->connections < a->options.address_connections;
-    b->connections += taken;
-    leave(&p);
-    if (!taken)
-        count(&a->refused_connections);
-    return taken;
+    count(&a->refused_connections);
+    return false;
 }
 
 void dx_admission_gone(struct dx_admission *a, const struct dx_address *address)
 {
     uint8_t key[KEY];
-    struct place p;
-    struct bucket *b;
 
-    if (a->options.address_connections == 0 || !address_key(a, address, key))
-        return;
-    p = enter(a, &a->addresses, key);
-    b = find(&p, key);
-    if (b != NULL && b->connections > 0)
-        b->connections--;
-    leave(&p);
+    if (a->options.address_connections > 0 && address_key(a, address, key))
+        count_down(a, &a->addresses, key, CONNECTIONS);
+}
+
+static bool begin_of_address(struct dx_admission *a, const struct dx_who *who,
+                             struct dx_admission_stream *s)
+{
+    const struct dx_admission_options *o = &a->options;
+
+    if (o->address_streams == 0 || !address_key(a, &who->address, s->address))
+        return true;
+    s->of_address = count_up(a, &a->addresses, s->address,
+                             rate_of(o->address_cost_per_s, o->address_burst), STREAMS,
+                             o->address_streams);
+    return s->of_address;
+}
+
+static bool begin_of_principal(struct dx_admission *a, const struct dx_who *who,
+                               struct dx_admission_stream *s)
+{
+    const struct dx_admission_options *o = &a->options;
+    struct rate rate;
+
+    if (o->principal_streams == 0 || !principal_key(who->principal, s->principal))
+        return true;
+    if (!principal_rate(a, who, s->principal, &rate))
+        rate = (struct rate){ 0, 0 };
+    s->of_principal = count_up(a, &a->principals, s->principal, rate, STREAMS,
+                               o->principal_streams);
+    return s->of_principal;
+}
+
+bool dx_admission_stream_begin(struct dx_admission *a, const struct dx_who *who,
+                               struct dx_admission_stream *stream)
+{
+    *stream = (struct dx_admission_stream){ .of_address = false };
+    if (!begin_of_address(a, who, stream)) {
+        count(&a->refused_address_streams);
+        return false;
+    }
+    if (begin_of_principal(a, who, stream))
+        return true;
+    count(&a->refused_principal_streams);
+    dx_admission_stream_end(a, stream);
+    return false;
+}
+
+void dx_admission_stream_end(struct dx_admission *a, struct dx_admission_stream *stream)
+{
+    if (stream->of_address)
+        count_down(a, &a->addresses, stream->address, STREAMS);
+    if (stream->of_principal)
+        count_down(a, &a->principals, stream->principal, STREAMS);
+    *stream = (struct dx_admission_stream){ .of_address = false };
 }
 
 /* ---- made and unmade ---- */
@@ -367,6 +446,8 @@ void dx_admission_counts_read(const struct dx_admission *a, struct dx_admission_
         .refused_address = atomic_load(&a->refused_address),
         .refused_principal = atomic_load(&a->refused_principal),
         .refused_connections = atomic_load(&a->refused_connections),
+        .refused_address_streams = atomic_load(&a->refused_address_streams),
+        .refused_principal_streams = atomic_load(&a->refused_principal_streams),
         .addresses = atomic_load(&a->addresses.used),
     };
 }

@@ -32,8 +32,10 @@ enum {
     OPT_ADDRESS_COST,
     OPT_ADDRESS_BURST,
     OPT_ADDRESS_CONNECTIONS,
+    OPT_ADDRESS_STREAMS,
     OPT_PRINCIPAL_COST,
     OPT_PRINCIPAL_BURST,
+    OPT_PRINCIPAL_STREAMS,
     OPT_POLL,
     OPT_DRAIN_DELAY,
     OPT_GRACE,
@@ -333,6 +335,10 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
                                   "open connections of one address; 0: no limit",
                                   DX_OPT_NUMBER(0, RATE_MAX),
                                   AT(server.admission.address_connections) },
+    [OPT_ADDRESS_STREAMS] = { "address-streams", "NUMBER", "64",
+                              "streams of rows and lists of names of one address in progress; "
+                              "above it, 429; 0: no limit",
+                              DX_OPT_NUMBER(0, RATE_MAX), AT(server.admission.address_streams) },
     [OPT_PRINCIPAL_COST] = { "principal-cost-per-s", "NUMBER", "0",
                              "what one principal may spend, where the access table says nothing; "
                              "0: no limit",
@@ -341,6 +347,11 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
     [OPT_PRINCIPAL_BURST] = { "principal-burst", "NUMBER", "0",
                               "what a principal may have saved up; 0: ten seconds of it",
                               DX_OPT_NUMBER(0, RATE_MAX), AT(server.admission.principal_burst) },
+    [OPT_PRINCIPAL_STREAMS] = { "principal-streams", "NUMBER", "64",
+                                "streams of rows and lists of names of one principal in progress; "
+                                "above it, 429; 0: no limit",
+                                DX_OPT_NUMBER(0, RATE_MAX),
+                                AT(server.admission.principal_streams) },
     [OPT_POLL] = { "poll-ms", "NUMBER", "2000",
                    "between two looks for a newer version, more or less; 0: only at SIGHUP",
                    DX_OPT_NUMBER(0, MS_DAY), AT(poll_ms) },

@@ -205,7 +205,7 @@ def beside(server, load, kind, settings):
 
 
 def check_kinds(tmp, root):
-    with Server(root) as server:
+    with Server(root, "--address-streams", 0) as server:  # lists in all places
         load = Load(tmp, server.port)
         load.round()
         before = server.memory()

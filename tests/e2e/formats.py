@@ -236,12 +236,13 @@ def framing(server):
 class Reader:
     """A client that reads when it is told to."""
 
-    def __init__(self, server, target, version="1.1"):
+    def __init__(self, server, target, version="1.1", source="127.0.0.1", fields=""):
         self.socket = socket.socket()
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
         self.socket.settimeout(60)
+        self.socket.bind((source, 0))
         self.socket.connect(("127.0.0.1", server.port))
-        self.socket.sendall(f"GET {target} HTTP/{version}\r\nHost: a\r\n\r\n".encode())
+        self.socket.sendall(f"GET {target} HTTP/{version}\r\nHost: a\r\n{fields}\r\n".encode())
         self.bytes = b""
 
     def some(self):
@@ -301,6 +302,57 @@ def streams(tmp, root):
         check(rss(server) < used + (64 << 20) or dxtest.SANITIZED, f"memory after: {used >> 20} MiB, {rss(server) >> 20} MiB")
 
 
+def status_of(reader):
+    reader.some()
+    return int(reader.bytes.split()[1])
+
+
+def refused(reader, what):
+    equal(status_of(reader), 429, what)
+    check(b"\r\nRetry-After: 5\r\n" in reader.bytes and b"too-many-streams" in reader.bytes, f"{what}: {reader.bytes[:600]}")
+    reader.socket.close()
+
+
+def own_streams(root):
+    """One address, and one principal, may have so many streams and lists at once; others have theirs beside them."""
+    with dxtest.Server(root, "--address-streams", 3) as server:
+        def count():
+            return server.metrics()['domaindex_http_rejected_total{reason="address_streams"}']
+
+        readers = [Reader(server, LARGE + "ndjson", source="127.0.0.2") for _ in range(3)]
+        equal([status_of(reader) for reader in readers], [200] * 3, "three streams")
+        refused(Reader(server, LARGE + "csv", source="127.0.0.2"), "a fourth of the same address")
+        names = Reader(server, "/v1/domains", source="127.0.0.2")
+        names.some()    # GET of no parameters is not a stream
+        check(b"too-many-streams" not in names.bytes, f"a question that is answered at once: {names.bytes[:200]}")
+        names.socket.sendall(b"POST /v1/domains HTTP/1.1\r\nHost: a\r\nContent-Length: 14\r\n\r\nlarge.example\n")
+        check(dxtest.wait_until(lambda: names.some() or b"too-many-streams" in names.bytes), "a list of names counts as well")
+        other = Reader(server, LARGE + "ndjson")
+        equal(status_of(other), 200, "another address")
+        equal(count(), 2, "refusals are counted")
+        readers[0].socket.close()
+        for _ in range(5):      # each place is given back
+            reader = dxtest.wait_until(lambda: (one := Reader(server, LARGE + "ndjson", source="127.0.0.2")) and status_of(one) == 200 and one)
+            check(reader, "a place that was given back")
+            reader.socket.close()
+        for reader in (names, other, *readers[1:]):
+            reader.socket.close()
+    dxtest.domaindex("access", "init", "--root", root)
+    for name in ("one", "other"):
+        dxtest.domaindex("access", "principal", "add", name, "--root", root)
+        dxtest.domaindex("access", "grant", "a", "--to", name, "--root", root)
+    dxtest.domaindex("access", "grant", "a", "--to", "*", "--root", root)
+    with dxtest.Server(root, "--principal-streams", 2, "--principal-header", "X-User", "--trusted-proxy", "127.0.0.1") as server:
+        readers = [Reader(server, LARGE + "ndjson", fields="X-User: one\r\n") for _ in range(2)]
+        equal([status_of(reader) for reader in readers], [200] * 2, "two streams of a principal")
+        refused(Reader(server, LARGE + "ndjson", fields="X-User: one\r\n"), "a third of the principal")
+        others = [Reader(server, LARGE + "ndjson", fields=fields) for fields in ("X-User: other\r\n", "", "", "")]
+        equal([status_of(reader) for reader in others], [200] * 4, "another principal, and those without one")
+        equal(server.metrics()['domaindex_http_rejected_total{reason="principal_streams"}'], 1, "counted")
+        for reader in readers + others:
+            reader.socket.close()
+
+
 def damaged(root):
     """Pages near the end of a file are damaged: what comes is a beginning, and is seen not to be the whole."""
     lake = max(root.glob("urls/dataset_id=1/*/*.parquet"), key=lambda path: path.stat().st_size)
@@ -358,6 +410,7 @@ def main():
         hidden(root)
         large = large_root(tmp)
         streams(tmp, large)
+        own_streams(large)
         damaged(large)
     dxtest.finish()
 

@@ -226,6 +226,52 @@ static void test_connections(void)
     dx_admission_free(&a);
 }
 
+static void test_streams(void)
+{
+    const struct dx_admission_options options = { .address_streams = 3,
+                                                  .principal_streams = 2,
+                                                  .principal_cost_per_s = 1,
+                                                  .addresses_max = 1024 };
+    static const struct dx_principal p = { .name = "p" }, q = { .name = "q" };
+    static const struct dx_principal nobody = { .name = "anonymous" };
+    const struct {
+        struct dx_who who;
+        bool begins;
+    } rows[] = {
+        { { .principal = &p, .address = v4(1) }, true }, /* 0 */
+        { { .principal = &p, .address = v4(2) }, true },
+        { { .principal = &p, .address = v4(3) }, false }, /* p has two */
+        { { .principal = &q, .address = v4(1) }, true },
+        { { .principal = &nobody, .address = v4(1) }, true },
+        { { .principal = &q, .address = v4(1) }, false }, /* v4(1) has three; q is not counted */
+        { { .principal = &q, .address = v4(4) }, true },
+        { { .principal = &q, .address = v4(5) }, false },
+        { { .principal = &nobody, .address = v4(3) }, true },
+        { { .principal = NULL, .address = v4(3) }, true },
+        { { .principal = NULL, .address = v4(3) }, true }, /* the refused one of p is not counted */
+        { { .principal = NULL, .address = v4(3) }, false },
+        { { .principal = NULL, .address = { { 0 } } }, true },
+    };
+    struct dx_admission_stream streams[sizeof rows / sizeof *rows];
+    struct dx_admission *a = make(&options);
+    struct dx_admission_counts counts;
+    unsigned wait_s;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        CHECK(dx_admission_stream_begin(a, &rows[i].who, &streams[i]) == rows[i].begins, "row %zu",
+              i);
+    dx_admission_counts_read(a, &counts);
+    CHECK(counts.refused_address_streams == 2 && counts.refused_principal_streams == 2,
+          "%llu and %llu refused", (unsigned long long)counts.refused_address_streams,
+          (unsigned long long)counts.refused_principal_streams);
+    CHECK(dx_admission_take(a, &rows[0].who, 10, 0, &wait_s), "a bucket that counts is full");
+    for (unsigned n = 0; n < 3; n++) /* once is enough */
+        dx_admission_stream_end(a, &streams[0]);
+    CHECK(dx_admission_stream_begin(a, &rows[0].who, &streams[0]), "one in for one out");
+    CHECK(!dx_admission_stream_begin(a, &rows[2].who, &streams[2]), "and not two");
+    dx_admission_free(&a);
+}
+
 /* ---- threads ---- */
 
 enum { THREADS = 4, TAKES = 100000 };
@@ -285,6 +331,7 @@ int main(void)
     test_principals();
     test_many_addresses();
     test_connections();
+    test_streams();
     test_threads();
     return failures > 0;
 }
