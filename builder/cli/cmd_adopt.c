@@ -198,8 +198,9 @@ const struct dx_command dx_command_adopt = {
     .summary = "move lake files that other processes wrote into the lake",
     .description =
         "For engines that write a lake in parallel: --prepare gives the suffix list; each of their "
-        "tasks runs 'domaindex ingest' with it as --psl, into a root of its own, with a range of "
-        "domains that no other task has; then one adopt makes the files of all tasks a part of the "
+        "tasks runs 'domaindex ingest' with it as --psl and with --split-edges, into a root of its "
+        "own, with a range of domain ids that no other task has; then one adopt makes the files of "
+        "all tasks a part of the "
         "lake, and 'domaindex publish' indexes them. The data source for Spark works so.\n\n"
         "Into a directory files are moved: the tasks' roots are on its file system. Into object "
         "storage they are put from this machine, or, if their addresses are below ROOT/spool/, "

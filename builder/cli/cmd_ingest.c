@@ -58,6 +58,7 @@ enum {
     OPT_JOURNAL,
     OPT_JOURNAL_STEP,
     OPT_REPLACE,
+    OPT_SPLIT_EDGES,
     OPT_SPOOL,
     OPT_TRANSFERS,
     OPT_WAIT,
@@ -199,6 +200,12 @@ static const struct dx_option table[OPT_COUNT] = {
                       "that read that folder read both ('domaindex files' lists those of a "
                       "version)",
                       DX_OPT_FLAG, AT(replace) },
+    [OPT_SPLIT_EDGES] = { "split-edges", NULL, NULL,
+                          "the rows are a range of domain ids, beside those of other writers "
+                          "('domaindex adopt'): the first and the last prefix of a dataset of "
+                          "4,096 rows and more get files of their own, so that files of two "
+                          "writers have at most one prefix in common",
+                          DX_OPT_FLAG, AT(split_edges) },
     [OPT_SPOOL] = { "spool", "DIR", NULL,
                     "local directory for segments until their rows are in the lake; if not given "
                     "ROOT/spool",

@@ -37,6 +37,8 @@ struct dx_ingest_options {
     bool in_place;           /* inputs are Parquet files that stay where they are: ingest.h */
     bool counts;             /* records are hosts, and the only extra is how many pages each has */
     bool replace;            /* the rows of the run take the place of all that its datasets had */
+    /* rows are a range of domain ids: the first and the last prefix of a dataset have files of their own */
+    bool split_edges;
     const char *const *input;
     size_t input_count;
     const uint64_t *input_size;   /* bytes that each must have, 0: any; NULL: any for all */

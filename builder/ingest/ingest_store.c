@@ -115,7 +115,9 @@ int dx_ingest_store_new(struct dx_ingest_store **out, const struct dx_ingest_sto
     s->o = *options;
     rc = dx_lake_pool_new(&s->pool, s->o.ingest->threads, err);
     parts.pool = s->pool;
-    parts.rows_a_file = DX_LAKE_ROWS_A_FILE / s->o.ingest->test_scale;
+    parts.rows_a_file = options->ingest->split_edges
+                            ? UINT64_MAX
+                            : DX_LAKE_ROWS_A_FILE / s->o.ingest->test_scale;
     dx_lake_parts_init(&s->parts, &parts);
     s->sync = (struct dx_sync_all)DX_SYNC_ALL_INIT;
     for (unsigned i = 0; i < RANGES_MAX; i++)
@@ -217,15 +219,44 @@ static int gather(struct dx_ingest_store *s, unsigned from, unsigned to, struct 
     return rc;
 }
 
-static int end_scatter(struct dx_ingest_store *s, struct dx_error *err)
+/* Where the file ends that begins with prefix `from`. */
+static unsigned end_between(const struct dx_ingest_store *s, unsigned from, unsigned last)
+{
+    uint64_t rows = 0;
+    unsigned to = from;
+
+    while (to < last && (to == from || rows + s->scatter.run[to].records <=
+                                           DX_LAKE_ROWS_ONE_RANGE / s->o.ingest->test_scale))
+        rows += s->scatter.run[to++].records;
+    return to;
+}
+
+/* The first prefix, those between, the last one. */
+static int gather_edges(struct dx_ingest_store *s, struct dx_error *err)
+{
+    unsigned first = 0;
+    unsigned last = RANGES_MAX - 1;
+    int rc = DX_OK;
+
+    while (first < last && s->scatter.run[first].fd < 0)
+        first++;
+    while (last > first && s->scatter.run[last].fd < 0)
+        last--;
+    for (unsigned from = first, to; rc == DX_OK && from <= last; from = to) {
+        to = from == first || from == last ? from + 1 : end_between(s, from, last);
+        s->path.first = (uint8_t)from;
+        s->path.last = (uint8_t)(to - 1);
+        rc = gather(s, from, to, err);
+    }
+    return rc;
+}
+
+static int gather_ranges(struct dx_ingest_store *s, struct dx_error *err)
 {
     struct scatter *c = &s->scatter;
     unsigned ranges = dx_lake_range_count(c->rows * s->o.ingest->test_scale);
     int rc = DX_OK;
 
-    for (unsigned i = 0; rc == DX_OK && i < c->ranges; i++)
-        if (c->writer[i] != NULL)
-            rc = dx_spill_run_finish(&c->writer[i], &c->run[i], err);
     for (unsigned i = 0; rc == DX_OK && i < ranges; i++) {
         unsigned width = c->ranges / ranges;
 
@@ -233,6 +264,19 @@ static int end_scatter(struct dx_ingest_store *s, struct dx_error *err)
         s->path.last = (uint8_t)(256 / ranges * (i + 1) - 1);
         rc = gather(s, i * width, (i + 1) * width, err);
     }
+    return rc;
+}
+
+static int end_scatter(struct dx_ingest_store *s, struct dx_error *err)
+{
+    struct scatter *c = &s->scatter;
+    int rc = DX_OK;
+
+    for (unsigned i = 0; rc == DX_OK && i < c->ranges; i++)
+        if (c->writer[i] != NULL)
+            rc = dx_spill_run_finish(&c->writer[i], &c->run[i], err);
+    if (rc == DX_OK)
+        rc = s->o.ingest->split_edges ? gather_edges(s, err) : gather_ranges(s, err);
     c->set = NULL;
     return rc;
 }
@@ -244,9 +288,19 @@ static int end_dataset(struct dx_ingest_store *s, struct dx_error *err)
     return dx_lake_parts_end(&s->parts, err);
 }
 
+/* In which the rows of a dataset are scattered. */
+static unsigned ranges_of(const struct dx_ingest_store *s, const struct dx_ingest_dataset *set)
+{
+    uint64_t rows = set->rows * s->o.ingest->test_scale;
+
+    if (s->o.ingest->split_edges)
+        return rows < DX_LAKE_ROWS_EDGES ? 1 : RANGES_MAX;
+    return dx_lake_range_count(rows);
+}
+
 static void begin_dataset(struct dx_ingest_store *s, struct dx_ingest_dataset *set)
 {
-    unsigned ranges = dx_lake_range_count(set->rows * s->o.ingest->test_scale);
+    unsigned ranges = ranges_of(s, set);
     const struct dx_columns_want *want = &s->o.ingest->want;
 
     s->set = set;

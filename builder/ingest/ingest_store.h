@@ -12,6 +12,11 @@
  * prefixes, while rows come in order of domains: they are scattered into one temporary
  * run for each range and then written range by range, so memory does not grow. The number
  * of ranges follows the rows really stored: scattered runs that turn out small are merged.
+ *
+ * With split_edges the rows are those of one of several writers, each with a range of domain ids: the
+ * writers' ranges meet in a prefix, and only files of this one prefix are to overlap, as a publish
+ * reads what overlaps together, in one thread. So the first and the last prefix of a dataset have a file
+ * each, those between together files of DX_LAKE_ROWS_ONE_RANGE rows, and no two files have a prefix in common.
  */
 #ifndef DX_BUILDER_INGEST_INGEST_STORE_H
 #define DX_BUILDER_INGEST_INGEST_STORE_H

@@ -103,5 +103,6 @@ unsigned dx_lake_range_count(uint64_t rows);
 #define DX_LAKE_ROWS_ONE_RANGE (1u << 20)  /* fewer: one file for all prefixes */
 #define DX_LAKE_ROWS_16_RANGES (16u << 20) /* fewer: 16 ranges; else one a prefix */
 #define DX_LAKE_ROWS_A_FILE (4u << 20)     /* a part ends at the first domain border from here */
+#define DX_LAKE_ROWS_EDGES (4u << 10) /* fewer: one file also where edges are to be split off */
 
 #endif

@@ -11,9 +11,11 @@ import shutil
 
 import dxtest
 import inject
+import manifests
 from dxtest import check, equal
 
 TASKS = 4
+EDGE_DOMAINS = 4 * 2100  # two rows of each: a writer has over 4096
 DATASETS = ("one", "two")
 
 
@@ -122,9 +124,34 @@ def check_kills(tmp, old, new):
                  judge, points=6)
 
 
+def check_edges(tmp):
+    """Writers with ranges of domain ids that meet within prefixes: their files overlap in one prefix at most, so a publish with room for
+    two files at a time takes all of them."""
+    names = [f"edge{i:05}.com" for i in range(EDGE_DOMAINS)]
+    ids = {name: f"{manifests.hash64(name.encode()):016x}" for name in names}
+    names.sort(key=ids.__getitem__)
+    files = []
+    for task in range(TASKS):
+        mine = names[task * len(names) // TASKS:(task + 1) * len(names) // TASKS]
+        root = tmp / f"edge{task}"
+        ingest(root, [f"edges\thttp://{name}/{k}\t1" for name in mine for k in range(2)], "--split-edges")
+        first, last = ids[mine[0]][:2], ids[mine[-1]][:2]
+        found = sorted(p.parent.name.split("=")[1] for p in root.rglob("*.parquet"))
+        check(len(found) == 3 and found[0] == first and found[2] == last, f"task {task} from {first} to {last}: files {found}")
+        files += [(p.parent.name.split("=")[1], p) for p in root.rglob("*.parquet")]
+    files.sort(key=lambda file: (file[0][:2], int(str(file[1].relative_to(tmp)).split("/", 1)[0][4:])))
+    root = tmp / "edges"
+    adopt(root, [f"{path.stat().st_size}\t{prefix}\tedges\t{path}" for prefix, path in files])
+    dxtest.domaindex("publish", "--root", root, "--memory", "64M", "--threads", 64)
+    version = json.loads(dxtest.domaindex("versions", "--root", root, "--json").stdout)["versions"][0]
+    equal((version["lake_files"], version["rows"]), (len(files), 2 * len(names)), "files and rows of a publish with room for two files")
+    dxtest.domaindex("verify", "--root", root, "--deep")
+
+
 def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
+        check_edges(tmp)
         old, new = whole(tmp / "old", "old"), whole(tmp / "new", "new")
         root = tmp / "root"
         lines = stage(tmp / "stage", "old")

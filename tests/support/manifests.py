@@ -5,6 +5,7 @@
     m.flip("000002-20261121T103000Z"); m.put(root)      current from now on, under the next sequence
     m.entry(name)["files"]["pages.dxp"] = manifests.file_member(path)
     manifests.hash128(b"...")                           XXH3-128 as it stands in files, 32 hex digits
+    manifests.hash64(b"...")                            XXH3-64: of a domain it is the domain_id
 
 Sums come from libxxhash, which the programs are built with. put renames: readers see the old one
 or the new one. Not for roots that a publisher works in at the same time.
@@ -25,6 +26,12 @@ class _Hash128(ctypes.Structure):
 
 _library.XXH3_128bits.restype = _Hash128
 _library.XXH3_128bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+_library.XXH3_64bits.restype = ctypes.c_uint64
+_library.XXH3_64bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+
+
+def hash64(data):
+    return _library.XXH3_64bits(data, len(data))
 
 
 def hash128(data):

@@ -228,7 +228,7 @@ def _write_lake(job: Job, folder: pathlib.Path, rows: pathlib.Path) -> Result:
     lake, psl, rejects = folder / "lake", folder / "psl.dat", folder / "rejects.tsv"
     psl.write_bytes(zlib.decompress(job.suffix_list))
     arguments = ["ingest", "--root", str(lake), "--psl", str(psl), "--memory", job.memory, "--threads", "1", "--max-rejects", "100%",
-                 "--rejects", str(rejects), "--json", *job.columns.arguments()]
+                 "--split-edges", "--rejects", str(rejects), "--json", *job.columns.arguments()]
     arguments += ["--dataset", job.dataset] if job.dataset is not None else []
     summary = json.loads(run([*arguments, str(rows)]))
     rows.unlink()
