@@ -172,6 +172,15 @@ static int want_page(struct dx_listing *l, const struct dx_part *part,
     return count_page(l, page, err);
 }
 
+static void count_column(struct dx_listing *l, size_t first_page)
+{
+    l->run_reads += (unsigned)(l->page_count - first_page);
+    for (size_t i = first_page; i < l->page_count; i++)
+        l->run_bytes += l->pages[i].place.size;
+    if (first_page < l->page_count)
+        l->run_bytes += l->pages[first_page].dictionary.size;
+}
+
 static int want_column(struct dx_listing *l, const struct dx_part *part,
                        const struct dx_pages_file *file, const char *object,
                        struct dx_listing_piece *piece, struct dx_page_column *column,
@@ -204,6 +213,7 @@ static int want_column(struct dx_listing *l, const struct dx_part *part,
             rc = want_page(l, part, file, object, &column->dictionary, &place, err);
     }
     l->columns[l->column_count - 1].page_count = l->page_count - first_page;
+    count_column(l, first_page);
     return rc;
 }
 
@@ -263,6 +273,7 @@ static int want_piece(struct dx_listing *l, const struct dx_run *run, uint64_t s
                  (const char *)file.path.data) < 0)
         return dx_no_memory(err, "listing");
     l->objects[l->object_count++] = object;
+    l->run_bytes = l->run_reads = 0;
     piece = &l->pieces[l->piece_count++];
     piece->first_row = run->first_row + skip;
     piece->row_count = take;

@@ -94,6 +94,8 @@ struct dx_listing {
     size_t object_count, object_capacity;
     uint64_t read_bytes;
     unsigned reads;
+    uint64_t run_bytes; /* of the run that was planned last, as if it stood alone */
+    unsigned run_reads;
 };
 
 /* deadline_ms: on the clock of dx_clock_ms, for all waits; 0: the source's own for a batch. */

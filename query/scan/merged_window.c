@@ -2,7 +2,8 @@
 #include "query/scan/merged_window.h"
 
 #include "base/array.h"
-#include "query/rows/listing.h"
+
+#include <string.h>
 
 #define TEXT_MAX ((size_t)128 << 20)
 
@@ -53,9 +54,49 @@ int dx_merged_window_add(struct dx_merged_window *w, const struct dx_listing_row
     return dx_merged_row_copy(&w->rows[w->count++], &w->text, row, place, digest, err);
 }
 
+static bool has_room(struct dx_merged_window *w, size_t count)
+{
+    struct dx_merged_row *rows;
+
+    if (w->capacity - w->count >= count)
+        return true;
+    rows = realloc(w->rows, (w->count + count) * sizeof *rows);
+    if (rows == NULL)
+        return false;
+    w->rows = rows;
+    w->capacity = w->count + count;
+    return true;
+}
+
+int dx_merged_window_add_rows(struct dx_merged_window *w, const struct dx_merged_row *rows,
+                              const uint8_t *text, size_t count, uint64_t place,
+                              struct dx_error *err)
+{
+    const struct dx_merged_row *last = &rows[count - 1];
+    size_t from = rows[0].at;
+    size_t end = last->at + last->scheme + last->host + last->path_query + last->digest;
+    size_t to = w->text.size;
+
+    if (!has_room(w, count))
+        return dx_no_memory(err, "rows of a listing");
+    w->text.max = TEXT_MAX;
+    dx_buf_append(&w->text, text + from, end - from);
+    if (w->text.failed)
+        return dx_buf_fail(&w->text, err, "rows of a listing");
+    for (size_t i = 0; i < count; i++) {
+        struct dx_merged_row *r = &w->rows[w->count++];
+
+        *r = rows[i];
+        r->at = rows[i].at - from + to;
+        r->place = place + i;
+    }
+    return DX_OK;
+}
+
 void dx_merged_window_clear(struct dx_merged_window *w)
 {
     w->count = w->next = 0;
+    w->edge_in_rows = false;
     dx_buf_clear(&w->text);
 }
 

@@ -3,9 +3,11 @@
 
 #include "base/array.h"
 #include "loader/version.h"
+#include "loader/version_parts.h"
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A batch that has so much planned is full: the next plan may be as large again. */
 #define PAGES_ENOUGH 1024
@@ -13,12 +15,25 @@
 
 #define LEAF 2048 /* so many rows lie on a page or two: all of them are looked at */
 #define FEW_STREAMS 16
+#define WANTED_MAX 4096 /* slices of a batch */
 #define TRIES 7 /* of each of a few streams at once: three times fewer waits than by halving */
+
+#define SLICE_FIELDS ((unsigned)(DX_FIELD_URL | DX_FIELD_URL_ID | DX_FIELD_TS))
+
+bool dx_row_streams_sliceable(unsigned fields, size_t extra_count)
+{
+    return (fields & ~SLICE_FIELDS) == 0 && extra_count == 0;
+}
+
+static struct dx_page_cache *slices_of(const struct dx_row_streams *s)
+{
+    return s->rows->version->caches->pages;
+}
 
 static void init_listing(struct dx_row_streams *s)
 {
     dx_listing_init(&s->listing, s->rows->version, NULL, 0, 0, (struct dx_page_of){ 0, 0 },
-                    s->fields, s->rows->deadline_ms);
+                    s->by_slices ? SLICE_FIELDS : s->fields, s->rows->deadline_ms);
     s->listing.extras = s->extras;
     s->listing.extra_count = s->extra_count;
 }
@@ -31,7 +46,8 @@ void dx_row_streams_init(struct dx_row_streams *s, struct dx_domain_rows *rows)
 
 void dx_row_streams_release(struct dx_row_streams *s)
 {
-    dx_listing_release(&s->listing);
+    dx_row_streams_done(s);
+    dx_row_slice_maker_release(&s->maker);
     free(s->streams);
     free(s->run_places);
     free(s->wanted);
@@ -151,7 +167,8 @@ size_t dx_row_streams_with(const struct dx_row_streams *s, const struct dx_domai
 
 bool dx_row_streams_full(const struct dx_row_streams *s)
 {
-    return dx_listing_planned_over(&s->listing, PAGES_ENOUGH, BYTES_ENOUGH);
+    return dx_listing_planned_over(&s->listing, PAGES_ENOUGH, BYTES_ENOUGH) ||
+           s->slice_bytes >= BYTES_ENOUGH || (s->by_slices && s->wanted_count >= WANTED_MAX);
 }
 
 /* The run of the stream that has the place. */
@@ -171,49 +188,209 @@ static size_t run_of(const struct dx_row_streams *s, const struct dx_row_stream 
     return low;
 }
 
-static int note_wanted(struct dx_row_streams *s, size_t stream, uint64_t place, uint64_t rows,
-                       struct dx_error *err)
+static struct dx_row_streams_wanted *add_wanted(struct dx_row_streams *s, size_t stream,
+                                                uint64_t place, uint64_t rows, struct dx_error *err)
 {
     struct dx_row_streams_wanted *to = dx_array_room(s->wanted, s->wanted_count,
                                                      &s->wanted_capacity, sizeof *to);
 
-    if (to == NULL)
-        return dx_no_memory(err, "listing");
+    if (to == NULL) {
+        (void)dx_no_memory(err, "listing");
+        return NULL;
+    }
     s->wanted = to;
-    s->wanted[s->wanted_count++] = (struct dx_row_streams_wanted){ stream, place, rows };
+    to = &s->wanted[s->wanted_count++];
+    *to = (struct dx_row_streams_wanted){ .stream = stream, .place = place, .rows = rows };
+    return to;
+}
+
+/* ---- by slices ---- */
+
+static int know_file(struct dx_row_streams *s, struct dx_row_stream *st, struct dx_error *err)
+{
+    uint32_t file_id = s->rows->runs[st->first_run].file_id;
+    struct dx_pages_file file;
+    int rc = st->has_hash ? 1 : dx_version_file(s->rows->version, file_id, &st->part, &file, err);
+
+    if (rc == 0)
+        rc = dx_fail(err, DX_E_CORRUPT, "posting of file %u: not in pages.dxp", (unsigned)file_id);
+    if (rc < 0)
+        return rc;
+    if (!st->has_hash)
+        st->hash = file.hash;
+    st->has_hash = true;
     return DX_OK;
+}
+
+static bool is_same_slice(const struct dx_row_streams_wanted *a,
+                          const struct dx_row_streams_wanted *b)
+{
+    return a->stream == b->stream && memcmp(&a->key, &b->key, sizeof a->key) == 0;
+}
+
+/* Rows of one slice; run: the rows of that, which are slice_rows. */
+static int want_slice(struct dx_row_streams *s, struct dx_row_streams_wanted *w,
+                      const struct dx_run *run, struct dx_error *err)
+{
+    const struct dx_row_stream *st = &s->streams[w->stream];
+    int rc = DX_OK;
+
+    w->slice_rows = (uint32_t)run->row_count;
+    dx_row_slice_key(&w->key, &st->part->entry.build, &st->hash, run->row_group, run->first_row,
+                     w->slice_rows);
+    w->same = w > s->wanted && is_same_slice(w - 1, w);
+    if (w->same)
+        return DX_OK;
+    if (dx_row_slice_find(&w->slice, slices_of(s), &w->key)) {
+        s->slice_bytes += w->slice.block->bytes.size;
+        return DX_OK;
+    }
+    rc = dx_listing_run(&s->listing, run, err);
+    w->planned = true;
+    w->pages = s->listing.run_reads;
+    w->bytes = s->listing.run_bytes;
+    s->planned_count++;
+    return rc;
+}
+
+/* Rows of one run, from the skip-th on. */
+static int want_of_run(struct dx_row_streams *s, size_t stream, const struct dx_run *run,
+                       uint64_t skip, uint64_t place, uint64_t count, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    while (rc == DX_OK && count > 0) {
+        uint64_t first = skip / DX_ROW_SLICE_ROWS * DX_ROW_SLICE_ROWS;
+        struct dx_run of = *run;
+        struct dx_row_streams_wanted *w;
+        uint64_t rows;
+
+        of.first_row += first;
+        of.row_count = run->row_count - first < DX_ROW_SLICE_ROWS ? run->row_count - first
+                                                                  : DX_ROW_SLICE_ROWS;
+        rows = of.row_count - (skip - first) < count ? of.row_count - (skip - first) : count;
+        w = add_wanted(s, stream, place, rows, err);
+        if (w == NULL)
+            return DX_E_NOMEM;
+        w->first = (uint32_t)(skip - first);
+        rc = want_slice(s, w, &of, err);
+        skip += rows;
+        place += rows;
+        count -= rows;
+    }
+    return rc;
+}
+
+static int make_slice_row(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
+{
+    struct dx_row_streams *s = ctx;
+    struct dx_row_streams_wanted *w;
+    int rc = dx_row_slice_add(&s->maker, row, err);
+
+    while (!s->wanted[s->making].planned)
+        s->making++;
+    w = &s->wanted[s->making];
+    if (rc < 0 || s->maker.rows.count < w->slice_rows)
+        return rc;
+    s->making++;
+    return dx_row_slice_make(&s->maker, slices_of(s), &w->key, w->pages, w->bytes, &w->slice, err);
+}
+
+static int read_slices(struct dx_row_streams *s, struct dx_error *err)
+{
+    int rc = s->planned_count == 0 ? DX_LISTING_DONE : dx_listing_step(&s->listing, err);
+
+    if (rc == DX_LISTING_DONE && s->planned_count > 0) {
+        s->making = 0;
+        rc = dx_listing_rows(&s->listing, &(struct dx_listing_taker){ s, make_slice_row, NULL },
+                             err);
+    }
+    for (size_t i = 0; rc == DX_LISTING_DONE && i < s->wanted_count; i++) {
+        s->pages_seen += s->wanted[i].slice.pages;
+        s->bytes_seen += s->wanted[i].slice.bytes;
+    }
+    return rc;
+}
+
+static int give_slice(struct dx_row_streams *s, const struct dx_row_streams_wanted *w,
+                      const struct dx_row_slice *slice, const struct dx_row_streams_taker *taker,
+                      struct dx_error *err)
+{
+    int rc = taker->slice == NULL ? 0
+                                  : taker->slice(taker->ctx, w->stream, w->place, slice, w->first,
+                                                 (uint32_t)w->rows, err);
+
+    if (rc != 0)
+        return rc < 0 ? rc : DX_OK;
+    s->rows_seen += w->rows;
+    for (uint32_t i = 0; rc == 0 && i < w->rows; i++) {
+        dx_merged_row_get(&slice->rows[w->first + i], slice->text, &s->row);
+        rc = taker->row(taker->ctx, w->stream, w->place + i, &s->row, err);
+    }
+    return rc < 0 ? rc : DX_OK;
+}
+
+static int each_slice(struct dx_row_streams *s, const struct dx_row_streams_taker *taker,
+                      struct dx_error *err)
+{
+    const struct dx_row_slice *slice = NULL;
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < s->wanted_count; i++) {
+        if (!s->wanted[i].same)
+            slice = &s->wanted[i].slice;
+        rc = give_slice(s, &s->wanted[i], slice, taker, err);
+    }
+    return rc;
+}
+
+/* ---- of either kind ---- */
+
+static int want_run(struct dx_row_streams *s, size_t stream, struct dx_run run, uint64_t skip,
+                    uint64_t place, uint64_t count, struct dx_error *err)
+{
+    if (s->by_slices)
+        return want_of_run(s, stream, &run, skip, place, count, err);
+    run.first_row += skip;
+    run.row_count = count;
+    return dx_listing_run(&s->listing, &run, err);
 }
 
 int dx_row_streams_want(struct dx_row_streams *s, size_t stream, uint64_t place, uint64_t count,
                         struct dx_error *err)
 {
-    const struct dx_row_stream *st = &s->streams[stream];
+    struct dx_row_stream *st = &s->streams[stream];
     uint64_t end = place + count;
-    int rc;
+    int rc = DX_OK;
 
     assert(count > 0 && place >= st->first && end <= st->end);
     if (s->wanted_count == 0)
         init_listing(s);
-    rc = note_wanted(s, stream, place, count, err);
+    if (s->by_slices)
+        rc = know_file(s, st, err);
+    else if (add_wanted(s, stream, place, count, err) == NULL)
+        rc = DX_E_NOMEM;
     for (size_t i = run_of(s, st, place); rc == DX_OK && place < end; i++) {
-        struct dx_run run = s->rows->runs[i];
+        const struct dx_run *run = &s->rows->runs[i];
         uint64_t skip = place - s->run_places[i];
+        uint64_t rows = run->row_count - skip < end - place ? run->row_count - skip : end - place;
 
-        run.first_row += skip;
-        run.row_count -= skip;
-        if (run.row_count > end - place)
-            run.row_count = end - place;
-        rc = dx_listing_run(&s->listing, &run, err);
-        place += run.row_count;
+        rc = want_run(s, stream, *run, skip, place, rows, err);
+        place += rows;
     }
     return rc;
 }
 
 int dx_row_streams_read(struct dx_row_streams *s, struct dx_error *err)
 {
-    int rc = s->wanted_count == 0 ? DX_LISTING_DONE : dx_listing_step(&s->listing, err);
+    int rc;
 
-    if (rc == DX_LISTING_DONE && s->wanted_count > 0) {
+    if (s->wanted_count == 0)
+        return DX_LISTING_DONE;
+    if (s->by_slices)
+        return read_slices(s, err);
+    rc = dx_listing_step(&s->listing, err);
+    if (rc == DX_LISTING_DONE) {
         s->rows_seen += s->listing.row_count;
         s->pages_seen += s->listing.reads;
         s->bytes_seen += s->listing.read_bytes;
@@ -223,8 +400,11 @@ int dx_row_streams_read(struct dx_row_streams *s, struct dx_error *err)
 
 void dx_row_streams_done(struct dx_row_streams *s)
 {
+    for (size_t i = 0; i < s->wanted_count; i++)
+        dx_row_slice_put(&s->wanted[i].slice, slices_of(s));
     dx_listing_release(&s->listing);
-    s->wanted_count = 0;
+    s->wanted_count = s->planned_count = 0;
+    s->slice_bytes = 0;
 }
 
 struct giver {
@@ -259,6 +439,8 @@ int dx_row_streams_each(struct dx_row_streams *s, const struct dx_row_streams_ta
 
     if (s->wanted_count == 0)
         return DX_OK;
+    if (s->by_slices)
+        return each_slice(s, taker, err);
     return dx_listing_rows(&s->listing, &(struct dx_listing_taker){ &g, give, NULL }, err);
 }
 
@@ -270,6 +452,7 @@ void dx_row_streams_search(struct dx_row_streams *s, const struct dx_row_streams
     s->fields = question->fields;
     s->extras = NULL;
     s->extra_count = 0;
+    s->by_slices = dx_row_streams_sliceable(question->fields, 0);
     s->at = 0;
     s->unsettled = s->asked = false;
     for (size_t i = 0; i < s->count; i++) {
@@ -339,6 +522,67 @@ static int take_side(void *ctx, size_t stream, uint64_t place, const struct dx_l
     return dx_row_streams_disorder(s, stream, err);
 }
 
+struct sides {
+    struct dx_row_streams *s;
+    size_t stream;
+    uint64_t place; /* of the first row */
+    const struct dx_row_slice *slice;
+    uint32_t first, count;
+};
+
+static int side_at(const struct sides *of, uint64_t place)
+{
+    const struct dx_merged_row *r = &of->slice->rows[of->first + (place - of->place)];
+    struct dx_row_streams *s = of->s;
+
+    s->rows_seen++;
+    dx_merged_row_get(r, of->slice->text, &s->row);
+    return s->question.side(s->question.ctx, of->stream, place, &s->row);
+}
+
+/* Narrows [*from, *to], where the first row lies whose side is at least `bound`. Rows beyond are asked for their nearest one, which
+ * must not contradict: false. */
+static bool narrow(const struct sides *of, int bound, uint64_t *from, uint64_t *to)
+{
+    uint64_t end = of->place + of->count;
+    uint64_t low = *from > of->place ? *from : of->place;
+    uint64_t high = *to < end ? *to : end;
+    uint64_t low_was = low;
+    uint64_t high_was = high;
+
+    if (end <= *from)
+        return side_at(of, end - 1) < bound;
+    if (of->place >= *to)
+        return side_at(of, of->place) >= bound;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+
+        if (side_at(of, middle) < bound)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low > low_was)
+        *from = low;
+    if (low < high_was)
+        *to = low;
+    return true;
+}
+
+static int take_sides(void *ctx, size_t stream, uint64_t place, const struct dx_row_slice *slice,
+                      uint32_t first, uint32_t count, struct dx_error *err)
+{
+    struct dx_row_streams *s = ctx;
+    struct dx_row_stream *st = &s->streams[stream];
+    const struct sides of = { s, stream, place, slice, first, count };
+
+    if (!slice->ordered ||
+        (st->low_from < st->low_to && !narrow(&of, 0, &st->low_from, &st->low_to)) ||
+        (st->high_from < st->high_to && !narrow(&of, 1, &st->high_from, &st->high_to)))
+        return dx_row_streams_disorder(s, stream, err);
+    return 1;
+}
+
 /* The next batch; false: every stream is settled. */
 static int ask_more(struct dx_row_streams *s, bool *any, struct dx_error *err)
 {
@@ -358,7 +602,7 @@ static int ask_more(struct dx_row_streams *s, bool *any, struct dx_error *err)
 
 int dx_row_streams_find(struct dx_row_streams *s, struct dx_error *err)
 {
-    const struct dx_row_streams_taker taker = { s, take_side };
+    const struct dx_row_streams_taker taker = { s, take_side, take_sides };
     bool any = true;
     int rc = DX_OK;
 
@@ -380,5 +624,7 @@ int dx_row_streams_find(struct dx_row_streams *s, struct dx_error *err)
         s->streams[i].low = s->streams[i].low_from;
         s->streams[i].high = s->streams[i].high_from;
     }
+    if (rc == DX_OK)
+        s->by_slices = false;
     return rc;
 }

@@ -23,12 +23,13 @@
  * all within, then all behind. A search reads some pages of each file, of all files at once: of one with n rows about
  * log(n / 2048). Where the answers contradict that, the file is not in order: DX_E_UNSUPPORTED.
  *
- * Memory: one batch (some MB of pages), and 100 bytes a stream. Over DX_ROW_STREAMS_MAX: DX_E_LIMIT. One thread at a time.
+ * Memory: one batch (some MB of pages or slices), and 160 bytes a stream. Over DX_ROW_STREAMS_MAX: DX_E_LIMIT. One thread at a time.
  */
 #ifndef DX_QUERY_SCAN_ROW_STREAMS_H
 #define DX_QUERY_SCAN_ROW_STREAMS_H
 
 #include "query/scan/domain_rows.h"
+#include "query/scan/row_slice.h"
 
 #define DX_ROW_STREAMS_MAX 8192
 
@@ -40,6 +41,9 @@ struct dx_row_stream {
 
     /* private: of a search, where `low` lies, and `high` */
     uint64_t low_from, low_to, high_from, high_to;
+    bool has_hash; /* of the file; and its part */
+    struct dx_hash128 hash;
+    const struct dx_part *part;
 };
 
 struct dx_row_streams_question {
@@ -54,11 +58,24 @@ struct dx_row_streams_taker {
     /* 1: no more rows of what was wanted by this call */
     int (*row)(void *ctx, size_t stream, uint64_t place, const struct dx_listing_row *row,
                struct dx_error *err);
+    /* Rows [first, first + count) of a slice at once: 1 taken, and counted in rows_seen by the taker; 0: they are given
+     * one by one. NULL: all are. */
+    int (*slice)(void *ctx, size_t stream, uint64_t place, const struct dx_row_slice *slice,
+                 uint32_t first, uint32_t count, struct dx_error *err);
 };
 
 struct dx_row_streams_wanted {
     size_t stream;
     uint64_t place, rows;
+
+    /* by slices: */
+    struct dx_cache_key key;
+    uint32_t first, slice_rows; /* of the slice: where these rows begin in it, and all it has */
+    bool same;                  /* the slice of the one before */
+    bool planned;               /* it is read */
+    uint32_t pages;
+    uint64_t bytes;
+    struct dx_row_slice slice;
 };
 
 struct dx_row_streams {
@@ -70,6 +87,9 @@ struct dx_row_streams {
     unsigned fields;
     const struct dx_span *extras;
     size_t extra_count;
+    /* With URL, URL_ID and TS alone: rows are read and kept by slices (row_slice.h), which costs pages of a slice for a row. A
+     * search sets it, and clears it at its end. */
+    bool by_slices;
 
     /* private */
     struct dx_domain_rows *rows;
@@ -78,6 +98,11 @@ struct dx_row_streams {
     struct dx_listing listing; /* of the batch */
     struct dx_row_streams_wanted *wanted;
     size_t wanted_count, wanted_capacity;
+    size_t planned_count; /* of wanted: slices that are read */
+    uint64_t slice_bytes; /* of wanted: that are pinned */
+    size_t making;        /* of wanted: the slice that rows are of */
+    struct dx_row_slice_maker maker;
+    struct dx_listing_row row; /* 2 kB that are not on the stack of a loop */
     struct dx_row_streams_question question;
     size_t at;      /* of a search: the stream that comes next */
     bool unsettled; /* some stream before it was asked */
@@ -90,6 +115,8 @@ void dx_row_streams_search(struct dx_row_streams *s,
                            const struct dx_row_streams_question *question);
 int dx_row_streams_find(struct dx_row_streams *s, struct dx_error *err);
 
+/* Whether rows with these fields and so many extras can be had by slices. */
+bool dx_row_streams_sliceable(unsigned fields, size_t extra_count);
 bool dx_row_streams_full(const struct dx_row_streams *s);
 int dx_row_streams_want(struct dx_row_streams *s, size_t stream, uint64_t place, uint64_t count,
                         struct dx_error *err);

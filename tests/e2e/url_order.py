@@ -254,6 +254,21 @@ def in_many(tmp):
                           key=lambda r: (r[0] if taken is None else "", *split(r[1])[1:], r[0]), reverse="reverse" in target)
             for limit in (10000, 977):
                 equal(follow(server, f"{target}&limit={limit}", None)[0], want, f"{target} by {limit}")
+        kept = costs(server)
+        check(all(c["rows"] < 5000 for c in kept), f"a page of 977 rows of {len(rows)} has looked at {kept} of them")
+    with dxtest.Server(root, "--cache-pages", "1M") as server:
+        equal(costs(server), kept, "what was read is counted in the same way whether it is kept or not")
+
+
+def costs(server):
+    """Of the first pages by URL, each asked twice."""
+    path, out, query = "/v1/domain/hot.com/urls", [], "sort=url&limit=977"
+    for _ in range(4):
+        twice = [server.get(f"{path}?{query}").json for _ in range(2)]
+        equal(twice[0]["cost"], twice[1]["cost"], f"{path}?{query}: the second time")
+        out.append(twice[0]["cost"])
+        query = f"cursor={twice[0]['next_cursor']}"
+    return out
 
 
 def main():
