@@ -120,7 +120,7 @@ dx_room(builder/exchange/numbers builder/lake builder/sort)
 dx_room(builder/exchange/filestore builder/ingest builder/policy)
 dx_room(builder/exchange/postgres builder/exchange/numbers format/exchange LIBRARIES PkgConfig::libpq)
 dx_room(builder/exchange/queue builder/lake format/exchange LIBRARIES PkgConfig::librabbitmq)
-dx_room(builder/load base LIBRARIES m)
+dx_room(builder/load base LIBRARIES m PkgConfig::libssl PkgConfig::libcrypto)
 dx_room(builder/cli builder/load builder/input/located builder/check builder/maintain builder/exchange/filestore builder/exchange/postgres
         builder/exchange/queue)
 

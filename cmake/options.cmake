@@ -62,6 +62,13 @@ if(DX_COVERAGE)
     target_link_options(dx_flags INTERFACE --coverage)
     target_compile_definitions(dx_flags INTERFACE DX_NO_SANDBOX="a build with coverage")
 endif()
+# What is built does not depend on where it is built: assertions and debugging information name files from the root of the tree.
+# Of two that fit the last one holds; sources of the build folder are made by CMake.
+if(NOT DX_SANITIZE AND NOT DX_COVERAGE AND NOT DX_FUZZ)
+    foreach(flag -ffile-prefix-map=${CMAKE_SOURCE_DIR}=. -ffile-prefix-map=${CMAKE_BINARY_DIR}=.)
+        target_compile_options(dx_flags INTERFACE $<$<NOT:$<CONFIG:Debug>>:${flag}>)
+    endforeach()
+endif()
 if(DX_HARDEN AND NOT DX_SANITIZE)
     # By the processor: clang takes the flag of another one, and then warns for each file.
     set(dx_control_flow -fcf-protection=full)

@@ -17,6 +17,7 @@
 struct dx_http_client {
     struct dx_http_client_settings settings;
     char *ca_file;
+    char *unix_socket;
     pthread_mutex_t lock; /* a leaf: of the list */
     CURL *idle[IDLE_MAX]; /* each with its connections */
     size_t idle_count;
@@ -49,13 +50,18 @@ int dx_http_client_new(struct dx_http_client **out, const struct dx_http_client_
 
     *out = NULL;
     if (client == NULL ||
-        (settings->ca_file != NULL && (client->ca_file = strdup(settings->ca_file)) == NULL)) {
+        (settings->ca_file != NULL && (client->ca_file = strdup(settings->ca_file)) == NULL) ||
+        (settings->unix_socket != NULL &&
+         (client->unix_socket = strdup(settings->unix_socket)) == NULL)) {
+        if (client != NULL)
+            free(client->ca_file);
         free(client);
         return dx_no_memory(err, "HTTP client");
     }
     (void)pthread_once(&curl_once, curl_begin);
     client->settings = *settings;
     client->settings.ca_file = client->ca_file;
+    client->settings.unix_socket = client->unix_socket;
     (void)pthread_mutex_init(&client->lock, NULL);
     *out = client;
     return DX_OK;
@@ -72,6 +78,7 @@ void dx_http_client_free(struct dx_http_client **out)
         curl_easy_cleanup(client->idle[--client->idle_count]);
     (void)pthread_mutex_destroy(&client->lock);
     free(client->ca_file);
+    free(client->unix_socket);
     free(client);
 }
 
@@ -262,6 +269,12 @@ static bool set_options(CURL *e, struct run *run)
         bad |= (int)curl_easy_setopt(e, CURLOPT_NOPROXY, "*");
     if (settings->ca_file != NULL)
         bad |= (int)curl_easy_setopt(e, CURLOPT_CAINFO, settings->ca_file);
+    if (settings->unix_socket != NULL)
+        bad |= (int)curl_easy_setopt(e, CURLOPT_UNIX_SOCKET_PATH, settings->unix_socket);
+    if (settings->insecure) {
+        bad |= (int)curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 0L);
+        bad |= (int)curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 0L);
+    }
     return bad == 0 && set_body(e, run);
 }
 

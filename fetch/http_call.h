@@ -38,6 +38,9 @@ struct dx_http_client_settings {
     unsigned reply_ms;   /* from its last byte to the first of the reply, and between those */
     bool direct;         /* through no proxy, whatever the environment says */
     const char *ca_file; /* NULL: the system's; copied */
+    const char
+        *unix_socket; /* NULL; else connections go there, whatever the URL's host is; copied */
+    bool insecure;    /* certificates are not checked: only if a person says so */
 };
 
 struct dx_http_call {

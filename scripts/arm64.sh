@@ -27,6 +27,22 @@ libraries() {
     awk '/^\[/ { on = ($0 == "[build]") } on && /^[a-z0-9.+-]+-dev$/' scripts/packages.txt
 }
 
+# As if dpkg had installed it: dpkg-shlibdeps asks it for the packages of libraries when a package is made (scripts/package.sh). Files stand
+# under the names that it meets them by.
+note_package() {
+    local of=$sysroot.new/var/lib/dpkg control name file
+    control=$(mktemp -d)
+    dpkg-deb --control "$1" "$control"
+    name=$(dpkg-deb --field "$1" Package)
+    [ "$(dpkg-deb --field "$1" Multi-Arch)" != same ] || name=$name:arm64
+    { sed '/^Package:/a Status: install ok installed' "$control/control" && echo; } >>"$of/status"
+    dpkg-deb --fsys-tarfile "$1" | tar -t | sed "s|^\./|$sysroot/|; s|/\$||" >"$of/info/$name.list"
+    for file in symbols shlibs; do
+        [ ! -e "$control/$file" ] || cp "$control/$file" "$of/info/$name.$file"
+    done
+    rm -r "$control"
+}
+
 make_sysroot() {
     rm -rf "$apt" "$sysroot.new"
     mkdir -p "$apt"/{state/lists/partial,cache/archives/partial} "$sysroot.new"
@@ -49,8 +65,11 @@ CONF
     own_apt update || not_here "no lists of arm64 packages from $mirror"
     # shellcheck disable=SC2046
     own_apt install --yes --download-only $(libraries) >/dev/null || not_here "no arm64 packages from $mirror"
+    mkdir -p "$sysroot.new/var/lib/dpkg/info"
+    echo 1 >"$sysroot.new/var/lib/dpkg/info/format" # names of lists have the architecture
     for deb in "$apt"/cache/archives/*.deb; do
         dpkg-deb --extract "$deb" "$sysroot.new"
+        note_package "$deb"
     done
     rm -rf "$sysroot" "$apt"
     mv "$sysroot.new" "$sysroot"
@@ -59,7 +78,7 @@ CONF
 for program in aarch64-linux-gnu-gcc qemu-aarch64 dpkg-deb; do
     command -v "$program" >/dev/null || not_here "$program is not here: scripts/install_packages.sh arm64"
 done
-wanted=$suite" "$(libraries | sha256sum)
+wanted=$suite" 2 "$(libraries | sha256sum)
 if [ "$(cat build/arm64-sysroot/wanted 2>/dev/null)" != "$wanted" ]; then
     make_sysroot
     echo "$wanted" >"$sysroot/wanted"

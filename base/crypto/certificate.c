@@ -32,6 +32,12 @@ static int open_pem(const char *path, struct dx_buf *text, BIO **bio, struct dx_
     return *bio == NULL ? dx_no_memory(err, "%s", path) : DX_OK;
 }
 
+bool dx_certificate_no_memory(void)
+{
+    return ERR_GET_REASON(ERR_peek_error()) == ERR_R_MALLOC_FAILURE ||
+           ERR_GET_REASON(ERR_peek_last_error()) == ERR_R_MALLOC_FAILURE;
+}
+
 static bool is_end_of_pem(void)
 {
     unsigned long e = ERR_peek_last_error();
@@ -44,21 +50,29 @@ static int read_chain(struct dx_certificate *c, BIO *bio, const char *path, stru
     X509 *next;
 
     c->leaf = PEM_read_bio_X509(bio, NULL, no_passphrase, NULL);
+    if (c->leaf == NULL && dx_certificate_no_memory())
+        return dx_no_memory(err, "%s", path);
     if (c->leaf == NULL)
         return dx_fail(err, DX_E_INVALID, "%s: no certificate in PEM begins it", path);
     c->chain = sk_X509_new_null();
     if (c->chain == NULL)
         return dx_no_memory(err, "%s", path);
     while ((next = PEM_read_bio_X509(bio, NULL, no_passphrase, NULL)) != NULL) {
-        if (sk_X509_num(c->chain) >= CHAIN_MAX || sk_X509_push(c->chain, next) == 0) {
+        bool has_room = sk_X509_num(c->chain) < CHAIN_MAX;
+
+        if (!has_room || sk_X509_push(c->chain, next) == 0) {
             X509_free(next);
+            if (has_room)
+                return dx_no_memory(err, "%s", path);
             return dx_fail(err, DX_E_LIMIT, "%s: over %d certificates behind the first", path,
                            CHAIN_MAX);
         }
     }
-    return is_end_of_pem() ? DX_OK
-                           : dx_fail(err, DX_E_INVALID, "%s: certificate %d is damaged", path,
-                                     sk_X509_num(c->chain) + 2);
+    if (is_end_of_pem())
+        return DX_OK;
+    return dx_certificate_no_memory() ? dx_no_memory(err, "%s", path)
+                                      : dx_fail(err, DX_E_INVALID, "%s: certificate %d is damaged",
+                                                path, sk_X509_num(c->chain) + 2);
 }
 
 static int64_t seconds_of(const ASN1_TIME *time)
@@ -96,6 +110,8 @@ static int read_key(struct dx_certificate *c, const char *path, struct dx_error 
         c->key = PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL);
         c->key_is_open = stat(path, &st) == 0 && (st.st_mode & S_IROTH) != 0;
     }
+    if (rc == DX_OK && c->key == NULL && dx_certificate_no_memory())
+        rc = dx_no_memory(err, "%s", path);
     if (rc == DX_OK && c->key == NULL)
         rc = dx_fail(err, DX_E_INVALID,
                      "%s: no private key in PEM, or one with a passphrase; 'openssl pkey -in FILE' "
@@ -120,7 +136,10 @@ int dx_certificate_read(struct dx_certificate *c, const char *file, const char *
     if (rc == DX_OK)
         rc = read_key(c, key, err);
     if (rc == DX_OK && X509_check_private_key(c->leaf, c->key) != 1)
-        rc = dx_fail(err, DX_E_INVALID, "%s: not the key of the certificate in %s", key, file);
+        rc = dx_certificate_no_memory()
+                 ? dx_no_memory(err, "%s", key)
+                 : dx_fail(err, DX_E_INVALID, "%s: not the key of the certificate in %s", key,
+                           file);
     ERR_clear_error();
     if (rc < 0)
         dx_certificate_release(c);

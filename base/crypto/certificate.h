@@ -29,4 +29,8 @@ int dx_certificate_read(struct dx_certificate *c, const char *file, const char *
                         struct dx_error *err);
 void dx_certificate_release(struct dx_certificate *c); /* again is fine */
 
+/* Of the calls of libcrypto in this thread since ERR_clear_error: one failed for lack of memory, so
+ * what it says of a file is not the file's fault. */
+bool dx_certificate_no_memory(void);
+
 #endif

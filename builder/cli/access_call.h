@@ -27,6 +27,7 @@ enum {
     OPT_PUBLIC,
     OPT_YES,
     OPT_DRY_RUN,
+    OPT_QUIET,
     OPT_JSON,
     OPT_COUNT
 };
@@ -60,7 +61,7 @@ struct dx_access_call {
 typedef int dx_access_editor(struct dx_access_edit *e, struct dx_access_json *j,
                              struct dx_error *err);
 
-/* Says on standard error what came of it; e->ctx is the call. */
+/* Says on standard error what came of it, but with --quiet; e->ctx is the call. */
 int dx_access_call_edit(struct dx_access_call *c, enum dx_access_edit_kind kind,
                         dx_access_editor *edit, struct dx_error *err);
 

@@ -100,10 +100,12 @@ int dx_access_call_token_new(struct dx_access_call *c, struct dx_error *err)
         return rc;
     memcpy(t.sha256, c->sha256, sizeof t.sha256);
     dx_access_token_id(&t, id);
-    (void)fprintf(stderr,
-                  "access: token %s for %s; it is shown this once, on standard output, and stored "
-                  "nowhere\n",
-                  id, c->operand[0]);
+    if (!dx_options_has(c->options, OPT_QUIET))
+        (void)fprintf(
+            stderr,
+            "access: token %s for %s; it is shown this once, on standard output, and stored "
+            "nowhere\n",
+            id, c->operand[0]);
     memcpy(c->outcome.token_id, id, sizeof id);
     if (dx_options_has(c->options, OPT_JSON))
         return rc; /* the token is printed with the rest */
@@ -215,7 +217,8 @@ int dx_access_call_token_revoke(struct dx_access_call *c, struct dx_error *err)
     c->outcome = with.outcome;
     c->outcome.revokes_tokens = true;
     c->outcome.tokens_revoked = rc == 1 ? with.changed : 0;
-    if (rc == 1 && !dx_options_has(c->options, OPT_DRY_RUN))
+    if (rc == 1 && !dx_options_has(c->options, OPT_DRY_RUN) &&
+        !dx_options_has(c->options, OPT_QUIET))
         (void)fprintf(stderr, "access: %zu tokens revoked\n", with.changed);
     return rc;
 }

@@ -183,9 +183,13 @@ static void shuffle(struct fetched *f, uint64_t seed)
 
 int dx_bench_names_fetch(struct dx_bench_names *n, const char *url, struct dx_error *err)
 {
-    const struct dx_http_client_settings settings = {
-        .connect_ms = 5000, .stall_ms = 30000, .reply_ms = 30000, .direct = true
-    };
+    const struct dx_http_client_settings settings = { .connect_ms = 5000,
+                                                      .stall_ms = 30000,
+                                                      .reply_ms = 30000,
+                                                      .direct = true,
+                                                      .ca_file = n->ca_file,
+                                                      .unix_socket = n->unix_socket,
+                                                      .insecure = n->insecure };
     struct dx_http_client *client = NULL;
     struct fetched f = { .names = calloc(n->max, sizeof *f.names) };
     int rc = f.names == NULL ? dx_no_memory(err, "names") : DX_OK;

@@ -17,8 +17,10 @@
 #include "base/buf.h"
 
 struct dx_bench_names {
-    const char *pattern; /* begins with a slash */
-    const char *token;   /* that the server is asked with, or NULL */
+    const char *pattern;               /* begins with a slash */
+    const char *token;                 /* that the server is asked with, or NULL */
+    const char *ca_file, *unix_socket; /* as http_call.h has them */
+    bool insecure;
     uint64_t max;
     uint64_t seed;
     struct dx_buf lines;

@@ -49,6 +49,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
                       "init, grant, revoke, principal, token new, token revoke, remove: say what "
                       "would change, and change nothing",
                       DX_OPT_FLAG },
+    [OPT_QUIET] = { "quiet", NULL, NULL, "print the result and warnings only", DX_OPT_FLAG },
     [OPT_JSON] = DX_OPTION_JSON,
 };
 
@@ -65,6 +66,8 @@ int dx_access_call_edit(struct dx_access_call *c, enum dx_access_edit_kind kind,
     c->outcome.edited = rc >= 0;
     c->outcome.changed = rc == 1;
     c->outcome.generation = e.generation;
+    if (dx_options_has(c->options, OPT_QUIET))
+        return rc;
     if (rc == 1 && e.dry_run)
         (void)fprintf(stderr, "access: dry run: the table would change; nothing is written\n");
     else if (rc == 1)
@@ -108,7 +111,8 @@ static int init(struct dx_access_call *c, struct dx_error *err)
 
     if (rc == DX_OK)
         rc = dx_access_call_edit(c, DX_ACCESS_EDIT_BEGINS, edit_init, err);
-    if (rc == 1 && !dx_options_has(c->options, OPT_DRY_RUN))
+    if (rc == 1 && !dx_options_has(c->options, OPT_DRY_RUN) &&
+        !dx_options_has(c->options, OPT_QUIET))
         (void)fprintf(stderr, "from now on a principal sees only datasets that are granted to it, "
                               "or to everybody ('*'). Requests without a token see what everybody "
                               "may see, or get 401 if that is nothing. 'access grant' and 'access "
@@ -333,7 +337,8 @@ static int report(struct dx_access_call *c, enum report which, struct dx_error *
             dx_access_log(&j, json, &out);
         rc = print(&out, err);
     }
-    if (rc == DX_OK && which != REPORT_STATUS && (j.generation == 0 || j.open))
+    if (rc == DX_OK && which != REPORT_STATUS && (j.generation == 0 || j.open) &&
+        !dx_options_has(c->options, OPT_QUIET))
         (void)fprintf(stderr, "access: no table is in force: everybody may see all\n");
     dx_access_json_release(&j);
     dx_buf_release(&out);

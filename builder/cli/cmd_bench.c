@@ -3,6 +3,7 @@
  */
 #include "builder/cli/command.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "builder/load/load_page.h"
 #include "builder/load/load_url.h"
 #include "builder/load/report.h"
+#include "builder/load/tls_client.h"
 
 #define TEXT_MAX ((size_t)16 << 20)
 #define PATH_DEFAULT "/v1/domain/{}"
@@ -39,6 +41,9 @@ enum {
     OPT_TIMEOUT,
     OPT_SEED,
     OPT_TOKEN,
+    OPT_CACERT,
+    OPT_INSECURE,
+    OPT_UNIX_SOCKET,
     OPT_UNBOUNDED,
     OPT_HTML,
     OPT_JSON,
@@ -48,6 +53,7 @@ enum {
 struct bench {
     struct dx_load_plan plan;
     struct dx_load_url server;
+    struct dx_tls_client *tls;
     struct dx_bench_names names;
     struct dx_law law;
     char url[2 * DX_LOAD_URL_MAX + 8]; /* without a slash at its end */
@@ -101,6 +107,17 @@ static const struct dx_option table[OPT_COUNT] = {
     [OPT_TOKEN] = { "token-file", "FILE", NULL,
                     "authorize requests by the token in its first line (domaindex access token)",
                     DX_OPT_TEXT, AT(token_file) },
+    [OPT_CACERT] = { "cacert", "FILE", NULL,
+                     "https: trust the certificates in this file (PEM), not the system's",
+                     DX_OPT_TEXT, AT(names.ca_file) },
+    [OPT_INSECURE] = { "insecure", NULL, NULL,
+                       "https: trust any certificate, for a server of your own; what comes may be "
+                       "of another one",
+                       DX_OPT_FLAG, AT(names.insecure) },
+    [OPT_UNIX_SOCKET] = { "unix-socket", "PATH", NULL,
+                          "connect to this socket of the file system; the host of URL is only "
+                          "named in requests",
+                          DX_OPT_TEXT, AT(names.unix_socket) },
     [OPT_UNBOUNDED] = { "unbounded", NULL, NULL,
                         "for a server of your own: allows more than 1000 requests a second, 60 s "
                         "or 64 connections, and closed loops, and goes on when it refuses",
@@ -149,7 +166,8 @@ static int read_options(const struct dx_options *o, struct bench *b, struct dx_e
     int rc = dx_options_operands(o, 1, err);
 
     if (rc == DX_OK && o->operand_count != 1)
-        rc = dx_fail(err, DX_E_INVALID, "the URL of a server is missing: http://HOST:PORT");
+        rc = dx_fail(err, DX_E_INVALID,
+                     "the URL of a server is missing: http://HOST:PORT or https://HOST");
     if (rc == DX_OK)
         rc = dx_options_store(o, b, err);
     if (rc == DX_OK)
@@ -161,6 +179,14 @@ static int read_options(const struct dx_options *o, struct bench *b, struct dx_e
                      DX_LOAD_URL_MAX);
     if (rc == DX_OK)
         rc = dx_load_url_parse(&b->server, o->operand[0], err);
+    if (rc == DX_OK && !b->server.tls && (b->names.insecure || b->names.ca_file != NULL))
+        rc = dx_fail(err, DX_E_INVALID, "--cacert and --insecure go with https:// only");
+    if (rc == DX_OK && b->names.insecure && b->names.ca_file != NULL)
+        rc = dx_fail(err, DX_E_INVALID, "--cacert and --insecure exclude each other");
+    if (rc == DX_OK && b->names.unix_socket != NULL) {
+        rc = dx_address_local(b->names.unix_socket, &b->server.address, err);
+        (void)snprintf(b->server.shown, sizeof b->server.shown, "%s", b->names.unix_socket);
+    }
     if (rc == DX_OK && b->token_file != NULL)
         rc = dx_bench_token_read(b->token_file, b->token, err);
     b->plan.arrivals = b->arrivals == 0 ? DX_ARRIVALS_POISSON : DX_ARRIVALS_CONSTANT;
@@ -174,7 +200,8 @@ static int find_names(struct bench *b, struct dx_error *err)
 {
     int rc;
 
-    (void)snprintf(b->url, sizeof b->url, "http://%s%s", b->server.host, b->server.prefix);
+    (void)snprintf(b->url, sizeof b->url, "%s://%s%s", b->server.tls ? "https" : "http",
+                   b->server.host, b->server.prefix);
     (void)snprintf(b->pattern, sizeof b->pattern, "%s%s", b->server.prefix, b->path);
     b->names.pattern = b->pattern;
     b->names.seed = b->plan.seed;
@@ -266,16 +293,23 @@ static int run(const struct dx_options *o)
 
     if (rc < 0)
         return dx_command_fail("bench", DX_EXIT_USAGE, &err);
-    rc = find_names(&b, &err);
+    if (b.server.tls) {
+        (void)signal(SIGPIPE, SIG_IGN); /* TLS writes to a socket that the server has closed */
+        rc = dx_tls_client_new(&b.tls, b.server.name, b.names.ca_file, b.names.insecure, &err);
+    }
+    if (rc == DX_OK)
+        rc = find_names(&b, &err);
     if (rc == DX_OK)
         rc = dx_mix_part_of(&part, dx_span_of(b.names.lines.data, b.names.lines.size), "names",
                             &b.law, b.server.host, b.names.token, &err);
     dx_bench_names_release(&b.names);
     if (rc == DX_OK) {
         b.plan.address = b.server.address;
+        b.plan.tls = b.tls;
         rc = load(&b, &part, dx_options_has(o, OPT_JSON), &out, &err);
     }
     dx_mix_part_release(&part);
+    dx_tls_client_free(&b.tls);
     if (rc >= 0)
         return dx_command_print("bench", rc == 1 ? DX_EXIT_DONE : DX_EXIT_REFUSED, &out);
     dx_buf_release(&out);
@@ -287,7 +321,8 @@ const struct dx_command dx_command_bench = {
     .synopsis = "[--names FILE] [--rate R] [--seconds S] [--html FILE] [--json] URL",
     .summary = "measures a server: requests at a fixed rate, latencies, a page with curves",
     .description =
-        "Sends GET requests to the server at URL, http://HOST:PORT, and prints how many replies "
+        "Sends GET requests to the server at URL, http://HOST:PORT or https://HOST, and prints how "
+        "many replies "
         "came "
         "and how long they took. Names are taken from --names or, without it, from GET /v1/domains "
         "of the server. Popular names are asked more often, by Zipf's law.\n\n"
@@ -301,7 +336,10 @@ const struct dx_command dx_command_bench = {
         "Without --unbounded it sends at most 1000 requests a second over 64 connections for 60 s, "
         "and ends after 100 replies 429 or 503. Any HTTP server can be measured: --names FILE "
         "--path "
-        "'/{}.json'. Replies may have a Content-Length or be chunked. Give it a core of its own: "
+        "'/{}.json'. Replies may have a Content-Length or be chunked. Over TLS connections stand "
+        "before the "
+        "first request, so latencies have no handshake, but of those that the server closes. Give "
+        "it a core of its own: "
         "it "
         "polls near the time that a request is due.\n\n"
         "Exit status 1: a reply did not come, was malformed, or had a status other than 2xx, 304, "

@@ -16,7 +16,7 @@
 #define LINE_MAX_BYTES (256u << 20) /* of one domain: as many datasets as there are */
 #define FLUSH_BYTES (256u << 10)
 
-enum { OPT_ROOT, OPT_JSON, OPT_SUMMARY, OPT_DOMAIN, OPT_CACHE_DIR, OPT_COUNT };
+enum { OPT_ROOT, OPT_JSON, OPT_SUMMARY, OPT_DOMAIN, OPT_CACHE_DIR, OPT_QUIET, OPT_COUNT };
 
 static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_TEXT },
@@ -26,6 +26,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_DOMAIN] = { "domain", "DOMAIN", NULL, "this domain only, as the API answers it",
                      DX_OPT_TEXT },
     [OPT_CACHE_DIR] = DX_OPTION_CACHE_DIR,
+    [OPT_QUIET] = { "quiet", NULL, NULL, "no totals on standard error", DX_OPT_FLAG },
 };
 
 /* By enum dx_change. */
@@ -36,7 +37,7 @@ struct totals {
 struct diff {
     struct dx_caches *caches;
     struct dx_version *before, *after;
-    bool json, summary;
+    bool json, summary, quiet;
     struct totals totals;
     struct dx_buf out;
 };
@@ -254,6 +255,8 @@ static int write_totals(struct diff *d, struct dx_error *err)
         json_totals(d);
         return flush(d, 0, err);
     }
+    if (d->quiet && !d->summary)
+        return DX_OK;
     dx_buf_fmt(&text, "%s -> %s\n", dx_version_name(d->before), dx_version_name(d->after));
     text_three(&text, "datasets", d->totals.datasets);
     text_three(&text, "domains", d->totals.domains);
@@ -304,6 +307,7 @@ static int run(const struct dx_options *o)
 {
     struct diff d = { .json = dx_options_has(o, OPT_JSON),
                       .summary = dx_options_has(o, OPT_SUMMARY),
+                      .quiet = dx_options_has(o, OPT_QUIET),
                       .out = DX_BUF_INIT(LINE_MAX_BYTES) };
     struct dx_error err = DX_ERROR_INIT;
     int rc;

@@ -30,6 +30,7 @@ enum {
     OPT_WORK_DIR,
     OPT_MEMORY,
     OPT_CACHE_DIR,
+    OPT_DRY_RUN,
     OPT_QUIET,
     OPT_JSON,
     OPT_COUNT
@@ -69,6 +70,9 @@ static const struct dx_option table[OPT_COUNT] = {
                      "file-store: memory for sorting; K, M, G, T: powers of 1024",
                      DX_OPT_SIZE(MEMORY_MIN, DX_OPTION_OPEN) },
     [OPT_CACHE_DIR] = DX_OPTION_CACHE_DIR,
+    [OPT_DRY_RUN] = DX_OPTION_DRY_RUN(AT(dry_run),
+                                      "read and count the rows, and look at the place that "
+                                      "they would go to; write nothing there"),
     [OPT_QUIET] = DX_OPTION_QUIET,
     [OPT_JSON] = DX_OPTION_JSON,
 };
@@ -130,20 +134,21 @@ static int add_row(void *ctx, const struct dx_lake_scan *scan, const struct dx_l
     return dx_file_store_add(e->store, &page, err);
 }
 
-static void summary(const char *dir, const struct dx_visible_rows *rows,
+static void summary(const char *dir, bool dry_run, const struct dx_visible_rows *rows,
                     const struct dx_file_store_counts *n)
 {
     (void)fprintf(stderr,
-                  "file store: %s\n  rows                   %14" PRIu64
+                  "file store: %s%s\n  rows                   %14" PRIu64
                   "\n  left out: suppressed   %14" PRIu64 "\n  left out: older rows   %14" PRIu64
                   "\n  left out: ',!,' in URL %14" PRIu64 "\n  pages                  %14" PRIu64
                   "\n  tags                   %14" PRIu64 "\n  tags dropped           %14" PRIu64
                   "\n  titles mended          %14" PRIu64 "\n",
-                  dir, rows->rows, rows->hidden, n->superseded, n->unwritable, n->pages,
-                  n->tag_lines, n->tags_dropped, n->titles_mended);
+                  dir, dry_run ? "; dry run: nothing is written, these would be" : "", rows->rows,
+                  rows->hidden, n->superseded, n->unwritable, n->pages, n->tag_lines,
+                  n->tags_dropped, n->titles_mended);
 }
 
-static int store_json(const char *dir, const struct dx_visible_rows *rows,
+static int store_json(const char *dir, bool dry_run, const struct dx_visible_rows *rows,
                       const struct dx_file_store_counts *n, struct dx_error *err)
 {
     struct dx_buf out = DX_BUF_INIT((size_t)64 << 10);
@@ -160,6 +165,8 @@ static int store_json(const char *dir, const struct dx_visible_rows *rows,
     dx_json_key_u64(&j, "tags", n->tag_lines);
     dx_json_key_u64(&j, "tags_dropped", n->tags_dropped);
     dx_json_key_u64(&j, "titles_mended", n->titles_mended);
+    dx_json_key(&j, "dry_run");
+    dx_json_bool(&j, dry_run);
     dx_command_json_end(&j, &out);
     return dx_command_write(&out, err);
 }
@@ -180,7 +187,9 @@ static int find_dataset(const struct dx_options *o, const struct dx_opened_versi
 static int export_store(const struct dx_options *o, struct dx_opened_version *opened,
                         uint64_t memory, struct dx_error *err)
 {
-    const char *dir = dx_options_text(o, OPT_FILE_STORE);
+    struct dx_file_store_to to = { .dir = dx_options_text(o, OPT_FILE_STORE),
+                                   .memory_bytes = memory,
+                                   .dry_run = dx_options_has(o, OPT_DRY_RUN) };
     struct dx_work_folder work = DX_WORK_FOLDER_INIT;
     struct export e = { .url = DX_BUF_INIT(2 * DX_URL_MAX) };
     struct dx_file_store_counts counts;
@@ -193,17 +202,17 @@ static int export_store(const struct dx_options *o, struct dx_opened_version *op
         rc = find_dataset(o, opened, &rows.dataset_id, err);
     if (rc == DX_OK)
         rc = dx_work_folder_make(&work, dx_options_text(o, OPT_WORK_DIR), "export", err);
-    rows.tmp = work.path;
+    rows.tmp = to.tmp = work.path;
     if (rc == DX_OK)
-        rc = dx_file_store_new(&e.store, dir, work.path, memory, err);
+        rc = dx_file_store_new(&e.store, &to, err);
     if (rc == DX_OK)
         rc = dx_visible_rows_each(&rows, err);
     if (rc == DX_OK)
         rc = dx_file_store_write(e.store, &counts, err);
     if (rc == DX_OK && dx_options_has(o, OPT_JSON))
-        rc = store_json(dir, &rows, &counts, err);
+        rc = store_json(to.dir, to.dry_run, &rows, &counts, err);
     else if (rc == DX_OK && !dx_options_has(o, OPT_QUIET))
-        summary(dir, &rows, &counts);
+        summary(to.dir, to.dry_run, &rows, &counts);
     dx_file_store_free(&e.store);
     dx_work_folder_remove(&work);
     dx_buf_release(&e.url);
@@ -277,6 +286,8 @@ static int postgres_json(const struct dx_postgres_export *e, bool complete, stru
     dx_json_key_u64(&j, "rows_not_text", n->not_text);
     dx_json_key_u64(&j, "texts_mended", n->mended);
     dx_json_key_u64(&j, "times_out_of_range", n->times);
+    dx_json_key(&j, "dry_run");
+    dx_json_bool(&j, e->dry_run);
     dx_command_json_end(&j, &out);
     return dx_command_write(&out, err);
 }
@@ -288,6 +299,7 @@ static int export_postgres(const struct dx_options *o, struct dx_opened_version 
     int rc = DX_OK;
 
     e->opened = opened;
+    e->quiet = dx_options_has(o, OPT_QUIET);
     if (dx_options_has(o, OPT_DATASET))
         rc = find_dataset(o, opened, &e->dataset_id, err);
     if (rc == DX_OK)
@@ -377,7 +389,7 @@ static int run(const struct dx_options *o)
 
 const struct dx_command dx_command_export = {
     .name = "export",
-    .synopsis = "--root ROOT (--file-store DIR | --postgres DSN) [--json] [options]",
+    .synopsis = "--root ROOT (--file-store DIR | --postgres DSN) [--dry-run] [--json] [options]",
     .summary = "write what a version has as another system keeps it",
     .description =
         "Of a version the rows that may be shown, as another system keeps them; rows that "

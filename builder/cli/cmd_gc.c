@@ -23,6 +23,7 @@ enum {
     OPT_SHARE,
     OPT_SPOOL,
     OPT_THREADS,
+    OPT_WAIT,
     OPT_QUIET,
     OPT_JSON,
     OPT_COUNT
@@ -67,6 +68,10 @@ static const struct dx_option options_table[OPT_COUNT] = {
                     DX_OPT_TIME(0, UINT64_C(100) * 366 * 86400), AT(spool_s) },
     [OPT_THREADS] = { "threads", "N", "8", "removals at a time", DX_OPT_NUMBER(1, 64),
                       AT(threads) },
+    [OPT_WAIT] = { "wait", "SECONDS", "10",
+                   "in a directory: each change waits so long for another command that writes "
+                   "there",
+                   DX_OPTION_WAIT_KIND, AT(lock_wait_ms) },
     [OPT_QUIET] = { "quiet", NULL, NULL, "no lines on versions, only the sum", DX_OPT_FLAG },
     [OPT_JSON] = DX_OPTION_JSON,
 };
@@ -153,7 +158,7 @@ static int run(const struct dx_options *options)
 
 const struct dx_command dx_command_gc = {
     .name = "gc",
-    .synopsis = "--root ROOT [--keep N] [--keep-for TIME] [--delete] [--json]",
+    .synopsis = "--root ROOT [--keep N] [--keep-for TIME] [--delete] [--wait SECONDS] [--json]",
     .summary = "remove versions that are not kept, and what only they have",
     .description =
         "Says what would go; with --delete one step of it is done: what is due now. Run it from "

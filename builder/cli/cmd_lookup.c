@@ -39,6 +39,7 @@ enum {
     OPT_CACHE_DIR,
     OPT_MIRROR_POSTINGS,
     OPT_VERIFY,
+    OPT_QUIET,
     OPT_JSON,
     OPT_COUNT
 };
@@ -108,6 +109,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_MIRROR_POSTINGS] = { "mirror-postings", NULL, NULL,
                               "copy the postings of a remote root too", DX_OPT_FLAG },
     [OPT_VERIFY] = { "verify", NULL, NULL, "hash all local files of the index first", DX_OPT_FLAG },
+    [OPT_QUIET] = DX_OPTION_QUIET,
     [OPT_JSON] = DX_OPTION_JSON_ANYWAY,
 };
 
@@ -252,7 +254,7 @@ static int lookup_lists(struct lookup *l, const struct dx_options *o, struct dx_
     const char *path;
     int rc = dx_lookup_names_begin(&many, err);
 
-    dx_progress_init(&progress, STDERR_FILENO);
+    dx_progress_init(&progress, dx_options_has(o, OPT_QUIET) ? -1 : STDERR_FILENO);
     dx_progress_phase(&progress, "looking up", "names", 0);
     for (size_t i = 0; rc >= 0 && (path = dx_options_nth(o, OPT_NAMES, i)) != NULL; i++)
         rc = dx_lookup_names_file(&many, path, err);
@@ -263,7 +265,7 @@ static int lookup_lists(struct lookup *l, const struct dx_options *o, struct dx_
     if (rc >= 0)
         rc = dx_lookup_names_end(&many, err);
     dx_progress_end(&progress);
-    if (rc >= 0)
+    if (rc >= 0 && !dx_options_has(o, OPT_QUIET))
         say_rate(dx_clock_ms() - began_ms, &many.counts);
     dx_lookup_names_release(&many);
     return rc;
@@ -382,7 +384,7 @@ static int open_version(struct lookup *l, const struct dx_options *o,
     options.mirror_dir = dx_options_text(o, OPT_CACHE_DIR);
     options.mirror_postings = dx_options_has(o, OPT_MIRROR_POSTINGS);
     options.verify = dx_options_has(o, OPT_VERIFY);
-    options.tell = tell;
+    options.tell = dx_options_has(o, OPT_QUIET) ? NULL : tell;
     rc = dx_opened_version_open(opened, dx_options_text(o, OPT_ROOT),
                                 dx_options_text(o, OPT_VERSION), &options, err);
     l->version = opened->version;
@@ -434,7 +436,7 @@ static int run(const struct dx_options *o)
                 "domaindex lookup: cannot read standard input or write to standard output\n");
     else if (!l.many)
         code = l.absent + l.failed > 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
-    if (rc == DX_OK && l.found + l.absent + l.failed > 1)
+    if (rc == DX_OK && l.found + l.absent + l.failed > 1 && !dx_options_has(o, OPT_QUIET))
         fprintf(stderr, "%llu found, %llu absent, %llu failed\n", (unsigned long long)l.found,
                 (unsigned long long)l.absent, (unsigned long long)l.failed);
     dx_opened_version_close(&opened);

@@ -12,7 +12,7 @@
 
 #define JSON_MAX ((size_t)1 << 20)
 
-enum { OPT_TO, OPT_DATASET, OPT_MSS, OPT_WAIT, OPT_QUIET, OPT_JSON, OPT_COUNT };
+enum { OPT_TO, OPT_DATASET, OPT_MSS, OPT_WAIT, OPT_DRY_RUN, OPT_QUIET, OPT_JSON, OPT_COUNT };
 
 #define AT(member) DX_OPT_PLACE(struct dx_ship_options, member)
 
@@ -26,6 +26,9 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_WAIT] = { "wait", "SECONDS", "60",
                    "how long to go on when the broker is away or confirms nothing",
                    DX_OPT_NUMBER(0, 1000000), AT(wait_ms), .scale = 1000 },
+    [OPT_DRY_RUN] = DX_OPTION_DRY_RUN(
+        AT(dry_run), "read FILE, ask the broker for the queue, say what would be sent; "
+                     "nothing is made or sent"),
     [OPT_QUIET] = DX_OPTION_QUIET,
     [OPT_JSON] = DX_OPTION_JSON,
 };
@@ -76,6 +79,10 @@ static int print_json(const struct dx_ship_options *o, const struct dx_ship_stat
     dx_json_key_u64(&j, "bytes", stats->bytes);
     dx_json_key_u64(&j, "segments", stats->segments);
     dx_json_key_u64(&j, "messages_sent", stats->sent);
+    dx_json_key(&j, "queue_created"); /* only a dry run looks */
+    o->dry_run ? dx_json_bool(&j, stats->queue_is_new) : dx_json_null(&j);
+    dx_json_key(&j, "dry_run");
+    dx_json_bool(&j, o->dry_run);
     return dx_command_json_print("ship", DX_EXIT_DONE, &j, &out);
 }
 
@@ -100,6 +107,14 @@ static int run(const struct dx_options *options)
         code = dx_command_fail("ship", DX_EXIT_REFUSED, &err);
     else if (dx_options_has(options, OPT_JSON))
         code = print_json(&o, &stats);
+    else if (o.dry_run && !dx_options_has(options, OPT_QUIET))
+        fprintf(
+            stderr,
+            "ship: dry run: nothing was sent; %s, %s, would go to %s%s; segments: %llu; transfer "
+            "%s\n",
+            o.path, dx_progress_size(stats.bytes, size), url.shown,
+            stats.queue_is_new ? ", a queue that would be made" : "",
+            (unsigned long long)stats.segments, stats.id);
     else if (!dx_options_has(options, OPT_QUIET))
         fprintf(stderr,
                 "shipped: %s, %s; segments: %llu; to %s; transfer %s; messages sent: %llu\n",
@@ -111,7 +126,7 @@ static int run(const struct dx_options *options)
 
 const struct dx_command dx_command_ship = {
     .name = "ship",
-    .synopsis = "--to URL --dataset NAME [options] FILE",
+    .synopsis = "--to URL --dataset NAME [--dry-run] [options] FILE",
     .summary = "send a file to a message queue, as segments",
     .description =
         "Cuts FILE into segments that a broker takes and puts them into a queue (AMQP 0-9-1, "

@@ -27,6 +27,7 @@ enum {
     OPT_REASON,
     OPT_JSON,
     OPT_DRY_RUN,
+    OPT_QUIET,
     OPT_COUNT
 };
 
@@ -56,9 +57,11 @@ static const struct dx_option options_table[OPT_COUNT] = {
                      "add: what a client gets: 451, or an answer as if the rows did not exist",
                      DX_OPT_CHOICE },
     [OPT_REASON] = { "reason", "TEXT", "", "add, lift: kept in the log", DX_OPT_TEXT },
-    [OPT_JSON] = { "json", NULL, NULL, "list, status: JSON instead of a table", DX_OPT_FLAG },
+    [OPT_JSON] = DX_OPTION_JSON,
     [OPT_DRY_RUN] = { "dry-run", NULL, NULL,
-                      "add, lift: print what would be logged, and change nothing", DX_OPT_FLAG },
+                      "add, lift, accept: print what would be logged, and change nothing",
+                      DX_OPT_FLAG },
+    [OPT_QUIET] = { "quiet", NULL, NULL, "add, lift: print the result only", DX_OPT_FLAG },
 };
 
 static int64_t now_us(void)
@@ -83,7 +86,7 @@ static int change(const char *root, const struct dx_options *o, dx_suppress_edit
         return rc;
     rc = edit(ctx, &log, err);
     dx_suppressions_release(&log);
-    if (rc >= 0)
+    if (rc >= 0 && !dx_options_has(o, OPT_QUIET))
         (void)fprintf(stderr, "suppress: dry run: nothing is written\n");
     return rc;
 }
@@ -162,6 +165,52 @@ static int add_all(void *ctx, struct dx_suppressions *log, struct dx_error *err)
     return rc < 0 ? rc : log->count > before;
 }
 
+/* ---- what --json prints of an edit: {"action":..,"rules":[..],"dry_run":..} ---- */
+
+static void json_open(struct dx_json *j, struct dx_buf *out, const char *action)
+{
+    dx_command_json_open(j, out);
+    dx_json_key(j, "action");
+    dx_json_str(j, action);
+}
+
+static int json_print(struct dx_json *j, struct dx_buf *out, const struct dx_options *o,
+                      struct dx_error *err)
+{
+    dx_json_key(j, "dry_run");
+    dx_json_bool(j, dx_options_has(o, OPT_DRY_RUN));
+    dx_command_json_end(j, out);
+    return dx_command_write(out, err);
+}
+
+static int print_added(const struct adding *a, const struct dx_options *o, struct dx_error *err)
+{
+    struct dx_buf out = DX_BUF_INIT(TEXT_MAX);
+    struct dx_json j;
+
+    json_open(&j, &out, "add");
+    dx_json_key(&j, "rules");
+    dx_json_array(&j);
+    for (size_t i = 0; i < a->values->count; i++) {
+        const struct dx_suppress_value *v = &a->values->value[i];
+
+        dx_json_object(&j);
+        dx_json_key(&j, "rule");
+        a->number[i] == 0 ? dx_json_null(&j) : dx_json_u64(&j, a->number[i]);
+        dx_json_key(&j, "kind");
+        dx_json_str(&j, dx_suppress_kind_name(v->kind));
+        dx_json_key(&j, "policy");
+        dx_json_str(&j, dx_suppress_policy_name(a->policy));
+        dx_json_key(&j, "value");
+        dx_json_str(&j, v->text);
+        dx_json_key(&j, "added");
+        dx_json_bool(&j, a->number[i] != 0);
+        dx_json_end(&j);
+    }
+    dx_json_end(&j);
+    return json_print(&j, &out, o, err);
+}
+
 static void say_added(const struct adding *a)
 {
     for (size_t i = 0; i < a->values->count; i++) {
@@ -219,9 +268,11 @@ static int add(const char *root, const struct dx_options *o, struct dx_error *er
         a.number = calloc(values.count, sizeof *a.number);
         rc = a.number == NULL ? dx_no_memory(err, "suppress") : change(root, o, add_all, &a, err);
     }
-    if (rc >= 0)
+    if (rc >= 0 && !dx_options_has(o, OPT_JSON))
         say_added(&a);
-    if (rc == 1 && !dx_options_has(o, OPT_DRY_RUN))
+    else if (rc >= 0 && print_added(&a, o, err) < 0)
+        rc = (int)err->code;
+    if (rc == 1 && !dx_options_has(o, OPT_DRY_RUN) && !dx_options_has(o, OPT_QUIET))
         (void)fprintf(stderr,
                       "servers of this root hide it from their next look at it on; the rows "
                       "stay in the lake until 'domaindex compact'\n");
@@ -263,6 +314,24 @@ static bool rule_number(const char *text, uint64_t *number)
     return *end == '\0';
 }
 
+static int print_lifted(const struct lifting *l, const struct dx_options *o, struct dx_error *err)
+{
+    struct dx_buf out = DX_BUF_INIT(TEXT_MAX);
+    struct dx_json j;
+
+    json_open(&j, &out, "lift");
+    dx_json_key(&j, "rules");
+    dx_json_array(&j);
+    for (size_t i = 0; i < l->count; i++) {
+        dx_json_object(&j);
+        dx_json_key_u64(&j, "rule", l->numbers[i]);
+        dx_json_key_u64(&j, "lifts", l->rules[i]);
+        dx_json_end(&j);
+    }
+    dx_json_end(&j);
+    return json_print(&j, &out, o, err);
+}
+
 static int lift(const char *root, const struct dx_options *o, struct dx_error *err)
 {
     size_t count = o->operand_count - 1;
@@ -284,7 +353,9 @@ static int lift(const char *root, const struct dx_options *o, struct dx_error *e
                      "the number of a rule is missing; 'domaindex suppress list' shows them");
     if (rc == DX_OK)
         rc = change(root, o, lift_all, &l, err);
-    for (size_t i = 0; i < count && rc >= 0; i++)
+    if (rc >= 0 && dx_options_has(o, OPT_JSON))
+        rc = print_lifted(&l, o, err);
+    for (size_t i = 0; i < count && rc >= 0 && !dx_options_has(o, OPT_JSON); i++)
         (void)printf("%6llu  lift rule %llu\n", (unsigned long long)l.numbers[i],
                      (unsigned long long)l.rules[i]);
     free(numbers);
@@ -321,14 +392,22 @@ static int report(const char *root, const struct dx_options *o, bool status, str
     return rc;
 }
 
-static int accept(const char *root, struct dx_error *err)
+static int accept(const char *root, const struct dx_options *o, struct dx_error *err)
 {
+    bool dry_run = dx_options_has(o, OPT_DRY_RUN);
+    struct dx_buf out = DX_BUF_INIT(TEXT_MAX);
+    struct dx_json j;
     uint64_t lines;
-    int rc = dx_suppress_accept(root, &lines, err);
+    int rc = dx_suppress_accept(root, dry_run, &lines, err);
 
+    if (rc >= 0 && dx_options_has(o, OPT_JSON)) {
+        json_open(&j, &out, "accept");
+        dx_json_key_u64(&j, "lines", lines);
+        return json_print(&j, &out, o, err);
+    }
     if (rc >= 0)
-        (void)printf("the log of suppressions has %llu lines, and is taken as the whole one\n",
-                     (unsigned long long)lines);
+        (void)printf("the log of suppressions has %llu lines, and %s taken as the whole one\n",
+                     (unsigned long long)lines, dry_run ? "would be" : "is");
     return rc;
 }
 
@@ -343,12 +422,12 @@ static int act(const char *root, const char *what, const struct dx_options *o, s
                        o->operand[1]);
     if (strcmp(what, "add") == 0)
         return add(root, o, err);
+    if (strcmp(what, "accept") == 0)
+        return accept(root, o, err);
+    if (dx_options_has(o, OPT_DRY_RUN))
+        return dx_fail(err, DX_E_INVALID, "--dry-run goes with add, lift and accept");
     if (strcmp(what, "list") == 0 || strcmp(what, "status") == 0)
         return report(root, o, what[0] == 's', err);
-    if (strcmp(what, "accept") == 0 && dx_options_has(o, OPT_DRY_RUN))
-        return dx_fail(err, DX_E_INVALID, "--dry-run goes with add and lift");
-    if (strcmp(what, "accept") == 0)
-        return accept(root, err);
     return dx_fail(err, DX_E_INVALID,
                    "unknown action '%.40s'; give add, lift, list, status or accept", what);
 }
@@ -379,6 +458,7 @@ const struct dx_command dx_command_suppress = {
     .synopsis =
         "add|lift|list|status|accept --root ROOT [--domain NAME|--host HOST|--prefix URL|--url "
         "URL|--file FILE]... [--policy withheld|absent] [--reason TEXT] [--json] [--dry-run] "
+        "[--quiet] "
         "[RULE...]",
     .summary = "hide domains, hosts, path prefixes or URLs from all answers",
     .description =

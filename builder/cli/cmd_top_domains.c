@@ -26,6 +26,7 @@ enum {
     OPT_JSON,
     OPT_VERSION,
     OPT_CACHE_DIR,
+    OPT_QUIET,
     OPT_COUNT
 };
 
@@ -36,6 +37,7 @@ struct top {
     struct dx_progress progress;
     struct dx_buf out;
     bool csv;
+    bool quiet;
     bool has_share;
     struct dx_share share;
     uint64_t limit;
@@ -57,6 +59,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_VERSION] = { "version", "VERSION", NULL, "of this version, not the current one",
                       DX_OPT_TEXT },
     [OPT_CACHE_DIR] = DX_OPTION_CACHE_DIR,
+    [OPT_QUIET] = DX_OPTION_QUIET,
 };
 
 static int parse(struct top *t, const struct dx_options *o, struct dx_error *err)
@@ -168,7 +171,8 @@ static int run(const struct dx_options *o)
 
     if (rc < 0)
         return dx_command_fail("top-domains", DX_EXIT_USAGE, &err);
-    dx_progress_init(&t.progress, STDERR_FILENO);
+    t.quiet = dx_options_has(o, OPT_QUIET);
+    dx_progress_init(&t.progress, t.quiet ? -1 : STDERR_FILENO);
     options.mirror_dir = dx_options_text(o, OPT_CACHE_DIR);
     rc = dx_opened_version_open(&t.opened, dx_options_text(o, OPT_ROOT),
                                 dx_options_text(o, OPT_VERSION), &options, &err);
@@ -181,7 +185,7 @@ static int run(const struct dx_options *o)
         rc = dx_fail(&err, DX_E_IO, "standard output failed");
     if (rc < 0)
         (void)fprintf(stderr, "domaindex top-domains: %s\n", err.text);
-    else
+    else if (!t.quiet)
         say_totals(&t);
     free(t.rows);
     dx_top_domains_release(&t.ranking);

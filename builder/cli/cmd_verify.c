@@ -25,6 +25,7 @@ enum {
     OPT_THREADS,
     OPT_WORK_DIR,
     OPT_CACHE_DIR,
+    OPT_QUIET,
     OPT_JSON,
     OPT_COUNT
 };
@@ -55,6 +56,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
                         "of a remote root: keep the files of the index here, and do not fetch "
                         "again what is here",
                         DX_OPT_TEXT, AT(cache_dir) },
+    [OPT_QUIET] = { "quiet", NULL, NULL, "no progress", DX_OPT_FLAG },
     [OPT_JSON] = DX_OPTION_JSON,
 };
 
@@ -82,10 +84,10 @@ static uint64_t show(void *ctx, bool asked)
     return TICK_MS;
 }
 
-static void screen_open(struct screen *s)
+static void screen_open(struct screen *s, bool quiet)
 {
     (void)pthread_mutex_init(&s->lock, NULL);
-    dx_progress_init(&s->progress, STDERR_FILENO);
+    dx_progress_init(&s->progress, quiet ? -1 : STDERR_FILENO);
     (void)dx_periodic_start(&s->ticker, "progress", TICK_MS, show, s, NULL); /* a courtesy */
 }
 
@@ -228,7 +230,7 @@ static int run(const struct dx_options *options)
 
     if (rc < 0)
         return dx_command_fail("verify", DX_EXIT_USAGE, &err);
-    screen_open(&screen);
+    screen_open(&screen, dx_options_has(options, OPT_QUIET));
     rc = dx_verify(&o, &result, &err);
     screen_close(&screen);
     if (rc < 0)

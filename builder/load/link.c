@@ -2,12 +2,17 @@
 #include "builder/load/link.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/ssl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/un.h>
 #include <unistd.h>
+
+#include "builder/load/tls_client.h"
 
 int dx_address_parse(const char *text, struct dx_address *out, struct dx_error *err)
 {
@@ -31,7 +36,21 @@ int dx_address_parse(const char *text, struct dx_address *out, struct dx_error *
     return DX_OK;
 }
 
-int dx_link_open(struct dx_link *l, const struct dx_address *to, struct dx_error *err)
+int dx_address_local(const char *path, struct dx_address *out, struct dx_error *err)
+{
+    struct sockaddr_un local = { .sun_family = AF_UNIX };
+
+    if (path[0] == '\0' || strlen(path) >= sizeof local.sun_path)
+        return dx_fail(err, DX_E_INVALID, "%s: the path of a socket has 1 to %zu bytes", path,
+                       sizeof local.sun_path - 1);
+    (void)strcpy(local.sun_path, path);
+    memcpy(&out->storage, &local, sizeof local);
+    out->size = sizeof local;
+    return DX_OK;
+}
+
+int dx_link_open(struct dx_link *l, const struct dx_address *to, const struct dx_tls_client *tls,
+                 struct dx_error *err)
 {
     int one = 1;
 
@@ -39,7 +58,12 @@ int dx_link_open(struct dx_link *l, const struct dx_address *to, struct dx_error
     l->fd = socket(to->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (l->fd < 0)
         return dx_fail_errno(err, errno, "socket");
-    (void)setsockopt(l->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    if (to->storage.ss_family != AF_UNIX)
+        (void)setsockopt(l->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    if (tls != NULL && (l->ssl = dx_tls_client_ssl(tls, l->fd, err)) == NULL) {
+        dx_link_close(l);
+        return DX_E_NOMEM;
+    }
     l->events = EPOLLOUT;
     if (connect(l->fd, (const struct sockaddr *)&to->storage, to->size) != 0 &&
         errno != EINPROGRESS) {
@@ -54,6 +78,7 @@ void dx_link_close(struct dx_link *l)
 {
     uint64_t received = l->received;
 
+    SSL_free(l->ssl); /* without close_notify: no reply is due, or it failed */
     if (l->fd >= 0)
         (void)close(l->fd);
     free(l->held);
@@ -74,21 +99,84 @@ static int finish_connect(struct dx_link *l, struct dx_error *err)
     return DX_OK;
 }
 
+/* 1: TLS stands; the first call finds out whether the socket is connected. */
+static int shake(struct dx_link *l, struct dx_error *err)
+{
+    int n;
+    int rc;
+
+    errno = 0;
+    n = SSL_do_handshake(l->ssl);
+    if (n == 1) {
+        l->connected = true;
+        l->events = EPOLLIN;
+        return 1;
+    }
+    rc = dx_tls_client_code(l->ssl, n, "TLS handshake", &l->events, err);
+    return rc == 1 ? dx_fail(err, DX_E_TRUNCATED, "TLS handshake: the server closed") : rc;
+}
+
+/* What was taken, 0: it waits for l->events, <0. */
+static ssize_t send_tls(struct dx_link *l, struct dx_error *err)
+{
+    int n;
+    int rc;
+
+    errno = 0;
+    n = SSL_write(l->ssl, l->unsent.data,
+                  (int)(l->unsent.size < INT_MAX ? l->unsent.size : INT_MAX));
+    if (n > 0)
+        return n;
+    rc = dx_tls_client_code(l->ssl, n, "send", &l->events, err);
+    if (rc == 0) /* whatever it waits for */
+        l->events = EPOLLIN | EPOLLOUT;
+    return rc == 1 ? dx_fail(err, DX_E_TRUNCATED, "the server closed") : rc;
+}
+
+/* The same; 0 also if the server ended. *ended says which. */
+static ssize_t receive(struct dx_link *l, uint8_t *to, size_t size, bool *ended,
+                       struct dx_error *err)
+{
+    uint32_t events; /* those of the socket stay: it is read again when it has more */
+    ssize_t n;
+    int rc;
+
+    *ended = false;
+    errno = 0;
+    if (l->ssl != NULL) {
+        n = SSL_read(l->ssl, to, (int)size);
+        if (n > 0)
+            return n;
+        rc = dx_tls_client_code(l->ssl, (int)n, "recv", &events, err);
+        *ended = rc == 1;
+        return rc < 0 ? rc : 0;
+    }
+    n = recv(l->fd, to, size, 0);
+    if (n < 0)
+        return errno == EAGAIN || errno == EINTR ? 0 : dx_fail_errno(err, errno, "recv");
+    *ended = n == 0;
+    return n;
+}
+
 int dx_link_write(struct dx_link *l, struct dx_error *err)
 {
     ssize_t n;
 
     if (!l->connected) {
-        int rc = finish_connect(l, err);
+        int rc = l->ssl == NULL ? finish_connect(l, err) : shake(l, err);
 
-        if (rc < 0)
+        if (rc < 0 || !l->connected)
             return rc;
     }
     if (l->unsent.size == 0)
         return 1;
-    n = send(l->fd, l->unsent.data, l->unsent.size, MSG_NOSIGNAL);
-    if (n < 0 && errno != EAGAIN && errno != EINTR)
-        return dx_fail_errno(err, errno, "send");
+    if (l->ssl != NULL && (n = send_tls(l, err)) <= 0)
+        return (int)n;
+    if (l->ssl == NULL) {
+        n = send(l->fd, l->unsent.data, l->unsent.size, MSG_NOSIGNAL);
+        if (n < 0 && errno != EAGAIN && errno != EINTR)
+            return dx_fail_errno(err, errno, "send");
+    }
     if (n > 0) {
         l->unsent.data += n;
         l->unsent.size -= (size_t)n;
@@ -193,14 +281,12 @@ static int take(struct dx_link *l, struct dx_span bytes, size_t looked_at, struc
 int dx_link_read(struct dx_link *l, uint8_t *scratch, struct dx_error *err)
 {
     size_t held = l->held_size;
-    ssize_t n;
+    bool ended;
+    ssize_t n = receive(l, scratch + held, DX_LINK_SCRATCH - held, &ended, err);
 
-    n = recv(l->fd, scratch + held, DX_LINK_SCRATCH - held, 0);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return 0;
-    if (n < 0)
-        return dx_fail_errno(err, errno, "recv");
-    if (n == 0)
+    if (n < 0 || (n == 0 && !ended))
+        return (int)n;
+    if (ended)
         return dx_fail(err, DX_E_TRUNCATED, "the server closed %s",
                        l->asked ? "before the end of a reply" : "an idle connection");
     l->received += (uint64_t)n;

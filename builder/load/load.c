@@ -92,7 +92,7 @@ static int watch(struct loop *l, struct slot *s, int how, struct dx_error *err)
 
 static int open_slot(struct loop *l, struct slot *s, struct dx_error *err)
 {
-    int rc = dx_link_open(&s->link, &l->plan->address, err);
+    int rc = dx_link_open(&s->link, &l->plan->address, l->plan->tls, err);
 
     return rc < 0 ? rc : watch(l, s, EPOLL_CTL_ADD, err);
 }
@@ -214,7 +214,8 @@ static void handle(struct loop *l, struct slot *s, uint32_t events)
             return;
         }
         if (connecting) {
-            ready(l, s, now_ns());
+            if (s->link.connected)
+                ready(l, s, now_ns());
             return;
         }
     }

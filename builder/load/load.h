@@ -33,6 +33,7 @@
 
 struct dx_load_plan {
     struct dx_address address;
+    const struct dx_tls_client *tls; /* NULL: plain HTTP */
     uint32_t connections;
     double warm_s, seconds;
     double rate; /* requests a second; 0: closed loop */

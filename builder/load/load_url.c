@@ -5,10 +5,8 @@
 #include <stdio.h>
 #include <strings.h>
 
-#define SCHEME "http://"
-
 /* The name without port and brackets; the port or NULL. */
-static const char *split_port(char *host, char **name)
+static const char *split_port(char *host, char **name, const char *usual)
 {
     char *colon = strrchr(host, ':'), *bracket = strchr(host, ']');
 
@@ -16,10 +14,10 @@ static const char *split_port(char *host, char **name)
     if (host[0] == '[' && bracket != NULL) {
         *bracket = '\0';
         (*name)++;
-        return bracket[1] == ':' ? bracket + 2 : bracket[1] == '\0' ? "80" : NULL;
+        return bracket[1] == ':' ? bracket + 2 : bracket[1] == '\0' ? usual : NULL;
     }
     if (colon == NULL)
-        return "80";
+        return usual;
     *colon = '\0';
     return colon + 1;
 }
@@ -33,9 +31,10 @@ static int find_address(struct dx_load_url *u, struct dx_error *err)
     int rc;
 
     memcpy(copy, u->host, sizeof(copy));
-    port = split_port(copy, &name);
+    port = split_port(copy, &name, u->tls ? "443" : "80");
     if (port == NULL || *port == '\0' || *name == '\0')
         return dx_fail(err, DX_E_INVALID, "%s: not HOST or HOST:PORT", u->host);
+    (void)snprintf(u->name, sizeof(u->name), "%s", name);
     rc = getaddrinfo(name, port, &hints, &found);
     if (rc != 0)
         return dx_fail(err, DX_E_INVALID, "%s: %s", u->host, gai_strerror(rc));
@@ -52,14 +51,15 @@ static int find_address(struct dx_load_url *u, struct dx_error *err)
 
 int dx_load_url_parse(struct dx_load_url *u, const char *text, struct dx_error *err)
 {
+    static const char plain[] = "http://", tls[] = "https://";
     size_t size, host;
 
-    *u = (struct dx_load_url){ .host = "" };
-    if (strncasecmp(text, SCHEME, strlen(SCHEME)) != 0)
+    *u = (struct dx_load_url){ .tls = strncasecmp(text, tls, strlen(tls)) == 0 };
+    if (!u->tls && strncasecmp(text, plain, strlen(plain)) != 0)
         return dx_fail(err, DX_E_INVALID,
-                       "%s: not http://HOST[:PORT][/PREFIX]; behind TLS, measure the server itself",
+                       "%s: neither http://HOST[:PORT][/PREFIX] nor https://HOST[:PORT][/PREFIX]",
                        text);
-    text += strlen(SCHEME);
+    text += strlen(u->tls ? tls : plain);
     size = strlen(text);
     host = strcspn(text, "/?#");
     if (size >= DX_LOAD_URL_MAX || text[strcspn(text, "?#@ \r\n")] != '\0')

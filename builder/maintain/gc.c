@@ -475,7 +475,7 @@ int dx_gc(const struct dx_gc_options *o, struct dx_gc_result *result, struct dx_
 
     err = err != NULL ? err : &own;
     *result = (struct dx_gc_result){ 0 };
-    rc = dx_gc_root_open(&p.root, o->root, o->remove, err);
+    rc = dx_gc_root_open(&p.root, o->root, o->remove, o->lock_wait_ms, err);
     if (rc < 0)
         return rc;
     rc = o->remove ? mark(&p, err) : dry_run(&p, err);

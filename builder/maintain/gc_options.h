@@ -16,17 +16,18 @@ struct dx_gc_options {
     uint32_t cursor_life_s;
     uint32_t request_s;
     uint32_t skew_s;
-    unsigned max_share;                       /* percent of the bytes that versions have */
-    uint64_t spool_s;                         /* what jobs left below spool/ stays so long */
-    unsigned threads;                         /* for removing */
+    unsigned max_share;    /* percent of the bytes that versions have */
+    uint64_t lock_wait_ms; /* in a directory: for another command that writes there */
+    uint64_t spool_s;      /* what jobs left below spool/ stays so long */
+    unsigned threads;      /* for removing */
     void (*say)(void *ctx, const char *line); /* what is found and done, line by line; or NULL */
     void *say_ctx;
 };
 
-#define DX_GC_OPTIONS_INIT                                                                   \
-    {                                                                                        \
-        .keep = 5, .keep_for_s = 86400, .ttl_s = 600, .cursor_life_s = 900, .request_s = 60, \
-        .skew_s = 60, .max_share = 50, .spool_s = 7 * 86400, .threads = 8                    \
+#define DX_GC_OPTIONS_INIT                                                                       \
+    {                                                                                            \
+        .keep = 5, .keep_for_s = 86400, .ttl_s = 600, .cursor_life_s = 900, .request_s = 60,     \
+        .skew_s = 60, .max_share = 50, .spool_s = 7 * 86400, .threads = 8, .lock_wait_ms = 10000 \
     }
 
 #endif

@@ -44,12 +44,15 @@ static int look_local(const char *root, struct dx_error *err)
 
 /* A store that ignores conditions would let two collectors, or a collector and a publish, undo each
  * other's work. */
-int dx_gc_root_open(struct dx_gc_root *g, const char *root, bool may_write, struct dx_error *err)
+int dx_gc_root_open(struct dx_gc_root *g, const char *root, bool may_write, uint64_t wait_ms,
+                    struct dx_error *err)
 {
     int rc = dx_root_in_place(root) ? look_local(root, err) : DX_OK;
 
     *g = (struct dx_gc_root){ .root = DX_ROOT_INIT,
-                              .edit = { .root = &g->root, .put_lock_ms = DX_GC_LOCK_WAIT_MS } };
+                              .lock_wait_ms = wait_ms,
+                              .edit = { .root = &g->root,
+                                        .put_lock_ms = wait_ms > 0 ? wait_ms : 1 } };
     if (rc == DX_OK)
         rc = dx_root_open(&g->root, root, DX_ROOT_WRITE, err);
     if (rc == DX_OK)
@@ -101,7 +104,7 @@ int dx_gc_root_raise(const struct dx_gc_root *g, const char *const *paths, size_
 
     if (count == 0)
         return DX_OK;
-    lock.wait_ms = DX_GC_LOCK_WAIT_MS;
+    lock.wait_ms = g->lock_wait_ms;
     if (g->root.in_place)
         rc = dx_root_lock_take(&lock, g->root.name, err);
     if (rc == DX_OK)

@@ -2,7 +2,7 @@
  * gc_root.h - a root of either kind, as gc sees it: a manifest that is put on condition, and a
  * clock.
  *
- *   rc = dx_gc_root_open(&g, root, may_write, &err);
+ *   rc = dx_gc_root_open(&g, root, may_write, wait_ms, &err);
  *   rc = dx_gc_root_read(&g, &err);          g.edit (manifest_edit.h), all of one moment
  *   ... change g.edit.manifest ...
  *   rc = dx_gc_root_put(&g, &err);           1 it is there; 0 it was another one, or unknown: read again
@@ -12,8 +12,8 @@
  *   dx_gc_root_close(&g);
  *
  * In a directory a put, a raise and a sweep
- * take the root's lock for that moment; another who holds it is waited for DX_GC_LOCK_WAIT_MS, then
- * it is DX_E_BUSY. A sweep does not wait, and leaves the files to the next one. One thread, but for g.root.store and .source.
+ * take the root's lock for that moment; another who holds it is waited for wait_ms, then it is
+ * DX_E_BUSY. A sweep does not wait, and leaves the files to the next one. One thread, but for g.root.store and .source.
  */
 #ifndef DX_BUILDER_MAINTAIN_GC_ROOT_H
 #define DX_BUILDER_MAINTAIN_GC_ROOT_H
@@ -22,15 +22,15 @@
 #include "builder/root/manifest_edit.h"
 #include "builder/root/root.h"
 
-#define DX_GC_LOCK_WAIT_MS 10000
-
 struct dx_gc_root {
     struct dx_root root;
+    uint64_t lock_wait_ms;
     struct dx_manifest_edit edit; /* the manifest, its ETag, and the store's clock then */
     struct dx_gc_objects leases;  /* all that any listing of this run had: gc_leases.h */
 };
 
-int dx_gc_root_open(struct dx_gc_root *g, const char *root, bool may_write, struct dx_error *err);
+int dx_gc_root_open(struct dx_gc_root *g, const char *root, bool may_write, uint64_t wait_ms,
+                    struct dx_error *err);
 void dx_gc_root_close(struct dx_gc_root *g);
 int dx_gc_root_read(struct dx_gc_root *g, struct dx_error *err);
 int dx_gc_root_put(struct dx_gc_root *g, struct dx_error *err);

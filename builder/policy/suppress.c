@@ -212,7 +212,7 @@ int dx_suppress_read(const char *root, struct dx_suppressions *log, struct dx_er
     return rc;
 }
 
-int dx_suppress_accept(const char *root, uint64_t *lines, struct dx_error *err)
+int dx_suppress_accept(const char *root, bool dry_run, uint64_t *lines, struct dx_error *err)
 {
     struct floor_change c = { .force = true };
     struct dx_suppressions log = DX_SUPPRESSIONS_INIT;
@@ -221,7 +221,7 @@ int dx_suppress_accept(const char *root, uint64_t *lines, struct dx_error *err)
     dx_suppressions_floor_of(&log, &c.floor);
     *lines = c.floor.lines;
     dx_suppressions_release(&log);
-    return rc < 0 ? rc : change_floor(root, &c, err);
+    return rc < 0 || dry_run ? rc : change_floor(root, &c, err);
 }
 
 int dx_suppress_change(const char *root, dx_suppress_edit *edit, void *ctx, struct dx_error *err)

@@ -4,7 +4,7 @@
  *   struct dx_suppressions log;
  *   rc = dx_suppress_read(root, &log, &err);                no log: no lines
  *   rc = dx_suppress_change(root, edit, ctx, &err);         1 written, 0 nothing to write
- *   rc = dx_suppress_accept(root, &lines, &err);            the log as it is now is the whole one
+ *   rc = dx_suppress_accept(root, dry_run, &lines, &err);   the log as it is now is the whole one
  *   dx_suppressions_release(&log);
  *
  * The log is replaced as a whole, and only if it is still the one that was edited
@@ -28,7 +28,8 @@ int dx_suppress_read(const char *root, struct dx_suppressions *log, struct dx_er
  * if the log has fewer lines than a version was cleansed by, or is behind its floor. */
 int dx_suppress_change(const char *root, dx_suppress_edit *edit, void *ctx, struct dx_error *err);
 
-/* Sets the floor to the log that is there: rules that were lost are given up. *lines: of it. */
-int dx_suppress_accept(const char *root, uint64_t *lines, struct dx_error *err);
+/* Sets the floor to the log that is there: rules that were lost are given up. *lines: of it. A dry
+ * run reads the log only. */
+int dx_suppress_accept(const char *root, bool dry_run, uint64_t *lines, struct dx_error *err);
 
 #endif

@@ -112,7 +112,7 @@ void dx_progress_at(struct dx_progress *p, uint64_t bytes, uint64_t items)
     int64_t now = (int64_t)dx_clock_ms();
     size_t n = 0;
 
-    if (p->phase == NULL || now < p->next_ms)
+    if (p->phase == NULL || p->fd < 0 || now < p->next_ms)
         return;
     p->next_ms = now + (p->terminal ? TERMINAL_EVERY_MS : LOG_EVERY_MS);
     if (p->terminal)

@@ -2,7 +2,7 @@
  * progress.h - how far a long command is, on standard error.
  *
  *   struct dx_progress p;
- *   dx_progress_init(&p, STDERR_FILENO);
+ *   dx_progress_init(&p, STDERR_FILENO);                      -1: nothing is shown
  *   dx_progress_phase(&p, "reading", "rows", total_bytes);    0: total unknown
  *   dx_progress_at(&p, done_bytes, done_items);               often; cheap
  *   dx_progress_end(&p);                                      before other output

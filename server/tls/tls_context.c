@@ -78,6 +78,8 @@ static int take_certificate(SSL_CTX *ctx, const struct dx_certificate *c, const 
 {
     if (SSL_CTX_use_cert_and_key(ctx, c->leaf, c->key, c->chain, 1) == 1)
         return DX_OK;
+    if (dx_certificate_no_memory())
+        return dx_no_memory(err, "%s", file);
     return dx_fail(err, DX_E_INVALID, "%s: libssl refuses it: %s", file,
                    ERR_reason_error_string(ERR_peek_last_error()));
 }
@@ -88,6 +90,8 @@ static int take_client_ca(SSL_CTX *ctx, const char *file, struct dx_error *err)
 
     if (names == NULL || SSL_CTX_load_verify_file(ctx, file) != 1) {
         sk_X509_NAME_pop_free(names, X509_NAME_free);
+        if (dx_certificate_no_memory())
+            return dx_no_memory(err, "%s", file);
         return dx_fail(err, DX_E_INVALID, "%s: no certificates of authorities in PEM", file);
     }
     SSL_CTX_set_client_CA_list(ctx, names); /* its now */

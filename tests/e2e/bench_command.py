@@ -5,16 +5,19 @@
 
 In detail: requests that a server of ours records (names, Zipf and even shares, the same seed, rate), replies in chunks, a stall that shows in
 the latencies from the due time and not in those from sending; bounds that only `--unbounded` lifts; a server that refuses ends the load; a
-page that is well-formed and asks nothing of elsewhere; domaindexd with its own names, and with a token, and nginx, whose log has as many requests.
+page that is well-formed and asks nothing of elsewhere; domaindexd with its own names, with TLS, on a local socket and with a token, and nginx, whose log has as many requests.
 """
 import collections
 import contextlib
 import http.server
 import json
+import ssl
+import subprocess
 import threading
 import time
 import xml.etree.ElementTree
 
+import authority
 import dxtest
 import stores
 from dxtest import check, equal
@@ -101,7 +104,7 @@ def bounds(tmp):
     for too_much in (("--rate", 0), ("--rate", 1001), ("--seconds", 60, "--warm-up", 1), ("--connections", 65)):
         done = dxtest.domaindex("bench", "--names", names, *too_much, "http://127.0.0.1:1", expect=2)
         check(b"--unbounded" in done.stderr, f"{too_much}: {done.stderr}")
-    for wrong in (("https://127.0.0.1:1",), ("http://127.0.0.1:1/?a",), ("http://user@127.0.0.1:1",), ("http://:1",), (),
+    for wrong in (("ftp://127.0.0.1:1",), ("http://127.0.0.1:1/?a",), ("http://user@127.0.0.1:1",), ("http://:1",), (),
                   ("--path", "x", "http://127.0.0.1:1"), ("--zipf", "-1", "http://127.0.0.1:1"), ("--even", "--zipf", "1", "http://127.0.0.1:1"),
                   ("http://127.0.0.1:1", "http://127.0.0.1:2")):
         done = dxtest.domaindex("bench", "--names", names, *wrong, expect=2)
@@ -181,6 +184,51 @@ def token(tmp):
         dxtest.domaindex("bench", "--token-file", tmp / "bad", f"http://127.0.0.1:{server.port}", expect=2)
 
 
+def encrypted(tmp):
+    """https: a body of many records and of one byte, names of the server itself, and whom it trusts."""
+    (tmp / "ca").mkdir()
+    ca = authority.Authority(tmp / "ca")
+    pem, key = ca.issue("bench")
+    names = tmp / "names.txt"
+    body = bytes(range(256)) * 1000
+    with recorder(answer=lambda path: (200, body if "first" in path else b"x")) as server:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(pem, key)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        at = ("--names", names, "--rate", 100, "--seconds", 1, "--warm-up", 0, "--json")
+        url = f"https://localhost:{server.server_port}"
+        figures = json.loads(dxtest.domaindex("bench", *at, "--cacert", ca.file, url).stdout)
+        equal((figures["parts"][0]["status"], figures["wrong"]), ({"200": len(server.asked)}, 0), "https")
+        check(figures["received_bytes"] > len(body) * sum("first" in path for path in server.asked), "whole bodies came")
+        equal(figures["errors"], {"connect": 0, "broken": 0, "timeout": 0, "unsent": 0}, "no failure")
+        dxtest.domaindex("bench", *at, "--insecure", url)
+        dxtest.domaindex("bench", *at, "--cacert", ca.file, url.replace("localhost", "127.0.0.1"))
+        for more, where, words in (((), url, b"certificate"), (("--cacert", ca.file), url.replace("localhost", "127.1"), b"certificate"), (("--cacert", names), url, b"names.txt")):
+            done = dxtest.domaindex("bench", *at, *more, where, expect=1)
+            check(words in done.stderr and done.stdout == b"", f"{more} {where}: {done.stderr}")
+    for wrong in (("--insecure", "http://127.0.0.1:1"), ("--cacert", ca.file, "http://127.0.0.1:1"), ("--insecure", "--cacert", ca.file, "https://127.0.0.1:1")):
+        dxtest.domaindex("bench", "--names", names, *wrong, expect=2)
+    with dxtest.Server(tmp / "root", "--tls-certificate", pem, "--tls-key", key, tls=ca.context()) as server:
+        figures = json.loads(dxtest.domaindex("bench", "--seconds", 1, "--cacert", ca.file, "--json", f"https://localhost:{server.port}").stdout)
+        equal(set(figures["parts"][0]["status"]), {"200"}, "domaindexd with TLS, names of its own")
+    with recorder() as server:
+        done = dxtest.domaindex("bench", "--names", names, "--insecure", f"https://127.0.0.1:{server.server_port}", expect=1)
+        check(b"TLS" in done.stderr, f"a server without TLS: {done.stderr}")
+
+
+def local(tmp):
+    """A socket of the file system."""
+    path = tmp / "http.socket"
+    with subprocess.Popen([dxtest.DOMAINDEXD, "--root", tmp / "root", "--listen", f"unix:{path}"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+        try:
+            check(b"serving" in server.stdout.readline(), "domaindexd on a local socket")
+            done = dxtest.domaindex("bench", "--seconds", 1, "--unix-socket", path, "--json", "http://localhost")
+            equal(set(json.loads(done.stdout)["parts"][0]["status"]), {"200"}, "--unix-socket, names of the server")
+            dxtest.domaindex("bench", "--seconds", 1, "--unix-socket", tmp / "none", "http://localhost", expect=1)
+        finally:
+            server.terminate()
+
+
 def nginx(tmp):
     if not stores.find("nginx"):
         return "nginx is not installed"
@@ -204,6 +252,8 @@ def main():
         bounds(tmp)
         stall(tmp)
         ours(tmp)
+        encrypted(tmp)
+        local(tmp)
         token(tmp)
         skipped = nginx(tmp)
     dxtest.finish(skipped)

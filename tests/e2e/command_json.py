@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # labels: short
 """`--json` of the commands that report: one line of JSON on standard output, with the numbers that are true; the exit code is the same."""
+import fcntl
 import json
 import re
+import threading
 import time
 
 import dxtest
@@ -12,11 +14,26 @@ from dxtest import check, equal
 LISTS = {"a": ["https://www.example.com/1", "https://example.com/2", "https://example.org/"], "b": ["https://example.com/2", "https://example.net/x"]}
 
 
+seen = {}  # command -> paths of members
+
+
+def see(command, value, path=""):
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            seen.setdefault(command, set()).add(path + name)
+            see(command, inner, f"{path}{name}.")
+    elif isinstance(value, list):
+        for inner in value:
+            see(command, inner, f"{path[:-1]}[]." if path else "")
+
+
 def result(*arguments, expect=0):
     done = dxtest.domaindex(*arguments, "--json", expect=expect)
     lines = done.stdout.decode().splitlines()
     equal(len(lines), 1, f"{arguments[0]} --json prints one line")
-    return json.loads(lines[0])
+    value = json.loads(lines[0])
+    see(arguments[0], value)
+    return value
 
 
 def has(got, want, what):
@@ -37,7 +54,10 @@ def capacity():
 
 
 def rows(*arguments, expect=0, **options):
-    return [json.loads(line) for line in dxtest.domaindex(*arguments, "--json", expect=expect, **options).stdout.decode().splitlines()]
+    values = [json.loads(line) for line in dxtest.domaindex(*arguments, "--json", expect=expect, **options).stdout.decode().splitlines()]
+    for value in values:
+        see(arguments[0], value)
+    return values
 
 
 def keys(root):
@@ -86,17 +106,31 @@ def policy(root):
 
 
 def exported(tmp, root):
+    dry = result("export", "--root", root, "--file-store", tmp / "store", "--dry-run")
+    check(not (tmp / "store").exists(), "a dry run makes no folder")
     done = result("export", "--root", root, "--file-store", tmp / "store")
+    equal(dry, done | {"dry_run": True}, "export, dry and done")
+    dxtest.domaindex("export", "--root", root, "--file-store", tmp / "store", "--dry-run", expect=1)
     has(done, {"file_store": str(tmp / "store"), "rows": 3, "rows_suppressed": 0, "pages": 3}, "export")
 
 
-# The commands that have each option; a new command that prints facts has --json, one that writes --dry-run, or stands here.
-HAVE = {
-    "json": lambda names: names - {"completion", "fetch-record"},
-    "dry-run": lambda names: {"access", "adopt", "backup", "compact", "domain64", "gc", "ingest", "publish", "remove", "rollback", "suppress"},
-    "wait": lambda names: {"adopt", "compact", "ingest", "publish", "remove", "rollback", "ship"},
-    "quiet": lambda names: {"adopt", "backup", "compact", "export", "gc", "ingest", "publish", "remove", "rollback", "ship"},
+# What each command does: facts: prints some, changes: writes something that outlives it, locks: takes the lock of a directory for as
+# long as it runs, talks: prints a summary or progress on standard error. A new command stands here before it passes.
+KINDS = {
+    "facts": set("adopt access backup bench capacity compact datasets diff doctor domain64 export files gc ingest inspect key lookup normalize overlap profiles "
+                 "publish receipt remove rollback ship suppress top-domains verify versions fetch-record completion".split()),
+    "changes": set("adopt access backup bench compact doctor domain64 export gc ingest publish remove rollback ship suppress".split()),
+    "locks": set("access adopt compact domain64 gc ingest publish remove rollback suppress".split()),
+    "talks": set("access adopt backup compact diff export gc ingest lookup publish remove rollback ship suppress top-domains verify".split()),
 }
+# The option that such a command has, and the commands that do without, with the reason.
+RULES = {
+    "json": ("facts", {"completion": "prints a script", "fetch-record": "prints a record's bytes; --list prints JSON anyway"}),
+    "dry-run": ("changes", {"bench": "writes the page of --html only, which is named for it", "doctor": "--write is the wish to try a store, by objects that it removes"}),
+    "wait": ("locks", {"access": "the lock is held for an instant, and waited for 30 s", "suppress": "likewise", "domain64": "likewise, 60 s"}),
+    "quiet": ("talks", {}),
+}
+MORE = {"wait": {"ship": "how long to go on when the broker is away"}}  # an option of that name that means something else
 
 
 def options_of_all(root):
@@ -104,11 +138,49 @@ def options_of_all(root):
     told = dxtest.domaindex("--help").stdout.decode().split("commands:\n")[1].split("\n\n")[0]
     helps = {name: dxtest.domaindex(name, "--help").stdout.decode() for name in re.findall(r"(?m)^  ([a-z0-9-]+) ", told)}
     check(len(helps) >= 30, f"commands: {sorted(helps)}")
-    for option, which in HAVE.items():
-        equal(sorted(name for name, text in helps.items() if re.search(rf"(?m)^  --{option}\b", text)), sorted(which(set(helps))), f"commands with --{option}")
+    equal(set().union(*KINDS.values()), set(helps), "commands that KINDS names")
+    for option, (kind, without) in RULES.items():
+        equal(sorted(name for name, text in helps.items() if re.search(rf"(?m)^  --{option}\b", text)),
+              sorted(KINDS[kind] - set(without) | set(MORE.get(option, ()))), f"commands with --{option}")
+    check(not any("--verbose" in text for text in helps.values()), "no --verbose: what takes long shows progress unless it is --quiet")
+    for name in helps:  # a usage error is 2 everywhere, and says what is wrong
+        done = dxtest.domaindex(name, "--no-such-option", expect=2)
+        check(done.stdout == b"" and b"no-such-option" in done.stderr, f"{name}: a usage error: {done}")
     for command in (("overlap", "a", "b"), ("lookup", "example.com"), ("top-domains", "--dataset", "a")):
         equal(dxtest.domaindex(*command, "--root", root, "--json").stdout, dxtest.domaindex(*command, "--root", root).stdout, f"{command[0]} --json changes nothing")
     dxtest.domaindex("top-domains", "--dataset", "a", "--root", root, "--json", "--csv", expect=2)
+
+
+def suppressions(root):
+    """Edits of the log: as JSON, dry, and without words on standard error."""
+    at = ("--root", root, "--quiet")
+    words = ("add", *at, "--host", "hidden.example", "--url", 'https://b.example/"', "--reason", "r")
+    dry = result("suppress", *words, "--dry-run")
+    has(result("suppress", "list", "--root", root), {"suppressions": []}, "a dry run adds nothing")
+    done = result("suppress", *words)
+    equal((done["rules"], dry["dry_run"], done["dry_run"]), (dry["rules"], True, False), "suppress add, dry and done")
+    equal([(r["rule"], r["kind"], r["policy"], r["value"], r["added"]) for r in done["rules"]],
+          [(1, "host", "withheld", "hidden.example", True), (2, "url", "withheld", "https://b.example/%22", True)], "suppress add")
+    again = result("suppress", *words)
+    equal([(r["rule"], r["added"]) for r in again["rules"]], [(None, False)] * 2, "suppress add again")
+    for more, want in ((("--dry-run",), True), ((), False)):
+        has(result("suppress", "lift", *at, 1, *more), {"action": "lift", "rules": [{"rule": 3, "lifts": 1}], "dry_run": want}, "suppress lift")
+    for more, want in ((("--dry-run",), True), ((), False)):
+        has(result("suppress", "accept", *at, *more), {"action": "accept", "lines": 3, "dry_run": want}, "suppress accept")
+    dxtest.domaindex("suppress", "status", "--root", root, "--dry-run", expect=2)
+    for command in (("suppress", "add", *at, "--domain", "q.example"), ("suppress", "lift", *at, 4), ("access", "init", *at), ("access", "principal", "add", "p", *at),
+                    ("access", "token", "new", "p", *at), ("access", "remove", "--yes", *at), ("access", "list", *at)):
+        equal(dxtest.domaindex(*command).stderr, b"", f"{command[:2]} --quiet")
+
+
+def waits(root, words):
+    """gc waits for another command as long as it is told to."""
+    with open(root / ".lock", "r+b") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = dxtest.domaindex(*words, "--wait", 0, expect=1)
+        check(b"another domaindex is writing there" in done.stderr, f"gc --wait 0: {done.stderr!r}")
+        threading.Timer(0.3, fcntl.flock, (lock, fcntl.LOCK_UN)).start()
+        return result(*words, "--wait", 60)
 
 
 def quiet(root, tmp):
@@ -123,6 +195,18 @@ def quiet(root, tmp):
     done = dxtest.domaindex("rollback", *at, "--force", older)
     equal((done.stderr, done.stdout.decode()), (b"", f"{older}\n"), "rollback --quiet")
     check(dxtest.domaindex("remove", *at, "--dataset", "nowhere", expect=1).stderr != b"", "an error is printed all the same")
+
+
+def documented():
+    """Members that were printed stand in docs/OPERATIONS.md; those that stand there are words of the program."""
+    table = (dxtest.SOURCE / "docs" / "OPERATIONS.md").read_text(encoding="utf-8").split("### Members of `--json`")[1].split("\n## ")[0]
+    told = {}
+    for commands, member in re.findall(r"(?m)^\| ((?:`[a-z0-9-]+`(?:, )?)+) \| ((?:`[^`]+`(?:, )?)+) \|", table):
+        for command in re.findall(r"`([^`]+)`", commands):
+            told.setdefault(command, set()).update(re.findall(r"`([^`]+)`", member))
+    for command in sorted(seen):
+        pattern = "|".join(re.escape(name).replace(r"\*", ".+") for name in told.get(command, ()))
+        equal([path for path in sorted(seen[command]) if not re.fullmatch(pattern, path)], [], f"members of {command} that OPERATIONS does not document")
 
 
 def main():
@@ -194,7 +278,7 @@ def main():
         due = result("gc", "--root", root, *none)
         has(due, {"deleted": False}, "gc, dry")
         check(due["condemned"] > 0, f"gc finds versions that are due: {due}")
-        has(result("gc", "--root", root, *none, "--delete"), {"deleted": True, "condemned": due["condemned"]}, "gc")
+        has(waits(root, ("gc", "--root", root, *none, "--delete")), {"deleted": True, "condemned": due["condemned"]}, "gc")
 
         part = next((root / "index").rglob("domains.mphf"))
         whole = part.read_bytes()
@@ -207,7 +291,9 @@ def main():
         # A full pipe or disk is a failure, not a short result.
         done = dxtest.run("sh", "-c", "exec \"$@\" > /dev/full", "sh", dxtest.DOMAINDEX, "gc", "--root", root, "--json", expect=1)
         check(b"standard output" in done.stderr, f"a result that cannot be written: {done.stderr!r}")
+        suppressions(root)
         quiet(root, tmp)
+    documented()
     dxtest.finish()
 
 

@@ -83,6 +83,20 @@ def counts(words):
     return {name.strip(): int(n) for name, n in re.findall(r"^  (\S[^\n]*?) +(\d+)$", words, re.M)}
 
 
+def both(root, pg, *more):
+    """The words of an export, and of a dry run before it: that says the same, and the server has not changed."""
+    def state():
+        there = pg.sql("SELECT count(*) FROM pg_class WHERE relname LIKE 'urls%'")
+        rows = pg.sql("SELECT count(*) FROM urls") + pg.sql("SELECT * FROM urls_datasets ORDER BY 1") if there != [["0"]] else []
+        return there, rows
+    before = state()
+    dry = export(root, pg, *more, "--dry-run")
+    check("dry run: nothing is written" in dry and state() == before, f"a dry run writes nothing: {dry}")
+    words = export(root, pg, *more)
+    equal(counts(dry), counts(words), f"a dry run of {more} says what the export does")
+    return words
+
+
 # ---- what the lake has ----
 
 def lake(root):
@@ -221,7 +235,7 @@ def check_bounds(pg, layout):
 
 
 def check_first(root, pg, layout):
-    words = export(root, pg, "--extra-column", "title")
+    words = both(root, pg, "--extra-column", "title")
     said = counts(words)
     rows, number = same_rows(root, pg, f"{layout}: first export")
     out, tlds = sum(u not in number for _, u, _, _ in rows), LAYOUTS[layout]
@@ -231,7 +245,7 @@ def check_first(root, pg, layout):
     equal(pg.sql("SELECT dataset_id, name, row_count, left_out FROM urls_datasets ORDER BY 1"),
           [["1", "one", str(said["rows loaded"] - (2 * tlds - out)), "0"], ["2", "tlds", str(2 * tlds - out), str(out)]],
           f"{layout}: what the datasets are")
-    said = counts(export(root, pg, "--extra-column", "title"))
+    said = counts(both(root, pg, "--extra-column", "title"))
     equal([said["partitions made"], said["datasets loaded"], said["datasets as before"]], [0, 0, 2], f"{layout}: once more")
     same_rows(root, pg, f"{layout}: once more")
     check_ranges(root, pg, rows, number, layout)
@@ -261,7 +275,7 @@ def check_changes(root, pg):
     more = ("--extra-column", "title")
     first = pg.sql("SELECT DISTINCT version FROM urls_datasets")[0][0]
     domaindex("suppress", "add", "--root", root, "--domain", "d0.com", "--reason", "asked")
-    said = counts(export(root, pg, *more, "--dataset", "one"))
+    said = counts(both(root, pg, *more, "--dataset", "one"))
     check(said["left out: suppressed"] > 10 and said["datasets loaded"] == 1, f"what is suppressed is left out: {said}")
 
     def hidden(url):
@@ -270,14 +284,14 @@ def check_changes(root, pg):
     same_rows(root, pg, "with a suppression", hidden)
     ingest(root, "held", [f"http://w{i % 50}.{HELD}/{i}" for i in range(300)])
     domaindex("publish", "--root", root, "--memory", "64M")
-    said = counts(export(root, pg, *more))
+    said = counts(both(root, pg, *more))
     equal([said["datasets loaded"], said["datasets as before"], said["left out: TLD unknown"]], [2, 1, 300],
           "a new dataset before the filling; tlds is read again for the suppression")
     domaindex("domain64", "fill", "--root", root)
-    said = counts(export(root, pg, *more))
+    said = counts(both(root, pg, *more))
     equal([said["datasets loaded"], said["datasets as before"], said["rows loaded"]], [1, 2, 300], "after the filling")
     same_rows(root, pg, "with a dataset more", hidden)
-    said = counts(export(root, pg, *more, "--version", first))
+    said = counts(both(root, pg, *more, "--version", first))
     equal([said["datasets removed"], said["datasets as before"]], [1, 2], "an older version")
     equal(pg.sql("SELECT DISTINCT version FROM urls_datasets"), [[first]], "an older version")
 

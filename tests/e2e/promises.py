@@ -51,6 +51,9 @@ def documents():
     table = text("docs/OPERATIONS.md").split("## Exit codes and JSON")[1].split("\n## ")[0]
     for code, of in re.findall(r"(?m)^\| (\d) \| (.*?) \|", table):
         yield f"exit {code} {of}"
+    for commands, names in re.findall(r"(?m)^\| ((?:`[a-z0-9-]+`(?:, )?)+) \| ((?:`[^`]+`(?:, )?)+) \|", table):
+        for command in re.findall(r"`([^`]+)`", commands):
+            yield from (f"json {command} {name}" for name in re.findall(r"`([^`]+)`", names))
 
 
 def programs():
@@ -105,7 +108,7 @@ def main():
     table()
     there = [*api(), *documents(), *programs()]
     kinds = {line.split()[0] for line in there}
-    equal(kinds, {"api", "schema", "problem", "metric", "exit", "command", "option", "setting"}, "kinds of names")
+    equal(kinds, {"api", "schema", "problem", "metric", "exit", "json", "command", "option", "setting"}, "kinds of names")
     promised = [line for line in LIST.read_text(encoding="utf-8").splitlines() if not line.startswith("#")] if LIST.exists() else []
     if sys.argv[1:] == ["--write"]:
         LIST.write_text(HEAD + "".join(f"{line}\n" for line in sorted({*promised, *there})), encoding="utf-8")

@@ -178,6 +178,16 @@ def written(folder, name, data):
 
 def same_bytes(broker, folder):
     """What ship puts into a queue is, byte for byte, what the specification's writer would."""
+    path = written(folder, "dry.in", b"x" * 3000)
+    words = dxtest.run(dxtest.DOMAINDEX, "ship", "--to", broker.url("dry"), "--mss", 1000, "--dataset", "dry", "--dry-run", "--json", path).stdout
+    dry = json.loads(words)
+    dxtest.equal((dry["segments"], dry["messages_sent"], dry["queue_created"], dry["dry_run"]), (4, 0, True, True), f"a dry run: {words}")
+    dxtest.run(dxtest.DOMAINDEX, "ship", "--to", broker.url("dry", 1), "--dataset", "dry", "--dry-run", "--wait", 0, path, expect=1)
+    words = ship(broker.url("dry"), path, "dry", mss=1000)
+    dxtest.check(dry["transfer"] in words, f"the same transfer: {words}")
+    words = dxtest.run(dxtest.DOMAINDEX, "ship", "--to", broker.url("dry"), "--mss", 1000, "--dataset", "dry", "--dry-run", path).stderr.decode()
+    dxtest.check("dry run: nothing was sent" in words and "would be made" not in words, words)
+    dxtest.equal(len(broker.queue("dry").take_all()), 4, "only the command that was no dry run sent segments")
     queue = broker.queue("bytes")
     data = random.Random(SEED).randbytes(3000)
     cases = [(0, 1), (0, 100), (1, 1), (2, 1), (99, 100), (100, 100), (101, 100), (300, 100), (1024, 512),

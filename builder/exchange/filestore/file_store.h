@@ -4,8 +4,8 @@
  *   rc = dx_file_store_read(&options, &counts, &err);       options.to: lines of JSON, one a page:
  *                                                           url, content_type, title, tags, payload
  *
- *   rc = dx_file_store_new(&w, dir, tmp, memory, &err);     dir is new, or empty but for what a killed
- *                                                           run left there
+ *   rc = dx_file_store_new(&w, &to, &err);                  to.dir is new, or empty but for what a killed
+ *                                                           run left there; to.dry_run: counts only, dir is not touched
  *   rc = dx_file_store_add(w, &page, &err);                 in any order; of equal URLs the last in
  *                                                           order of (time, dataset) holds
  *   rc = dx_file_store_write(w, &counts, &err);             sorted; index last
@@ -60,6 +60,12 @@ int dx_file_store_read(const struct dx_file_store_options *options,
 
 struct dx_file_store;
 
+struct dx_file_store_to {
+    const char *dir, *tmp; /* copied */
+    uint64_t memory_bytes;
+    bool dry_run;
+};
+
 struct dx_file_store_page {
     struct dx_span url;
     struct dx_span type, title, tags; /* tags: a JSON array of strings; data NULL: none */
@@ -69,8 +75,8 @@ struct dx_file_store_page {
     uint32_t dataset_id;
 };
 
-int dx_file_store_new(struct dx_file_store **w, const char *dir, const char *tmp,
-                      uint64_t memory_bytes, struct dx_error *err);
+int dx_file_store_new(struct dx_file_store **w, const struct dx_file_store_to *to,
+                      struct dx_error *err);
 int dx_file_store_add(struct dx_file_store *w, const struct dx_file_store_page *page,
                       struct dx_error *err);
 int dx_file_store_write(struct dx_file_store *w, struct dx_file_store_counts *counts,

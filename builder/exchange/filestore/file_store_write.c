@@ -27,6 +27,7 @@ struct dx_file_store {
     char *dir;
     char *tmp;
     uint64_t memory_bytes;
+    bool dry_run;
     struct dx_spill_sort *pages; /* URL, time, dataset -> the rest */
     struct dx_spill_sort *tags;  /* tag, URL */
     struct dx_file_store_counts *counts;
@@ -77,7 +78,7 @@ static int clear(const char *dir, struct dx_error *err)
 
 /* Other files must not be mixed with ours: the folder is not examined, so it must be empty, but for what a run left that was
  * killed. */
-static int check_empty(const char *dir, struct dx_error *err)
+static int check_empty(const char *dir, bool dry_run, struct dx_error *err)
 {
     bool unfinished = false;
     bool other = false;
@@ -85,6 +86,8 @@ static int check_empty(const char *dir, struct dx_error *err)
     struct dirent *entry;
     DIR *d = opendir(dir);
 
+    if (d == NULL && dry_run && errno == ENOENT)
+        return DX_OK;
     if (d == NULL)
         return dx_fail_errno(err, errno, "%s: cannot open directory", dir);
     while ((entry = readdir(d)) != NULL) {
@@ -97,14 +100,14 @@ static int check_empty(const char *dir, struct dx_error *err)
     (void)closedir(d);
     if (other || (any && !unfinished))
         return dx_fail(err, DX_E_EXISTS, "%s: is not empty", dir);
-    return unfinished ? clear(dir, err) : DX_OK;
+    return unfinished && !dry_run ? clear(dir, err) : DX_OK;
 }
 
-int dx_file_store_new(struct dx_file_store **out, const char *dir, const char *tmp,
-                      uint64_t memory_bytes, struct dx_error *err)
+int dx_file_store_new(struct dx_file_store **out, const struct dx_file_store_to *to,
+                      struct dx_error *err)
 {
     struct dx_file_store *w = calloc(1, sizeof *w);
-    int rc;
+    int rc = DX_OK;
 
     *out = w;
     if (w == NULL)
@@ -115,14 +118,16 @@ int dx_file_store_new(struct dx_file_store **out, const char *dir, const char *t
     dx_buf_init(&w->rest, PAGE_MAX);
     dx_buf_init(&w->title, DX_STORE_LINE_MAX);
     dx_buf_init(&w->text, 2 * PAGE_MAX);
-    w->dir = strdup(dir);
-    w->tmp = strdup(tmp);
-    w->memory_bytes = memory_bytes;
+    w->dir = strdup(to->dir);
+    w->tmp = strdup(to->tmp);
+    w->memory_bytes = to->memory_bytes;
+    w->dry_run = to->dry_run;
     if (w->dir == NULL || w->tmp == NULL)
         return dx_no_memory(err, "file store");
-    rc = dx_dir_make(dir, err);
+    if (!w->dry_run)
+        rc = dx_dir_make(w->dir, err);
     if (rc == DX_OK)
-        rc = check_empty(dir, err);
+        rc = check_empty(w->dir, w->dry_run, err);
     if (rc == DX_OK)
         rc = sort_new(w, &w->pages, err);
     return rc < 0 ? rc : sort_new(w, &w->tags, err);
@@ -351,8 +356,9 @@ static int write_page(struct dx_file_store *w, struct dx_error *err)
     }
     if (w->text.failed)
         return dx_buf_fail(&w->text, err, "file store: a line");
-    rc = dx_file_out_write(&w->index, dx_span_of(w->text.data, w->text.size), err);
-    if (rc == DX_OK)
+    rc = w->dry_run ? DX_OK
+                    : dx_file_out_write(&w->index, dx_span_of(w->text.data, w->text.size), err);
+    if (rc == DX_OK && !w->dry_run)
         rc = write_storage(w, &e, domain, path, hash, err);
     w->counts->pages++;
     w->counts->lines++;
@@ -388,6 +394,11 @@ static int write_pages(struct dx_file_store *w, struct dx_error *err)
 
 /* ---- tags ---- */
 
+static int write_tag_text(struct dx_file_store *w, struct dx_span text, struct dx_error *err)
+{
+    return w->dry_run ? DX_OK : dx_gzip_out_write(&w->gzip, text, err);
+}
+
 static int write_tag_key(struct dx_file_store *w, struct dx_span url, bool first,
                          struct dx_error *err)
 {
@@ -397,7 +408,7 @@ static int write_tag_key(struct dx_file_store *w, struct dx_span url, bool first
     dx_buf_u8(&w->text, '"');
     if (w->text.failed)
         return dx_buf_fail(&w->text, err, "file store: a tag");
-    return dx_gzip_out_write(&w->gzip, dx_span_of(w->text.data, w->text.size), err);
+    return write_tag_text(w, dx_span_of(w->text.data, w->text.size), err);
 }
 
 static int begin_tag(struct dx_file_store *w, struct dx_span tag, bool any, struct dx_error *err)
@@ -409,7 +420,7 @@ static int begin_tag(struct dx_file_store *w, struct dx_span tag, bool any, stru
     dx_buf_append(&w->text, tag.data, tag.size);
     dx_buf_str(&w->text, DX_STORE_TAG_SEPARATOR "[");
     w->counts->tag_lines++;
-    return dx_gzip_out_write(&w->gzip, dx_span_of(w->text.data, w->text.size), err);
+    return write_tag_text(w, dx_span_of(w->text.data, w->text.size), err);
 }
 
 static int write_tag_lines(struct dx_file_store *w, struct dx_error *err)
@@ -442,7 +453,7 @@ static int write_tag_lines(struct dx_file_store *w, struct dx_error *err)
         if (rc < 0)
             return rc;
     }
-    return rc < 0 || !any ? rc : dx_gzip_out_write(&w->gzip, dx_span_str("]\n"), err);
+    return rc < 0 || !any ? rc : write_tag_text(w, dx_span_str("]\n"), err);
 }
 
 static int write_tags(struct dx_file_store *w, struct dx_error *err)
@@ -452,11 +463,11 @@ static int write_tags(struct dx_file_store *w, struct dx_error *err)
 
     if (rc == DX_OK)
         rc = dx_spill_sort_finish(w->tags, err);
-    if (rc == DX_OK)
+    if (rc == DX_OK && !w->dry_run)
         rc = dx_gzip_out_open(&w->gzip, path, err);
     if (rc == DX_OK)
         rc = write_tag_lines(w, err);
-    return rc < 0 ? rc : dx_gzip_out_close(&w->gzip, err);
+    return rc < 0 || w->dry_run ? rc : dx_gzip_out_close(&w->gzip, err);
 }
 
 /* ---- all of it ---- */
@@ -494,6 +505,10 @@ int dx_file_store_write(struct dx_file_store *w, struct dx_file_store_counts *co
 
     *counts = (struct dx_file_store_counts){ 0 };
     w->counts = counts;
+    if (w->dry_run) {
+        rc = write_pages(w, err);
+        return rc == DX_OK ? write_tags(w, err) : rc;
+    }
     if (rc == DX_OK)
         rc = dx_sync_all_open(&all, w->dir, err);
     if (rc == DX_OK)

@@ -24,6 +24,7 @@ struct run {
     struct dx_domain64_registry *numbers;
     struct dx_postgres *db;
     struct dx_postgres_load load;
+    struct dx_postgres_there there;
     struct dx_progress progress;
     struct dx_buf sql;
     uint64_t rows_before; /* of the datasets that were loaded, for the progress */
@@ -114,12 +115,16 @@ static int standing_of(struct run *r, const struct dataset *s, enum standing *st
 {
     const char *values[] = { s->id, s->of.content, s->fillings };
     const char *cell;
-    int rc = dx_postgres_ask(r->db,
-                             named(r, "SELECT content = $2 AND (left_out = 0 OR fillings = $3), "
-                                      "left_out > 0 FROM # WHERE dataset_id = $1"),
-                             values, 3, err);
+    int rc;
 
     *standing = ABSENT;
+    if (r->e->dry_run && !r->there.datasets)
+        return DX_OK;
+    rc = dx_postgres_ask(r->db,
+                         named(r, "SELECT content = $2 AND (left_out = 0 OR fillings = $3), "
+                                  "left_out > 0 FROM # WHERE dataset_id = $1"),
+                         values, 3, err);
+
     if (rc < 0 || dx_postgres_rows(r->db) == 0)
         return rc;
     cell = dx_postgres_cell(r->db, 0, 0);
@@ -159,6 +164,8 @@ static int skip(struct run *r, const struct dataset *s, struct dx_error *err)
     r->e->done.as_before++;
     r->bytes_total -= s->of.bytes;
     dx_progress_total(&r->progress, r->bytes_total, false);
+    if (r->e->dry_run)
+        return DX_OK;
     return dx_postgres_ask(r->db,
                            named(r, "UPDATE # SET name = $2, version = $3 WHERE dataset_id = $1"),
                            values, 3, err);
@@ -180,7 +187,7 @@ static int load(struct run *r, const struct dataset *s, struct dx_error *err)
 {
     enum standing standing = ABSENT;
     const char *id = s->id;
-    int rc = begin(r, s, &standing, err);
+    int rc = r->e->dry_run ? DX_OK : begin(r, s, &standing, err);
 
     if (rc == DX_OK && standing == AS_BEFORE) {
         rc = skip(r, s, err);
@@ -192,9 +199,9 @@ static int load(struct run *r, const struct dataset *s, struct dx_error *err)
     r->rows = s->d->rows;
     if (rc == DX_OK)
         rc = dx_postgres_load_rows(&r->load, s->d->dataset_id, err);
-    if (rc == DX_OK)
+    if (rc == DX_OK && !r->e->dry_run)
         rc = note(r, s, err);
-    if (rc == DX_OK)
+    if (rc == DX_OK && !r->e->dry_run)
         rc = dx_postgres_run(r->db, "COMMIT", err);
     if (rc < 0)
         return rc;
@@ -225,8 +232,13 @@ static int one_dataset(struct run *r, const struct dx_dataset *d, struct dx_erro
 
 static int remove_one(struct run *r, const char *id, struct dx_error *err)
 {
-    int rc = dx_postgres_run(r->db, "BEGIN", err);
+    int rc;
 
+    if (r->e->dry_run) {
+        r->e->done.removed++;
+        return DX_OK;
+    }
+    rc = dx_postgres_run(r->db, "BEGIN", err);
     if (rc == DX_OK)
         rc = dx_postgres_ask(r->db, named(r, "DELETE FROM % WHERE dataset_id = $1"), &id, 1, err);
     if (rc == DX_OK)
@@ -299,14 +311,16 @@ static int ready_table(struct run *r, struct dx_error *err)
                                            .dataset_id = r->e->dataset_id,
                                            .rows_min = r->e->partition_rows,
                                            .stopped = r->e->stopped };
-    int rc = dx_postgres_table_lock(r->db, &r->e->ddl, r->e->stopped, err);
+    int rc = r->e->dry_run ? dx_postgres_run(r->db, "SET default_transaction_read_only = on", err)
+                           : dx_postgres_table_lock(r->db, &r->e->ddl, r->e->stopped, err);
 
     if (rc == DX_OK)
-        rc = dx_postgres_table_ready(r->db, &r->e->ddl, r->numbers->list.id, err);
+        rc = dx_postgres_table_ready(r->db, &r->e->ddl, r->numbers->list.id, r->e->dry_run,
+                                     &r->there, err);
     if (rc >= 0)
         rc = dx_postgres_domains_find(&domains, err);
     if (rc == DX_OK)
-        rc = dx_postgres_table_partitions(r->db, &r->e->ddl, r->numbers, &domains,
+        rc = dx_postgres_table_partitions(r->db, &r->e->ddl, r->numbers, &domains, r->e->dry_run,
                                           &r->e->done.partitions, err);
     r->e->done.domains = domains.found;
     dx_postgres_domains_release(&domains);
@@ -330,9 +344,9 @@ static int each_dataset(struct run *r, struct dx_error *err)
         if (registry->datasets[i].kind == DX_DATASET_URLS &&
             (r->e->dataset_id == 0 || r->e->dataset_id == registry->datasets[i].dataset_id))
             rc = one_dataset(r, &registry->datasets[i], err);
-    if (rc >= 0 && r->e->dataset_id == 0)
+    if (rc >= 0 && r->e->dataset_id == 0 && (!r->e->dry_run || r->there.datasets))
         rc = remove_gone(r, err);
-    if (rc >= 0 && r->e->done.loaded + r->e->done.removed > 0) {
+    if (rc >= 0 && !r->e->dry_run && r->e->done.loaded + r->e->done.removed > 0) {
         dx_progress_phase(&r->progress, "analyzing", "rows", 0);
         rc = dx_postgres_run(r->db, named(r, "ANALYZE %"), err);
     }
@@ -345,7 +359,7 @@ int dx_postgres_export_run(struct dx_postgres_export *e, struct dx_error *err)
     struct run r = { .e = e, .version = e->opened->version, .sql = DX_BUF_INIT(SQL_ROOM) };
     int rc = open_numbers(&r, err);
 
-    dx_progress_init(&r.progress, STDERR_FILENO);
+    dx_progress_init(&r.progress, e->quiet ? -1 : STDERR_FILENO);
     if (rc == DX_OK) {
         e->ddl.layout = r.numbers->layout;
         rc = dx_postgres_open(&r.db, e->dsn, e->stopped, err);
@@ -360,6 +374,7 @@ int dx_postgres_export_run(struct dx_postgres_export *e, struct dx_error *err)
                                         .numbers = r.numbers,
                                         .tmp = e->tmp,
                                         .strict = e->strict,
+                                        .dry_run = e->dry_run,
                                         .stopped = e->stopped,
                                         .told = told,
                                         .ctx = &r };
@@ -394,7 +409,8 @@ void dx_postgres_export_summary(const struct dx_postgres_export *e, FILE *out)
                   { "texts mended", n->mended, false },
                   { "times out of range", n->times, false } };
 
-    (void)fprintf(out, "table \"%s\": %s\n", e->ddl.table, e->done.where);
+    (void)fprintf(out, "table \"%s\": %s%s\n", e->ddl.table, e->done.where,
+                  e->dry_run ? "; dry run: nothing is written, these would be" : "");
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         if (lines[i].always || lines[i].count > 0)
             (void)fprintf(out, "  %-28s %14" PRIu64 "\n", lines[i].what, lines[i].count);

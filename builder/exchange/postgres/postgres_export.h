@@ -28,6 +28,8 @@ struct dx_postgres_export {
     uint32_t dataset_id;        /* 0: all */
     uint64_t partition_rows;
     bool strict;
+    bool dry_run; /* rows are read and counted, the server is asked only */
+    bool quiet;   /* no progress */
     const char *tmp;
     bool (*stopped)(void);
 

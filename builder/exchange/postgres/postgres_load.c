@@ -17,6 +17,8 @@
 
 static int begin_copy(struct dx_postgres_load *l, struct dx_error *err)
 {
+    if (l->dry_run)
+        return DX_OK;
     dx_buf_clear(&l->sql);
     dx_buf_str(&l->sql, "COPY ");
     dx_postgres_quote(l->ddl->table, "", &l->sql);
@@ -38,7 +40,7 @@ static int send(struct dx_postgres_load *l, struct dx_error *err)
 
     if (l->copy.failed)
         return dx_buf_fail(&l->copy, err, "export: a row");
-    rc = dx_postgres_put(l->db, dx_span_of(l->copy.data, l->copy.size), err);
+    rc = l->dry_run ? DX_OK : dx_postgres_put(l->db, dx_span_of(l->copy.data, l->copy.size), err);
     l->copied += l->copy.size;
     dx_buf_clear(&l->copy);
     return rc;
@@ -51,7 +53,7 @@ static int end_copy(struct dx_postgres_load *l, struct dx_error *err)
 
     dx_pg_copy_end(&l->copy);
     rc = send(l, err);
-    return rc == DX_OK ? dx_postgres_copied(l->db, &rows, err) : rc;
+    return rc == DX_OK && !l->dry_run ? dx_postgres_copied(l->db, &rows, err) : rc;
 }
 
 /* ---- a row ---- */

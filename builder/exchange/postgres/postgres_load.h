@@ -35,6 +35,7 @@ struct dx_postgres_load {
     const struct dx_domain64_registry *numbers;
     const char *tmp;
     bool strict;
+    bool dry_run; /* rows are counted, the server gets nothing */
     bool (*stopped)(void);
     void (*told)(void *ctx, uint64_t rows); /* how many were read of this dataset, now and then */
     void *ctx;

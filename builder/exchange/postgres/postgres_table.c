@@ -160,14 +160,9 @@ static int fit_datasets(struct dx_postgres *db, const struct dx_postgres_ddl *d,
 
 /* ---- made ---- */
 
-struct found {
-    bool table;
-    bool datasets;
-};
-
 /* A record of rows that are not there, since the table was dropped or emptied, does not count. */
-static int make(struct dx_postgres *db, const struct dx_postgres_ddl *d, struct found there,
-                struct dx_error *err)
+static int make(struct dx_postgres *db, const struct dx_postgres_ddl *d,
+                struct dx_postgres_there there, struct dx_error *err)
 {
     struct dx_buf sql = DX_BUF_INIT(SQL_ROOM);
     int rc;
@@ -219,31 +214,50 @@ static int check_origin(struct dx_postgres *db, const struct dx_postgres_ddl *d,
     return DX_OK;
 }
 
+/* As make would leave it: records of rows that are not there do not count. */
+static int look_only(struct dx_postgres *db, const char *table, struct dx_postgres_there *there,
+                     struct dx_error *err)
+{
+    struct dx_buf sql = DX_BUF_INIT(SQL_ROOM);
+    const char *cell = NULL;
+    int rc = DX_OK;
+
+    if (there->table && there->datasets) {
+        dx_buf_fmt(&sql, "SELECT EXISTS (SELECT FROM %s)", table);
+        rc = ask(db, &sql, NULL, &cell, err);
+    }
+    there->datasets = there->datasets && cell != NULL && cell[0] == 't';
+    dx_buf_release(&sql);
+    return rc;
+}
+
 int dx_postgres_table_ready(struct dx_postgres *db, const struct dx_postgres_ddl *d,
-                            const char *registry, struct dx_error *err)
+                            const char *registry, bool dry_run, struct dx_postgres_there *there,
+                            struct dx_error *err)
 {
     struct dx_buf table = DX_BUF_INIT(SQL_ROOM);
     struct dx_buf names = DX_BUF_INIT(SQL_ROOM);
-    struct found there = { false, false };
     int rc;
 
+    *there = (struct dx_postgres_there){ false, false };
     dx_postgres_quote(d->table, "", &table);
     dx_buf_u8(&table, 0);
     dx_postgres_quote(d->table, "_datasets", &names);
     dx_buf_u8(&names, 0);
     rc = table.failed || names.failed ? dx_buf_fail(&table, err, "export: a name")
                                       : fit_table(db, d, (const char *)table.data, err);
-    there.table = rc == 1;
+    there->table = rc == 1;
     if (rc >= 0)
         rc = fit_datasets(db, d, (const char *)names.data, err);
-    there.datasets = rc == 1;
+    there->datasets = rc == 1;
     if (rc >= 0)
-        rc = make(db, d, there, err);
-    if (rc == DX_OK)
+        rc = dry_run ? look_only(db, (const char *)table.data, there, err)
+                     : make(db, d, *there, err);
+    if (rc == DX_OK && (!dry_run || there->datasets))
         rc = check_origin(db, d, registry, err);
     dx_buf_release(&table);
     dx_buf_release(&names);
-    return rc < 0 ? rc : !there.table;
+    return rc;
 }
 
 /* ---- partitions ---- */
@@ -254,6 +268,7 @@ struct making {
     const struct dx_domain64_registry *numbers;
     struct dx_buf sql;
     struct dx_buf name;
+    bool dry_run;
     uint64_t made;
 };
 
@@ -291,6 +306,10 @@ static int make_partition(struct making *m, uint64_t number, enum dx_domain64_pa
 {
     int rc;
 
+    if (m->dry_run) {
+        m->made++;
+        return DX_OK;
+    }
     dx_buf_clear(&m->sql);
     rc = dx_postgres_ddl_partition(m->d, m->numbers, number, part, split, &m->sql, err);
     if (rc == DX_OK)
@@ -323,8 +342,10 @@ static int may_part(struct making *m, uint64_t number, struct dx_error *err)
 {
     struct dx_buf rest = DX_BUF_INIT(SQL_ROOM);
     const char *cell = NULL;
-    int rc;
+    int rc = m->dry_run ? is_there(m, number, DX_PART_TLD, err) : 1;
 
+    if (rc < 1)
+        return rc < 0 ? rc : 1; /* it would be made now, with an empty rest */
     dx_postgres_ddl_name(m->d, number, DX_PART_TLD, "_rest", &rest);
     dx_buf_clear(&m->sql);
     dx_buf_str(&m->sql, "SELECT to_regclass($1)");
@@ -365,12 +386,13 @@ static int ready_domains(struct making *m, const struct dx_postgres_domains *dom
 
 int dx_postgres_table_partitions(struct dx_postgres *db, const struct dx_postgres_ddl *d,
                                  const struct dx_domain64_registry *numbers,
-                                 const struct dx_postgres_domains *domains, uint64_t *made,
-                                 struct dx_error *err)
+                                 const struct dx_postgres_domains *domains, bool dry_run,
+                                 uint64_t *made, struct dx_error *err)
 {
     struct making m = { .db = db,
                         .d = d,
                         .numbers = numbers,
+                        .dry_run = dry_run,
                         .sql = DX_BUF_INIT(SQL_ROOM),
                         .name = DX_BUF_INIT(SQL_ROOM) };
     int rc = ready_tlds(&m, err);

@@ -43,12 +43,12 @@ static int find_queue(struct dx_amqp *a, struct dx_error *err)
     return rc < 0 ? rc : declare(a, false, "making the queue", err);
 }
 
-int dx_amqp_open(struct dx_amqp **out, const struct dx_amqp_url *url, struct dx_error *err)
+/* Logged in, with a channel; the queue is not looked for. */
+static int open_link(struct dx_amqp **out, const struct dx_amqp_url *url, struct dx_error *err)
 {
     struct dx_amqp *a = calloc(1, sizeof *a);
-    int rc;
 
-    *out = NULL;
+    *out = a;
     if (a == NULL)
         return dx_no_memory(err, "amqp");
     memcpy(a->shown, url->shown, sizeof a->shown);
@@ -57,13 +57,29 @@ int dx_amqp_open(struct dx_amqp **out, const struct dx_amqp_url *url, struct dx_
     dx_buf_init(&a->properties, DX_AMQP_FRAME_MAX);
     (void)pthread_mutex_init(&a->lock, NULL);
     dx_cond_init(&a->changed);
-    rc = dx_amqp_link_open(a, url, err);
+    return dx_amqp_link_open(a, url, err);
+}
+
+int dx_amqp_open(struct dx_amqp **out, const struct dx_amqp_url *url, struct dx_error *err)
+{
+    int rc = open_link(out, url, err);
+
     if (rc == DX_OK)
-        rc = find_queue(a, err);
+        rc = find_queue(*out, err);
     if (rc < 0)
-        dx_amqp_close(&a);
-    *out = a;
+        dx_amqp_close(out);
     return rc;
+}
+
+int dx_amqp_look(const struct dx_amqp_url *url, struct dx_error *err)
+{
+    struct dx_amqp *a;
+    int rc = open_link(&a, url, err);
+
+    if (rc == DX_OK)
+        rc = declare(a, true, "looking for the queue", err);
+    dx_amqp_close(&a);
+    return rc == DX_E_NOT_FOUND ? 0 : rc < 0 ? rc : 1;
 }
 
 void dx_amqp_close(struct dx_amqp **handle)

@@ -16,6 +16,8 @@
  *   rc = dx_amqp_confirmed(a, n, timeout_ms, &err);     1 the broker has the first n, 0 not yet
  *   dx_amqp_close(&a);                                  what was not acked goes back to the queue
  *
+ *   rc = dx_amqp_look(&url, &err);                      1 the queue is there, 0 it is not; makes none
+ *
  * The queue is made (durable) if it is not there. A consumer is alone on its queue: a second one is
  * DX_E_BUSY. DX_E_IO: the connection is gone or the broker has closed it, open another one;
  * DX_E_DENIED: user, vhost or rights; DX_E_LIMIT: the broker takes no message of that size. Words
@@ -55,6 +57,7 @@ struct dx_amqp_properties { /* NULL data: left out */
 
 int dx_amqp_open(struct dx_amqp **a, const struct dx_amqp_url *url, struct dx_error *err);
 void dx_amqp_close(struct dx_amqp **a);
+int dx_amqp_look(const struct dx_amqp_url *url, struct dx_error *err);
 
 int dx_amqp_consume(struct dx_amqp *a, unsigned prefetch, struct dx_error *err);
 int dx_amqp_next(struct dx_amqp *a, size_t size_max, uint64_t timeout_ms,

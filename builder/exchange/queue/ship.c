@@ -246,6 +246,15 @@ static int send_patiently(struct ship *s, struct dx_error *err)
     }
 }
 
+static int look(struct ship *s, struct dx_error *err)
+{
+    int rc = dx_amqp_look(s->o->url, err);
+
+    s->stats->connections = rc >= 0;
+    s->stats->queue_is_new = rc == 0;
+    return rc < 0 ? rc : DX_OK;
+}
+
 int dx_ship_run(const struct dx_ship_options *o, struct dx_ship_stats *stats, struct dx_error *err)
 {
     struct ship s = { .o = o, .stats = stats, .fd = -1 };
@@ -263,14 +272,14 @@ int dx_ship_run(const struct dx_ship_options *o, struct dx_ship_stats *stats, st
     }
     if (rc == DX_OK)
         rc = name_transfer(&s, err);
-    if (rc == DX_OK) {
+    if (rc == DX_OK && !o->dry_run) {
         s.message = malloc(DX_SEGMENT_HEADER + (size_t)o->mss);
         s.again = dx_sha256_new();
         if (s.message == NULL || s.again == NULL)
             rc = dx_no_memory(err, "ship");
     }
     if (rc == DX_OK)
-        rc = send_patiently(&s, err);
+        rc = o->dry_run ? look(&s, err) : send_patiently(&s, err);
     if (s.again != NULL) {
         uint8_t ignored[DX_SHA256_SIZE];
 

@@ -29,6 +29,7 @@ struct dx_ship_options {
     const char *dataset;
     uint64_t mss;
     uint64_t wait_ms;
+    bool dry_run; /* the file is read, the broker is asked for the queue; nothing is made or sent */
     bool (*stopped)(void);     /* may be NULL */
     void (*say)(const char *); /* may be NULL */
 };
@@ -39,6 +40,7 @@ struct dx_ship_stats {
     uint64_t bytes; /* of the file */
     uint64_t sent;  /* messages, with those that were sent again */
     uint64_t connections;
+    bool queue_is_new; /* of a dry run: it would be made */
 };
 
 int dx_ship_run(const struct dx_ship_options *o, struct dx_ship_stats *stats, struct dx_error *err);

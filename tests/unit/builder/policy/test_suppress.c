@@ -68,17 +68,17 @@ static void check_older(const struct dx_test_root *r, const char *path)
     EXPECT(dx_file_replace(path, dx_span_of(older.data, older.size), &err) == DX_OK, "put back");
     EXPECT(dx_suppress_read(r->path, &log, &err) == DX_E_CORRUPT && strstr(err.text, "older"),
            "an older copy: %s", err.text);
-    EXPECT(dx_suppress_accept(r->path, &lines, &err) == 1 && lines == 1, "%s", err.text);
+    EXPECT(dx_suppress_accept(r->path, false, &lines, &err) == 1 && lines == 1, "%s", err.text);
     EXPECT(add(r, "other.example.com", &err) == 1, "%s", err.text);
     (void)unlink(path);
-    EXPECT(dx_suppress_accept(r->path, &lines, &err) == 1 && lines == 0, "%s", err.text);
+    EXPECT(dx_suppress_accept(r->path, false, &lines, &err) == 1 && lines == 0, "%s", err.text);
     EXPECT(add(r, "x.example.com", &err) == 1 && add(r, "y.example.com", &err) == 1, "%s",
            err.text);
     older.data[older.size - 5] ^= 1;
     EXPECT(dx_file_replace(floor, dx_span_of(older.data, older.size), &err) == DX_OK, "damage");
     EXPECT(add(r, "z.example.com", &err) == DX_E_CORRUPT && strstr(err.text, "accept") != NULL,
            "a damaged floor: %s", err.text);
-    EXPECT(dx_suppress_accept(r->path, &lines, &err) == 1 && lines == 2, "%s", err.text);
+    EXPECT(dx_suppress_accept(r->path, false, &lines, &err) == 1 && lines == 2, "%s", err.text);
     EXPECT(dx_suppress_read(r->path, &log, &err) == DX_OK && log.count == 2, "%s", err.text);
     dx_suppressions_release(&log);
     dx_buf_release(&older);
@@ -105,7 +105,7 @@ int main(void)
     cleanse(&r, 0);
     EXPECT(add(&r, "d.example.com", &err) == DX_E_CORRUPT && strstr(err.text, "3 were") != NULL,
            "no version is cleansed, but the floor has three lines: %s", err.text);
-    EXPECT(dx_suppress_accept(r.path, &lines, &err) == 1 && lines == 0, "%s", err.text);
+    EXPECT(dx_suppress_accept(r.path, false, &lines, &err) == 1 && lines == 0, "%s", err.text);
     EXPECT(add(&r, "d.example.com", &err) == 1, "accepted: %s", err.text);
     check_older(&r, path);
     dx_test_root_remove(&r);

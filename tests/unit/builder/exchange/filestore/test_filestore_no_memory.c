@@ -21,7 +21,9 @@ static int write_store(void *ctx, struct dx_error *err)
     int rc;
 
     (void)dx_dir_remove(p->store, NULL);
-    rc = dx_file_store_new(&w, p->store, p->tmp, 1 << 20, err);
+    rc = dx_file_store_new(
+        &w, &(struct dx_file_store_to){ .dir = p->store, .tmp = p->tmp, .memory_bytes = 1 << 20 },
+        err);
     for (unsigned i = 0; rc >= 0 && i < 40; i++) {
         char url[64];
         struct dx_file_store_page page = { .type = dx_span_str("text/html"),
