@@ -49,12 +49,22 @@ CURL *dx_http_attempt_free(struct dx_http_attempt **out)
     return easy;
 }
 
+/* Interim replies have heads too: the last one counts. */
+static void note_head(struct dx_http_attempt *t, const char *line, size_t n)
+{
+    if (n >= 5 && memcmp(line, "HTTP/", 5) == 0)
+        t->head_ended = false;
+    else if (n > 0 && (line[0] == '\r' || line[0] == '\n'))
+        t->head_ended = true;
+}
+
 static size_t on_header(char *line, size_t one, size_t n, void *arg)
 {
     struct dx_http_attempt *t = arg;
 
     (void)one;
     dx_reply_header(&t->reply, dx_span_of(line, n));
+    note_head(t, line, n);
     t->progress_ms = dx_clock_ms();
     if (!dx_reply_lines_full(&t->reply))
         return n;
@@ -287,11 +297,13 @@ enum dx_refusal dx_http_attempt_end(struct dx_http_attempt *t, CURLcode code)
     bool ended = code == CURLE_OK;
     bool good;
 
-    if (ended) {
+    if (!t->head_checked && !t->head_ended) {
+        t->refusal = DX_REPLY_NO_STATUS; /* libcurl calls a head that breaks off a success */
+    } else if (ended) {
         t->refusal = check_all(t);
         if (t->refusal == DX_REPLY_NOT_MODIFIED && t->get->if_none_match == NULL)
             t->refusal = DX_REPLY_STATUS;
-    } else if (!t->head_checked && t->reply.status != 0) {
+    } else if (!t->head_checked) {
         t->head_checked = true;
         t->refusal = check_head(t);
     }
@@ -388,11 +400,13 @@ int dx_http_fail(const struct dx_http_get *get, const struct dx_http_attempt *t,
     const struct dx_reply *reply = t != NULL ? &t->reply : &get->reply;
     char range[64] = "";
     char status[96] = "";
-    const char *reason = t == NULL            ? "the deadline came first"
-                         : t->expired != NULL ? t->expired
+    const char *reason = t == NULL                     ? "the deadline came first"
+                         : t->expired != NULL          ? t->expired
+                         : code == CURLE_OUT_OF_MEMORY ? curl_easy_strerror(code)
                          : refusal != DX_REPLY_NO_STATUS && refusal != DX_REPLY_ACCEPTED
                              ? dx_refusal_words(refusal)
                          : t->words[0] != '\0' ? t->words
+                         : code == CURLE_OK    ? "the reply ends in its head"
                                                : curl_easy_strerror(code);
 
     if (get->to != NULL)

@@ -66,6 +66,7 @@ struct dx_http_attempt {
     struct curl_slist *headers;
     struct dx_reply reply;
     enum dx_refusal refusal;
+    bool head_ended;     /* all of it came: what is not in it was not sent */
     bool head_checked;   /* refusal is the one of the head */
     const char *expired; /* which of our timers ended the attempt */
     uint64_t started_ms;

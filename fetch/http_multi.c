@@ -107,7 +107,7 @@ int dx_http_multi_new(struct dx_http_multi **out, struct dx_error *err)
     if (lane->multi == NULL) {
         (void)close(lane->fd);
         free(lane);
-        return dx_fail(err, DX_E_NOMEM, "fetch: libcurl cannot start");
+        return dx_fail(err, DX_E_NOMEM, "fetch: out of memory: libcurl cannot start");
     }
     (void)curl_multi_setopt(lane->multi, CURLMOPT_MAXCONNECTS, (long)IDLE_MAX);
     if (getrandom(&lane->random, sizeof lane->random, GRND_NONBLOCK) < 0)

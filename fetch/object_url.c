@@ -84,8 +84,8 @@ int dx_root_url(const char *root, char **url, struct dx_error *err)
     }
     bad = curl_url_set(u, CURLUPART_URL, root, 0);
     if (bad != CURLUE_OK) {
-        rc = dx_fail(err, DX_E_INVALID, "the root's URL cannot be read: %s",
-                     curl_url_strerror(bad));
+        rc = dx_fail(err, bad == CURLUE_OUT_OF_MEMORY ? DX_E_NOMEM : DX_E_INVALID,
+                     "the root's URL cannot be read: %s", curl_url_strerror(bad));
         goto out;
     }
     part = forbidden_part(u);

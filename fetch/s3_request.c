@@ -127,7 +127,8 @@ static int prepare(struct dx_s3_session *session, struct dx_s3_request *r, const
     for (size_t i = 0; i < r->header_count; i++)
         ok = ok && dx_http_header_add(&call->headers, r->headers[i].name, r->headers[i].value);
     if (!ok)
-        return dx_fail(err, DX_E_INVALID, "%s %s: a header with odd bytes", r->method, url);
+        return dx_fail(err, DX_E_INVALID, "%s %s: out of memory, or a header with odd bytes",
+                       r->method, url);
     if (session->root.signing != NULL) {
         int rc = dx_signing_apply(session->root.signing, &sign, &call->headers, err);
 

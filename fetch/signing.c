@@ -313,7 +313,11 @@ static int sign(struct dx_signing *s, const struct dx_signing_request *request,
         ok = ok && !line.failed && append_line(headers, (const char *)line.data);
     }
     dx_buf_release(&line);
-    return ok ? DX_OK : dx_fail(err, DX_E_NOMEM, "%s: cannot be signed", request->url);
+    return ok ? DX_OK
+              : dx_fail(
+                    err, DX_E_NOMEM,
+                    "%s: cannot be signed: out of memory, or its fields are longer than %d bytes",
+                    request->url, LINE_MAX_SIZE);
 }
 
 int dx_signing_apply(struct dx_signing *s, const struct dx_signing_request *request,

@@ -3,7 +3,8 @@
 # labels: slow
 """A server under requests of every kind, with the n-th allocation, read, open or mapping that one leads to failing, once or from there on:
 the same answer, or a problem with status 500 or 503, or a connection that ends before its reply does; never another answer, and the
-server goes on. Then, without a fault, each request has its answer. Caches are too small to keep anything.
+server goes on. Then, without a fault, each request has its answer. Caches are too small to keep anything. The same of a server whose root is in an S3 store
+(versitygw), of which each answer reads, with its connects, sends and receives failing too.
 
 In the gate up to twenty points of each request (DX_STARVE_POINTS, 0: all), with DX_WHOLE=1 all of them. What crashes in CRoaring 0.2, which does not
 look at what malloc gives, is counted, and the server is started again.
@@ -18,10 +19,11 @@ import time
 
 import dxtest
 import starve
+import stores
 from dxtest import check, equal
 
 POINTS = int(os.environ.get("DX_STARVE_POINTS", 0 if dxtest.WHOLE else 20))
-KINDS = ("alloc", "read", "open", "map", "stat", "connect", "lock", "mkdir")
+KINDS = ("alloc", "read", "open", "map", "stat", "connect", "lock", "mkdir", "send", "receive")
 D = "/v1/domain/example.com"
 TARGETS = [D, f"{D}?fields=dataset_id,name", f"{D}/urls?limit=3", f"{D}/urls?sort=url", f"{D}/urls?sort=time&reverse=yes", f"{D}/urls?filter=~url:a.*",
            f"{D}/urls?tag=t1", f"{D}/urls?plan=2", *(f"{D}/urls?format={f}" for f in ("ndjson", "csv", "cdx", "cdxj", "urls", "arrow", "parquet")),
@@ -31,6 +33,8 @@ TARGETS = [D, f"{D}?fields=dataset_id,name", f"{D}/urls?limit=3", f"{D}/urls?sor
            "/v1/domains?match=*e*", "/v1/domains?regex=e.a", "/v1/tlds", "/v1/tags", "/v1/tags/t1?of=urls", "/v1/datasets", "/v1/datasets/1", "/v1/datasets/1/top-domains",
            "/v1/datasets/1/overlap/2", "/v1/versions", "/v1/changes", "/cdx?url=*.example.com&showUntimed=true", "/index?url=example.com&matchType=domain", "/collinfo.json",
            "/v1/domain/absent.org", "/v1/domain/withheld.org", "/openapi.json", "/healthz", "/v1/nowhere", "POST"]
+OF_STORE = [D, f"{D}/urls?limit=3", f"{D}/urls?sort=time&reverse=yes", f"{D}/urls?format=ndjson", f"{D}/urls?format=parquet", f"{D}/hosts", f"{D}/timeline?by=year",
+            f"{D}/datasets/1/urls?prefix=/a", f"{D}/datasets/1/paths", "/v1/url?u=http://example.com/a1", "/v1/tags/t1?of=urls", "/cdx?url=*.example.com&showUntimed=true", "POST"]
 NAMES = b"example.com\nexample.org\nabsent.org\n"
 
 
@@ -125,45 +129,57 @@ def try_request(server, control, target, todo):
     check(same or has_crashed(server, target), f"{target}: afterwards: {str(ask(server.port, target))[:300]}")
 
 
-def start(root, control):
+def start(root, control, foreign):
     before = dict(os.environ)
     control.rest()
     os.environ.update(control.environment())
     server = dxtest.Server(root, "--cache-idx", "1M", "--cache-payload", "1M", "--cache-pages", "1M", "--cache-answers", 0, "--cache-domains", 0,
-                           "--lease", "no", "--threads", 1, "--workers", 1, "--foreign", root.parent)
+                           "--lease", "no", "--threads", 1, "--workers", 1, *foreign)
     os.environ.clear()
     os.environ.update(before)
     return server.__enter__()
 
 
+def try_all(root, control, targets, foreign=()):
+    """Servers on this root, one after another as they end, until each target has had its points."""
+    rng = random.Random(int(os.environ.get("DX_SEED", "1")))
+    tried = whole = crashes = 0
+    todo = None
+    while targets:
+        server = start(root, control, foreign)
+        try:
+            while targets and server.process.poll() is None:
+                if todo is None:
+                    todo, count = points_of(server, control, targets[0], rng)
+                    tried, whole = tried + len(todo), whole + count
+                try_request(server, control, targets[0], todo)
+                if not todo:
+                    targets, todo = targets[1:], None
+            if server.process.poll() is None:
+                equal(server.get("/readyz").status, 200, "ready at the end")
+                server.__exit__(None, None, None)
+            else:
+                crashes += 1
+        finally:
+            if server.process.poll() is None:
+                server.process.kill()
+                server.process.wait()
+    print(f"{root}: {tried} of {whole} points, {crashes} crashes in libraries of others", flush=True)
+
+
 def main():
     dxtest.need_programs()
     starve.need()
-    rng = random.Random(int(os.environ.get("DX_SEED", "1")))
     with dxtest.tempdir() as tmp:
         root, control = make(tmp), starve.Control(tmp / "control")
-        tried = whole = crashes = 0
-        targets, todo = sys.argv[1:] or TARGETS, None
-        while targets:
-            server = start(root, control)
-            try:
-                while targets and server.process.poll() is None:
-                    if todo is None:
-                        todo, count = points_of(server, control, targets[0], rng)
-                        tried, whole = tried + len(todo), whole + count
-                    try_request(server, control, targets[0], todo)
-                    if not todo:
-                        targets, todo = targets[1:], None
-                if server.process.poll() is None:
-                    equal(server.get("/readyz").status, 200, "ready at the end")
-                    server.__exit__(None, None, None)
-                else:
-                    crashes += 1
-            finally:
-                if server.process.poll() is None:
-                    server.process.kill()
-                    server.process.wait()
-        print(f"{tried} of {whole} points, {crashes} crashes in libraries of others", flush=True)
+        if sys.argv[1:2] != ["s3"]:
+            try_all(root, control, sys.argv[1:] or TARGETS, ("--foreign", root.parent))
+        if stores.find("versitygw") and sys.argv[1:] in ([], ["s3"]):
+            with stores.Versitygw() as store:
+                store.bucket("lake")
+                store.upload("lake", "root", root)
+                with stores.environment(store.env):
+                    try_all(store.root("lake", "root"), control, OF_STORE)
     dxtest.finish()
 
 

@@ -48,20 +48,27 @@ enum kind {
     LOCK,
     STAT,
     STREAM,
+    SEND,
+    RECEIVE,
     KINDS
 };
 
-static const char *const kinds[KINDS] = { "alloc",  "read", "write",   "sync",  "rename",
-                                          "open",   "map",  "connect", "size",  "mkdir",
-                                          "remove", "lock", "stat",    "stream" };
+static const char *const kinds[KINDS] = { "alloc", "read",    "write", "sync",   "rename", "open",
+                                          "map",   "connect", "size",  "mkdir",  "remove", "lock",
+                                          "stat",  "stream",  "send",  "receive" };
 
 static const struct {
     const char *name;
     int number;
-} errors[] = { { "ENOMEM", ENOMEM }, { "ENOSPC", ENOSPC },
-               { "EIO", EIO },       { "EMFILE", EMFILE },
-               { "EINTR", EINTR },   { "EFBIG", EFBIG },
-               { "short", 0 },       { "ECONNREFUSED", ECONNREFUSED } };
+} errors[] = { { "ENOMEM", ENOMEM },
+               { "ENOSPC", ENOSPC },
+               { "EIO", EIO },
+               { "EMFILE", EMFILE },
+               { "EINTR", EINTR },
+               { "EFBIG", EFBIG },
+               { "short", 0 },
+               { "ECONNREFUSED", ECONNREFUSED },
+               { "ECONNRESET", ECONNRESET } };
 
 /* tests/support/starve.py writes it, kind last. */
 struct control {
@@ -433,6 +440,29 @@ int fstatat(int dir, const char *path, struct stat *st, int flags)
 int connect(int fd, const struct sockaddr *address, socklen_t size)
 {
     return CALL(CONNECT, SYS_connect, fd, address, size);
+}
+
+ssize_t send(int fd, const void *from, size_t size, int flags)
+{
+    ssize_t n = granted(SEND, size);
+
+    return n < 0 ? n : (ssize_t)syscall(SYS_sendto, fd, from, (size_t)n, flags, NULL, 0);
+}
+
+ssize_t recv(int fd, void *to, size_t size, int flags)
+{
+    ssize_t n = granted(RECEIVE, size);
+
+    return n < 0 ? n : (ssize_t)syscall(SYS_recvfrom, fd, to, (size_t)n, flags, NULL, NULL);
+}
+
+ssize_t __recv_chk(int fd, void *to, size_t size, size_t room, int flags);
+
+ssize_t __recv_chk(int fd, void *to, size_t size, size_t room, int flags)
+{
+    if (size > room)
+        abort();
+    return recv(fd, to, size, flags);
 }
 
 void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)

@@ -79,6 +79,10 @@ static bool answer_one(int fd, const char *head, unsigned request)
         send_text(fd, "HTTP/1.1 206 x\r\nContent-Range: bytes 0-99/6000000\r\n"
                       "Content-Length: 100\r\n\r\nabc");
         return false;
+    } else if ((strncmp(head, "GET /root/once_cut_head ", 24) == 0 && request % 2 == 1) ||
+               strncmp(head, "GET /root/cut_head ", 19) == 0) {
+        send_text(fd, "HTTP/1.1 206 x\r\nContent-Length: 100\r\n");
+        return false;
     } else if (strncmp(head, "GET /root/once_mute ", 20) == 0 && request % 2 == 1)
         (void)usleep(700000);
     else if (strncmp(head, "GET /root/mute ", 15) == 0)

@@ -12,6 +12,7 @@
  *                                            each 20 ms
  *   late_some                                each 10th reply is 1 s late
  *   (once_cut is for bytes 0-99)
+ *   once_cut_head cut_head                   the end of the connection after a status and a field
  *   small small_once_cut                     for GETs of a whole object
  *   many                                     2 ms late
  */

@@ -35,6 +35,8 @@ ERRORS = {
     "lock": ("EIO", "EINTR"),
     "stat": ("EIO",),
     "stream": ("EIO", "ENOSPC"),
+    "send": ("ECONNRESET", "short"),
+    "receive": ("ECONNRESET", "short"),
 }
 # What must stand in the words of a command that such a call has ended.
 CAUSES = {
@@ -44,6 +46,7 @@ CAUSES = {
     "EMFILE": "Too many open files",
     "EFBIG": "File too large",
     "ECONNREFUSED": "refused|connect",
+    "ECONNRESET": "reset|send|recv|receiv|connect",
     "EINTR": "Interrupted system call",
     "short": ".",
 }
@@ -97,7 +100,7 @@ def check_exit(done, point, words, codes=(0, 1)):
         return
     cause = "standard output|" + CAUSES[error] if kind == "stream" else CAUSES[error]
     dxtest.check(re.search(cause, text, re.I), f"{words}: its words do not name the cause: {text[-300:]!r}")
-    dxtest.check(error not in TRANSPARENT or kind not in ("read", "write"), f"{words}: should go on: {text[-300:]!r}")
+    dxtest.check(error not in TRANSPARENT or kind not in ("read", "write", "send", "receive"), f"{words}: should go on: {text[-300:]!r}")
 
 
 class Control:

@@ -108,6 +108,8 @@ static const struct row rows[] = {
     { "once_wrong", 7, { 0, NULL }, DX_OK, NULL, 2, 1 },
     { "wrong", 7, { 0, NULL }, DX_E_CORRUPT, "bytes 7-106: Content-Range", 3, 2 },
     { "once_cut", 0, { 0, NULL }, DX_OK, NULL, 2, 1 },
+    { "once_cut_head", 0, { ORIGIN_TOTAL, "\"v1\"" }, DX_OK, NULL, 2, 1 },
+    { "cut_head", 0, { ORIGIN_TOTAL, "\"v1\"" }, DX_E_IO, "head", 3, 2 }, /* not: replaced */
     { "once_mute", 0, { 0, NULL }, DX_OK, NULL, 2, 1 },
     { "mute", 0, { 0, NULL }, DX_E_TIMEOUT, "no reply in time", 3, 2 },
     { "none", 0, { 0, NULL }, DX_E_NOT_FOUND, "no such object (HTTP 404)", 1, 0 },
