@@ -140,18 +140,32 @@ size_t dx_civil_text_us(int64_t us, char out[DX_CIVIL_TEXT])
     return n;
 }
 
-/* Exactly `digits` decimal digits. */
-static bool number(struct dx_bytes *r, unsigned digits, unsigned *out)
-{
-    *out = 0;
-    for (unsigned i = 0; i < digits; i++) {
-        uint8_t c = dx_bytes_u8(r);
+#define NO_PAIR 10000
 
-        if (r->failed || c < '0' || c > '9')
-            return false;
-        *out = *out * 10 + (c - '0');
-    }
-    return true;
+static unsigned digit_pair(const uint8_t *p)
+{
+    unsigned tens = p[0] - (unsigned)'0';
+    unsigned ones = p[1] - (unsigned)'0';
+
+    return tens > 9 || ones > 9 ? NO_PAIR : tens * 10 + ones;
+}
+
+static bool two_digits(struct dx_bytes *r, unsigned *out)
+{
+    if (dx_bytes_left(r) < 2)
+        return false;
+    *out = digit_pair(r->at);
+    r->at += 2;
+    return *out < NO_PAIR;
+}
+
+static bool four_digits(struct dx_bytes *r, unsigned *out)
+{
+    if (dx_bytes_left(r) < 4)
+        return false;
+    *out = digit_pair(r->at) * 100 + digit_pair(r->at + 2);
+    r->at += 4;
+    return *out < NO_PAIR;
 }
 
 static bool literal(struct dx_bytes *r, char c)
@@ -200,9 +214,9 @@ static bool zone(struct dx_bytes *r, int *minutes)
     east = literal(r, '+');
     if (!east && !literal(r, '-'))
         return false;
-    if (!number(r, 2, &hours))
+    if (!two_digits(r, &hours))
         return false;
-    if ((literal(r, ':') || dx_bytes_left(r) > 0) && !number(r, 2, &mins))
+    if ((literal(r, ':') || dx_bytes_left(r) > 0) && !two_digits(r, &mins))
         return false;
     if (hours > 23 || mins > 59)
         return false;
@@ -222,15 +236,16 @@ bool dx_civil_parse(struct dx_span s, int64_t *us)
     unsigned fraction = 0;
     int offset = 0;
 
-    if (!number(&r, 4, &year) || !literal(&r, '-') || !number(&r, 2, &month) || !literal(&r, '-') ||
-        !number(&r, 2, &day) || month < 1 || month > 12 || day < 1 || day > month_days(year, month))
+    if (!four_digits(&r, &year) || !literal(&r, '-') || !two_digits(&r, &month) ||
+        !literal(&r, '-') || !two_digits(&r, &day) || month < 1 || month > 12 || day < 1 ||
+        day > month_days(year, month))
         return false;
     if (dx_bytes_left(&r) > 0) {
         if (!literal(&r, 'T') && !literal(&r, 't') && !literal(&r, ' '))
             return false;
-        if (!number(&r, 2, &hour) || !literal(&r, ':') || !number(&r, 2, &minute))
+        if (!two_digits(&r, &hour) || !literal(&r, ':') || !two_digits(&r, &minute))
             return false;
-        if (literal(&r, ':') && !number(&r, 2, &second))
+        if (literal(&r, ':') && !two_digits(&r, &second))
             return false;
         if ((literal(&r, '.') || literal(&r, ',')) && !fraction_us(&r, &fraction))
             return false;

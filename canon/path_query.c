@@ -118,19 +118,23 @@ bool dx_path_query_is_plain(struct dx_span text)
 {
     enum { NOT_IN_PATH = PATH_STOP | PATH_ENCODE | PERCENT };
     enum { NOT_IN_QUERY = QUERY_STOP | QUERY_ENCODE | PERCENT };
-    size_t i = 1;
     size_t query;
+    size_t i;
 
     if (text.size == 0 || text.data[0] != '/')
         return false;
-    for (uint8_t before = '/'; i < text.size && text.data[i] != '?'; before = text.data[i++]) {
-        uint8_t c = text.data[i];
-
-        if (before == '/' && (c == '/' || c == '.'))
-            return false;
-        if ((classes[c] & NOT_IN_PATH) != 0 && c != '/')
+    for (i = 0; i < text.size; i++) {
+        if ((classes[text.data[i]] & NOT_IN_PATH) == 0)
+            continue;
+        if (text.data[i] != '/')
+            break;
+        if (i + 1 < text.size && (text.data[i + 1] == '/' || text.data[i + 1] == '.'))
             return false;
     }
+    if (i == text.size)
+        return true;
+    if (text.data[i] != '?')
+        return false;
     query = i + 1;
     for (i = query; i < text.size; i++)
         if ((classes[text.data[i]] & NOT_IN_QUERY) != 0 || text.data[i] == '&')

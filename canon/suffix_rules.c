@@ -23,7 +23,9 @@ enum { FILTER_BITS = 1 << 16 };
 
 struct dx_suffix_rules {
     uint64_t filter[FILTER_BITS / 64]; /* by hash: most names end here, in the nearest cache */
-    struct dx_buf text;                /* the rules, one behind the other */
+    uint64_t
+        within[FILTER_BITS / 64]; /* of what longer rules, or names that one matches, end with */
+    struct dx_buf text;           /* the rules, one behind the other */
     struct rule *slot;
     uint32_t mask;
     uint32_t count;
@@ -148,9 +150,14 @@ static bool to_a_labels(struct dx_span rule, uint8_t ascii[DX_DOMAIN_MAX], struc
     return has_a_label(*out);
 }
 
-static bool may_hold(const struct dx_suffix_rules *r, uint32_t hash)
+static bool may_hold(const uint64_t filter[FILTER_BITS / 64], uint32_t hash)
 {
-    return (r->filter[slot_of(hash) % FILTER_BITS / 64] >> slot_of(hash) % 64 & 1) != 0;
+    return (filter[slot_of(hash) % FILTER_BITS / 64] >> slot_of(hash) % 64 & 1) != 0;
+}
+
+static void note_hash(uint64_t filter[FILTER_BITS / 64], uint32_t hash)
+{
+    filter[slot_of(hash) % FILTER_BITS / 64] |= (uint64_t)1 << slot_of(hash) % 64;
 }
 
 static struct rule *find_slot(const struct dx_suffix_rules *r, uint32_t hash, struct dx_span name)
@@ -173,6 +180,20 @@ static uint32_t hash_of(struct dx_span name)
     return hash;
 }
 
+/* What the rule ends with, label by label; a wildcard matches names that end with all of it. */
+static void note_within(struct dx_suffix_rules *r, struct dx_span rule, unsigned flags)
+{
+    uint32_t hash = 0;
+
+    for (size_t i = rule.size; i-- > 0;) {
+        if (rule.data[i] == '.')
+            note_hash(r->within, hash);
+        hash = hash_step(hash, rule.data[i]);
+    }
+    if ((flags & WILDCARD) != 0)
+        note_hash(r->within, hash);
+}
+
 /* false: the rule is there with other flags. Which of the two libpsl finds is chance. */
 static bool add_rule(struct dx_suffix_rules *r, struct dx_span rule, unsigned flags)
 {
@@ -189,7 +210,8 @@ static bool add_rule(struct dx_suffix_rules *r, struct dx_span rule, unsigned fl
     dx_buf_append(&r->text, rule.data, rule.size);
     if (r->text.failed)
         return true; /* new says so */
-    r->filter[slot_of(hash) % FILTER_BITS / 64] |= (uint64_t)1 << slot_of(hash) % 64;
+    note_hash(r->filter, hash);
+    note_within(r, rule, flags);
     slot->hash = hash;
     slot->size = (uint8_t)rule.size;
     slot->flags = (uint8_t)flags;
@@ -297,7 +319,7 @@ void dx_suffix_rules_free(struct dx_suffix_rules **rules)
 static unsigned flags_at(const struct dx_suffix_rules *r, uint32_t hash, struct dx_span name,
                          enum dx_suffix_section of)
 {
-    unsigned flags = may_hold(r, hash) ? find_slot(r, hash, name)->flags : 0;
+    unsigned flags = may_hold(r->filter, hash) ? find_slot(r, hash, name)->flags : 0;
 
     return (flags & of) == (unsigned)of ? flags : 0;
 }
@@ -364,7 +386,9 @@ int dx_suffix_rules_find(const struct dx_suffix_rules *r, struct dx_span name,
         flags = flags_at(r, hash, tail, of);
         if (labels > 1 && (flags != 0 ? (flags & EXCEPTION) == 0 : (before & WILDCARD) != 0))
             suffix = labels;
-        if (i == 0)
+        /* The label in front of the suffix is there, and no rule is of more. An empty one farther in
+         * front, which find_from_front is for, changes nothing then. */
+        if (i == 0 || (suffix < labels && !may_hold(r->within, hash)))
             break;
         hash = hash_step(hash, '.');
     }

@@ -45,6 +45,14 @@ static const struct scheme schemes[SCHEMES] = {
     [FTP] = { "ftp", 3, 21 },
 };
 
+/* Of a host name in its canonical form; names may have others, rarely. */
+static const bool name_byte[256] = {
+    ['a' ... 'z'] = true,
+    ['0' ... '9'] = true,
+    ['-'] = true,
+    ['.'] = true,
+};
+
 int dx_canon_new(struct dx_canon **c, const struct dx_psl *psl, struct dx_error *err)
 {
     *c = calloc(1, sizeof **c);
@@ -314,6 +322,44 @@ static bool set_domain(struct dx_canon *c, const struct dx_host *host, struct dx
     return true;
 }
 
+/* The size of "https://" or "http://", and of the scheme in it. */
+static size_t plain_scheme(struct dx_span raw, size_t *scheme)
+{
+    if (raw.size > 8 && memcmp(raw.data, "https://", 8) == 0) {
+        *scheme = 5;
+        return 8;
+    }
+    *scheme = 4;
+    return raw.size > 7 && memcmp(raw.data, "http://", 7) == 0 ? 7 : 0;
+}
+
+/* Nearly every URL is in its canonical form already, and seeing that costs a fraction of writing it: a
+ * host of lower-case letters, digits, '-' and '.', and a path and query that stay as they are. false:
+ * this one is to be written, or rejected. */
+static bool keep_canonical(struct dx_canon *c, struct dx_span raw, struct dx_url *url)
+{
+    size_t scheme;
+    size_t at = plain_scheme(raw, &scheme);
+    size_t end = at;
+    struct dx_span host;
+    struct dx_span path;
+
+    if (at == 0 || raw.size > DX_URL_MAX)
+        return false;
+    while (end < raw.size && name_byte[raw.data[end]])
+        end++;
+    host = (struct dx_span){ raw.data + at, end - at };
+    path = (struct dx_span){ raw.data + end, raw.size - end };
+    if (host.size == 0 || !dx_path_query_is_plain(path) || dx_ipv4_meant(host))
+        return false;
+    memcpy(c->out, raw.data, raw.size);
+    url->url = (struct dx_span){ c->out, raw.size };
+    url->scheme = (struct dx_span){ c->out, scheme };
+    url->host = url->hostname = (struct dx_span){ c->out + at, host.size };
+    url->path_query = (struct dx_span){ c->out + end, path.size };
+    return true;
+}
+
 int dx_canon_url(struct dx_canon *c, struct dx_span raw, struct dx_url *url, enum dx_reject *why)
 {
     struct dx_span rest;
@@ -322,6 +368,10 @@ int dx_canon_url(struct dx_canon *c, struct dx_span raw, struct dx_url *url, enu
     uint8_t *end;
 
     memset(url, 0, sizeof *url);
+    if (keep_canonical(c, raw, url)) {
+        host = (struct dx_host){ url->hostname, DX_HOST_NAME };
+        goto domain;
+    }
     path = write_origin(c, raw, &rest, url, &host, why);
     if (path == NULL)
         goto reject;
@@ -332,6 +382,7 @@ int dx_canon_url(struct dx_canon *c, struct dx_span raw, struct dx_url *url, enu
     *why = DX_REJECT_TOO_LONG;
     if (url->url.size > DX_URL_MAX)
         goto reject;
+domain:
     *why = set_domain(c, &host, &url->domain) ? DX_REJECT_NONE : DX_REJECT_PUBLIC_SUFFIX;
     return *why == DX_REJECT_NONE;
 reject:
@@ -358,19 +409,16 @@ static bool bare_ipv6(struct dx_canon *c, struct dx_span raw, struct dx_span *do
 }
 
 /*
- * Is raw a host name in its canonical form already, with nothing around it? Lower-case letters,
- * digits, '-' and '.': no scheme, port, path or address is written with these alone but IPv4.
+ * Is raw a host name in its canonical form already, with nothing around it? No scheme, port, path or
+ * address is written with these bytes alone but IPv4.
  */
 static bool is_plain_name(struct dx_span raw)
 {
-    uint8_t odd = 0;
+    bool plain = true;
 
-    for (size_t i = 0; i < raw.size; i++) {
-        uint8_t b = raw.data[i];
-
-        odd |= !((uint8_t)(b - 'a') < 26 || (uint8_t)(b - '0') < 10 || b == '-' || b == '.');
-    }
-    return odd == 0 && raw.size > 0 && !dx_ipv4_meant(raw);
+    for (size_t i = 0; i < raw.size; i++)
+        plain &= name_byte[raw.data[i]];
+    return plain && raw.size > 0 && !dx_ipv4_meant(raw);
 }
 
 /* 1 with the host of what was given, or *domain, if it is an IPv6 address without brackets; 0. */

@@ -117,7 +117,8 @@ static void put_packed(struct dx_buf *out, const uint64_t *values, unsigned widt
 static void put_block(struct dx_buf *out, unsigned type_bits, const int64_t *values, size_t n)
 {
     uint64_t delta[BLOCK] = { 0 };
-    uint8_t widths[BLOCK / MINIBLOCK] = { 0 };
+    uint64_t bits[BLOCK / MINIBLOCK] = { 0 }; /* that some value of the miniblock has */
+    uint8_t widths[BLOCK / MINIBLOCK];
     int64_t min = INT64_MAX;
 
     for (size_t i = 0; i < n; i++) {
@@ -128,13 +129,12 @@ static void put_block(struct dx_buf *out, unsigned type_bits, const int64_t *val
     }
     for (size_t i = 0; i < n; i++) {
         uint64_t d = delta[i] - (uint64_t)min;
-        unsigned width;
 
         delta[i] = type_bits == 32 ? (uint32_t)d : d;
-        width = delta[i] == 0 ? 0 : 64 - (unsigned)__builtin_clzll(delta[i]);
-        if (width > widths[i / MINIBLOCK])
-            widths[i / MINIBLOCK] = (uint8_t)width;
+        bits[i / MINIBLOCK] |= delta[i];
     }
+    for (size_t m = 0; m < BLOCK / MINIBLOCK; m++)
+        widths[m] = bits[m] == 0 ? 0 : (uint8_t)(64 - __builtin_clzll(bits[m]));
     put_zigzag(out, min);
     dx_buf_append(out, widths, sizeof(widths));
     for (size_t m = 0; m * MINIBLOCK < n; m++)

@@ -100,19 +100,38 @@ static void cut_max(struct dx_span s, struct dx_pq_bounds *b)
     b->max_size = (uint8_t)n;
 }
 
+/* The first bytes as a number: where two differ, they tell the order. */
+static uint64_t head_of(struct dx_span s)
+{
+    uint64_t v = 0;
+
+    if (s.size >= 8)
+        return __builtin_bswap64(dx_load_u64(s.data));
+    for (size_t i = 0; i < 8; i++)
+        v = v << 8 | (i < s.size ? s.data[i] : 0);
+    return v;
+}
+
 static void bound_strings(const struct dx_pq_values *v, struct dx_pq_bounds *b)
 {
     const struct dx_span *min = NULL, *max = NULL;
+    uint64_t least = 0, most = 0; /* their heads */
 
     for (uint32_t i = 0; i < v->row_count; i++) {
         const struct dx_span *s = &v->spans[i];
+        uint64_t head;
 
         if (dx_pq_is_null(v, i) || (i > 0 && s->data == s[-1].data && s->size == s[-1].size))
             continue; /* the very value of the row before */
-        if (min == NULL || dx_span_compare(*s, *min) < 0)
+        head = head_of(*s);
+        if (min == NULL || head < least || (head == least && dx_span_compare(*s, *min) < 0)) {
             min = s;
-        if (max == NULL || dx_span_compare(*s, *max) > 0)
+            least = head;
+        }
+        if (max == NULL || head > most || (head == most && dx_span_compare(*s, *max) > 0)) {
             max = s;
+            most = head;
+        }
     }
     if (min == NULL)
         return;

@@ -2,20 +2,20 @@
 #include "builder/lake/ingest_row.h"
 
 #define SIGN ((uint64_t)1 << 63)
+#define HEAD_MAX (4 + 4 + 9) /* bytes of a key besides its texts: dataset, ends of texts, time */
+#define PLAIN_VALUE 3        /* bytes of a value without texts */
 
-static void put_be(struct dx_buf *b, uint64_t v, int bytes)
+static void store_be(uint8_t *to, uint64_t v)
 {
-    uint8_t to[8];
-
-    for (int i = 0; i < bytes; i++)
-        to[i] = (uint8_t)(v >> (8 * (bytes - 1 - i)));
-    dx_buf_append(b, to, (size_t)bytes);
+    dx_store_u64(to, __builtin_bswap64(v));
 }
 
-static void put_text(struct dx_buf *b, struct dx_span s)
+static uint8_t *put_text(uint8_t *to, struct dx_span s)
 {
-    dx_buf_append(b, s.data, s.size);
-    dx_buf_u8(b, 0);
+    if (s.size > 0)
+        memcpy(to, s.data, s.size);
+    to[s.size] = 0;
+    return to + s.size + 1;
 }
 
 static void put_extra(struct dx_buf *b, struct dx_span s)
@@ -39,15 +39,25 @@ static void put_extra(struct dx_buf *b, struct dx_span s)
 void dx_ingest_row_put(struct dx_buf *key, struct dx_buf *value, const struct dx_ingest_row *row,
                        size_t extra_count)
 {
+    size_t most = HEAD_MAX + row->domain.size + row->host.size + row->path_query.size +
+                  row->scheme.size;
+    uint8_t *to;
+
     dx_buf_clear(key);
-    put_be(key, row->dataset, 4);
-    put_text(key, row->domain);
-    put_text(key, row->host);
-    put_text(key, row->path_query);
-    dx_buf_u8(key, row->has_ts);
-    if (row->has_ts)
-        put_be(key, (uint64_t)row->ts_us ^ SIGN, 8);
-    put_text(key, row->scheme);
+    to = dx_buf_reserve(key, most);
+    if (to == NULL)
+        return;
+    dx_store_u32(to, __builtin_bswap32(row->dataset));
+    to = put_text(to + 4, row->domain);
+    to = put_text(to, row->host);
+    to = put_text(to, row->path_query);
+    *to++ = row->has_ts;
+    if (row->has_ts) {
+        store_be(to, (uint64_t)row->ts_us ^ SIGN);
+        to += 8;
+    }
+    to = put_text(to, row->scheme);
+    key->size = (size_t)(to - key->data);
     for (size_t i = 0; i < extra_count; i++)
         put_extra(key, row->extra[i]);
     dx_buf_clear(value);
@@ -58,20 +68,9 @@ void dx_ingest_row_put(struct dx_buf *key, struct dx_buf *value, const struct dx
         dx_buf_append(value, row->locator.data, row->locator.size);
 }
 
-static uint64_t take_be(struct dx_bytes *r, int bytes)
-{
-    uint64_t v = 0;
-
-    for (int i = 0; i < bytes; i++)
-        v = v << 8 | dx_bytes_u8(r);
-    return v;
-}
-
 uint32_t dx_ingest_row_dataset(struct dx_span key)
 {
-    struct dx_bytes r = dx_bytes_of(key);
-
-    return (uint32_t)take_be(&r, 4);
+    return key.size < 4 ? 0 : __builtin_bswap32(dx_load_u32(key.data));
 }
 
 bool dx_ingest_row_is_existing(struct dx_span value)
@@ -131,16 +130,16 @@ bool dx_ingest_row_get(struct dx_span key, struct dx_span value, size_t extra_co
     struct dx_bytes v = dx_bytes_of(value);
 
     dx_buf_clear(scratch);
-    if ((memchr(key.data, 0xff, key.size) != NULL ||
-         memchr(value.data, 0xff, value.size) != NULL) &&
+    if (((extra_count > 0 && memchr(key.data, 0xff, key.size) != NULL) ||
+         (value.size > PLAIN_VALUE && memchr(value.data, 0xff, value.size) != NULL)) &&
         dx_buf_reserve(scratch, key.size + value.size) == NULL)
         return false;
-    row->dataset = (uint32_t)take_be(&r, 4);
+    row->dataset = __builtin_bswap32(dx_bytes_u32(&r));
     row->domain = take_text(&r);
     row->host = take_text(&r);
     row->path_query = take_text(&r);
     row->has_ts = dx_bytes_u8(&r) != 0;
-    row->ts_us = row->has_ts ? (int64_t)(take_be(&r, 8) ^ SIGN) : 0;
+    row->ts_us = row->has_ts ? (int64_t)(__builtin_bswap64(dx_bytes_u64(&r)) ^ SIGN) : 0;
     row->scheme = take_text(&r);
     for (size_t i = 0; i < extra_count; i++)
         extra[i] = take_extra(&r, scratch);

@@ -6,6 +6,10 @@
 
 #define OUT_MAX (1u << 30)
 
+/* Of zstd, for what it cannot shorten: it passes over the bytes in long steps and stores them. */
+#define UNIQUE_LEVEL (-100)
+#define UNIQUE_SHARE 64 /* rows of which one at most repeats */
+
 struct dx_lake_page *dx_lake_page_new(void)
 {
     struct dx_lake_page *p = calloc(1, sizeof *p);
@@ -89,6 +93,7 @@ int dx_lake_page_begin(struct dx_lake_page *p, const struct dx_lake_column *colu
         if (!need_column(&p->column[i], &columns[i], options->page_rows_max))
             return dx_no_memory(err, "lake file: page");
         p->column[i].values.null_count = 0;
+        p->column[i].repeats = 0;
     }
     return DX_OK;
 }
@@ -133,6 +138,15 @@ uint64_t dx_lake_page_bound(const struct dx_lake_page *p)
     return plain + plain / 128 + p->column_count * 512;
 }
 
+static bool is_unique(const struct dx_pq_values *v, uint32_t rows)
+{
+    uint32_t repeats = 0;
+
+    for (uint32_t i = 1; i < rows; i++)
+        repeats += v->ints[i] == v->ints[i - 1];
+    return repeats <= rows / UNIQUE_SHARE;
+}
+
 static int encode_column(struct dx_lake_page *p, size_t i, struct dx_pq_page_writer *w,
                          struct dx_error *err)
 {
@@ -142,9 +156,12 @@ static int encode_column(struct dx_lake_page *p, size_t i, struct dx_pq_page_wri
 
     c->at = p->out.size;
     w->level = p->zstd_level < like->level_max ? p->zstd_level : like->level_max;
+    if (like->mostly_unique && is_unique(&c->values, p->rows))
+        w->level = UNIQUE_LEVEL;
     c->values.row_count = p->rows;
     c->values.valid = c->values.null_count > 0 ? c->valid : NULL;
-    rc = dx_pq_page_write(w, &like->type, like->encoding, &c->values, &p->out, &c->info, err);
+    c->encoding = like->plain_repeats && c->repeats > p->rows / 2 ? DX_PQ_PLAIN : like->encoding;
+    rc = dx_pq_page_write(w, &like->type, c->encoding, &c->values, &p->out, &c->info, err);
     if (rc < 0)
         return dx_fail_in(err, "column %s", like->name);
     c->bounds = dx_pq_bounds_of(&like->type, &c->values);

@@ -28,16 +28,20 @@ struct dx_lake_column {
     struct dx_pq_column type;
     uint8_t encoding;
     uint8_t logical;
-    int level_max; /* of zstd: a higher one finds nothing more here */
+    int level_max;      /* of zstd: a higher one finds nothing more here */
+    bool plain_repeats; /* PLAIN where most rows of a page have the text of the row before */
+    bool mostly_unique; /* numbers without any pattern but that of the row before, seldom */
 };
 
 struct dx_lake_page_column {
     struct dx_pq_values values;
     uint8_t *valid; /* storage for values.valid */
     uint32_t span_room, int_room, valid_room;
+    uint32_t repeats; /* rows with the text of the row before, put by dx_lake_page_again */
     struct dx_pq_page_info info; /* from here on: by encode */
     struct dx_pq_bounds bounds;
-    size_t at; /* in out */
+    size_t at;         /* in out */
+    unsigned encoding; /* of these bytes */
 };
 
 struct dx_lake_page {
@@ -101,6 +105,7 @@ static inline void dx_lake_page_again(struct dx_lake_page *p, size_t i)
 
     spans[p->rows] = spans[p->rows - 1];
     p->text_size += spans[p->rows].size;
+    p->column[i].repeats++;
     dx_lake_page_valid(p, i);
 }
 

@@ -484,7 +484,7 @@ static int prepare(struct dx_parquet_rows *p, struct dx_batch *b, struct dx_erro
 /* 1: the record is in the batch; 0: it does not fit. */
 static int put_record(struct dx_parquet_rows *p, struct dx_batch *b, struct dx_error *err)
 {
-    struct dx_span field[FIELDS_MAX];
+    DX_UNINITIALIZED struct dx_span field[FIELDS_MAX];
     uint8_t flaw = DX_FLAW_NONE;
     size_t size;
 
