@@ -24,6 +24,7 @@
 #include "base/bytes.h"
 
 #define DX_BITS_RICE_ONES 32
+#define DX_BITS_LOAD 56 /* bits that 8 bytes have from any of the first's on, at least */
 
 static inline uint64_t dx_bits_mask(unsigned width)
 {
@@ -75,7 +76,8 @@ static inline uint64_t dx_bits_take(struct dx_bits *r, unsigned width)
     return dx_bits_at(r->row, at, width);
 }
 
-static inline uint64_t dx_bits_rice(struct dx_bits *r, unsigned k)
+/* Anywhere, and of any length. */
+static inline uint64_t dx_bits_rice_any(struct dx_bits *r, unsigned k)
 {
     uint64_t ahead = ~dx_bits_at(r->row, r->at, DX_BITS_RICE_ONES) &
                      dx_bits_mask(DX_BITS_RICE_ONES);
@@ -90,6 +92,25 @@ static inline uint64_t dx_bits_rice(struct dx_bits *r, unsigned k)
     if (k > 0 && (uint64_t)ones > UINT64_MAX >> k)
         r->failed = true;
     return r->failed ? 0 : (uint64_t)ones << k | dx_bits_take(r, k);
+}
+
+/* Nearly all codes: both halves are read by one load each, which no end of the row is near. */
+static inline uint64_t dx_bits_rice(struct dx_bits *r, unsigned k)
+{
+    size_t byte = (size_t)(r->at >> 3);
+    uint64_t ahead, v;
+    unsigned ones;
+
+    if (r->failed || k > DX_BITS_LOAD || r->row.size < 16 || byte > r->row.size - 16)
+        return dx_bits_rice_any(r, k);
+    ahead = ~(dx_load_u64(r->row.data + byte) >> (r->at & 7)) & dx_bits_mask(DX_BITS_RICE_ONES);
+    if (ahead == 0)
+        return dx_bits_rice_any(r, k);
+    ones = (unsigned)__builtin_ctzll(ahead);
+    r->at += ones + 1;
+    v = dx_load_u64(r->row.data + (r->at >> 3)) >> (r->at & 7) & dx_bits_mask(k);
+    r->at += k;
+    return (uint64_t)ones << k | v;
 }
 
 static inline uint64_t dx_bits_gamma(struct dx_bits *r)

@@ -373,7 +373,7 @@ static double batch_ns(const struct index *x, const struct questions *q)
     size_t found = 0;
 
     for (size_t i = 0; i < LOOKUPS; i += BATCH) {
-        dx_mphf_find_batch(&x->mphf, &x->dict, q->span + i, BATCH, hits);
+        dx_mphf_find_batch(&x->mphf, &x->dict, q->span + i, NULL, BATCH, hits);
         for (size_t k = 0; k < BATCH; k++)
             found += hits[k].rc == 1;
     }

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """levels.py - what answers cost by the number of parts that a version has.
 
-    bench/levels.py N [--levels 1,2,4,8] [--rounds 5] [--seconds 2] [--names 200000] [--memory 2G] [--work DIR] [--json FILE] [--write]
+    bench/levels.py N [--levels 1,2,4,8] [--rounds 3] [--seconds 1] [--names 200000] [--memory 2G] [--work DIR] [--json FILE] [--write]
+                    [--limit SECONDS]
 
-The same lake of N made-up domains (100K, 1M, 10M...; bench/make_rows) is published once for each number of levels: the oldest part
+The same lake of N made-up domains (100K, 1M, 10M...; bench/make_rows) is published for each number of levels: the oldest part
 has half of the domains and those above it the rest in equal shares, so that the load asks for domains of all levels; parts are kept apart by
---merge-max 1 --no-merge. Then, in interleaved rounds, one server on one core and the load on the other, the others stopped:
+--merge-max 1 --no-merge. Rows are ingested once and the oldest part is published once: the roots have them by hard links. Then, in interleaved
+rounds, one server on one core and the load on the other, the others stopped:
 
     /v1/domain hit      names of all parts by Zipf's law (0.99)
     /v1/domain miss     names that are not there
@@ -15,11 +17,12 @@ has half of the domains and those above it the rest in equal shares, so that the
                         of all these also how many the server answers in a second on a core: what a busy machine can be asked
     lookup              nanoseconds of a lookup of the loader, hit and miss, one by one and in batches (bench_levels)
 
-and the ratio of each number of levels to one. All below --work (default /var/tmp), deleted at the end.
+and the ratio of each number of levels to one. It ends with an error after --limit seconds (600). All below --work (default /var/tmp), deleted at the end.
 """
 import argparse
 import contextlib
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -36,24 +39,42 @@ from result import Result, median  # noqa: E402
 
 BENCH_LEVELS = machine.BIN / "bench" / "bench_levels"
 
-def make(path, levels, options):
-    """The root with so many parts; the rows do not depend on how many."""
-    root = increments.Root(path, options, time.monotonic() + options.limit)
+def add_lake(to, lake):
+    """What was ingested into the lake since, and what a publish must know of it."""
+    for file in sorted((lake.path / "urls").rglob("*.parquet")):
+        at = to.path / file.relative_to(lake.path)
+        if not at.exists():
+            at.parent.mkdir(parents=True, exist_ok=True)
+            os.link(file, at)
+    (to.path / "registry.json").unlink()
+    shutil.copy(lake.path / "registry.json", to.path)
+
+
+def make(work, levels, options, end):
+    """The roots with so many parts each. Each row is ingested once, and the oldest part published once."""
+    lake = increments.Root(work / "lake", options, end)
     upper = options.domains // 2
     cuts = [upper * i // 7 for i in range(8)]   # seven batches, joined to as many parts as there are to be
-    root.ingest(options.domains - upper, 0, 1)
-    if levels > 1:
-        root.publish()
+    lake.ingest(options.domains - upper, 0, 1)
+    roots = {}
+    if max(levels) > 1:
+        base = increments.linked(lake, work / "root-base")
+        base.publish()
+        roots = {level: increments.linked(base, work / f"root-{level}") for level in levels if level > 1}
     for batch in range(7):
-        root.ingest(cuts[batch + 1] - cuts[batch], options.domains - upper + cuts[batch], batch + 2)
-        if levels > 1 and (batch + 1) * (levels - 1) // 7 > batch * (levels - 1) // 7:
-            root.publish("--merge-max", 1, "--no-merge")
-    if levels == 1:
-        root.publish()
-    parts = 1 + len(root.version().get("parts", ()))
-    if parts != levels:
-        sys.exit(f"{parts} parts, wanted {levels}")
-    return root
+        lake.ingest(cuts[batch + 1] - cuts[batch], options.domains - upper + cuts[batch], batch + 2)
+        for level, root in roots.items():
+            if (batch + 1) * (level - 1) // 7 > batch * (level - 1) // 7:
+                add_lake(root, lake)
+                root.publish("--merge-max", 1, "--no-merge")
+    if 1 in levels:
+        roots[1] = lake
+        lake.publish()
+    for level, root in roots.items():
+        parts = 1 + len(root.version().get("parts", ()))
+        if parts != level:
+            sys.exit(f"{parts} parts, wanted {level}")
+    return {level: roots[level] for level in levels}
 
 
 def post(server, names, count, core):
@@ -100,7 +121,7 @@ def nanoseconds(roots, known, core, rounds):
     return found
 
 
-def measure(roots, work, options, result, say):
+def measure(roots, work, options, end, result, say):
     server_core, load_core = machine.cores()
     load = serve.Load(load_core, work)
     known = increments.names(roots[max(roots)], options.names)
@@ -114,6 +135,8 @@ def measure(roots, work, options, result, say):
                    for levels, root in roots.items()}
         pair = largest(servers[min(roots)])
         for i in range(options.rounds + 1):     # the first warms
+            if time.monotonic() > end:
+                sys.exit(f"not done after {options.limit:.0f} s: --limit")
             for levels, server in servers.items():
                 with serve.only(server, list(servers.values())):
                     for what, unit, ask in (
@@ -152,12 +175,12 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("domains", type=increments.count_of)
     parser.add_argument("--levels", default="1,2,4,8")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--names", type=increments.count_of, default=200000)
     parser.add_argument("--memory", default="2G")
     parser.add_argument("--work", default="/var/tmp")
-    parser.add_argument("--limit", type=float, default=3600)
+    parser.add_argument("--limit", type=float, default=600)
     parser.add_argument("--json")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
@@ -171,7 +194,8 @@ def main():
 
     work = pathlib.Path(tempfile.mkdtemp(dir=options.work, prefix="domaindex-levels-"))
     try:
-        measure({level: make(work / f"root-{level}", level, options) for level in levels}, work, options, result, say)
+        end = time.monotonic() + options.limit
+        measure(make(work, levels, options, end), work, options, end, result, say)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     result.save(options.json)

@@ -153,19 +153,21 @@ static void find_older(const struct dx_version *v, const struct dx_span *domains
                        struct dx_version_hit *hits)
 {
     struct dx_span left[BATCH];
+    uint64_t hashes[BATCH];
     struct dx_mphf_hit found[BATCH];
     size_t at[BATCH];
     size_t n = count;
 
     for (size_t k = 0; k < count; k++) {
         left[k] = domains[k];
+        hashes[k] = dx_id64(domains[k]);
         at[k] = k;
     }
     for (size_t i = v->part_count; i-- > 0 && n > 0;) {
         const struct dx_part *part = v->parts[i].part;
         size_t kept = 0;
 
-        dx_mphf_find_batch(&part->mphf, &part->dictionary, left, n, found);
+        dx_mphf_find_batch(&part->mphf, &part->dictionary, left, hashes, n, found);
         for (size_t k = 0; k < n; k++) {
             bool went = found[k].rc == 1 && dx_version_is_dead(v, i, found[k].ordinal);
 
@@ -173,6 +175,7 @@ static void find_older(const struct dx_version *v, const struct dx_span *domains
                                                    found[k].domain_id };
             if (found[k].rc == 0) {
                 left[kept] = left[k];
+                hashes[kept] = hashes[k];
                 at[kept++] = at[k];
             }
         }
@@ -185,6 +188,32 @@ void dx_version_find_batch(const struct dx_version *v, const struct dx_span *dom
 {
     for (size_t i = 0; i < count; i += BATCH)
         find_older(v, domains + i, count - i < BATCH ? count - i : BATCH, hits + i);
+}
+
+int dx_version_find_newest(const struct dx_version *v, struct dx_span domain,
+                           const struct dx_part **part, uint64_t *ordinal, uint64_t *domain_id,
+                           struct dx_error *err)
+{
+    DX_UNINITIALIZED struct dx_mphf_probe probes[DX_PARTS_MAX];
+    uint64_t hash = dx_id64(domain);
+    int rc = 0;
+
+    for (size_t i = v->part_count; i-- > 0;)
+        if (v->parts[i].part->mphf.n > 0)
+            probes[i] = dx_mphf_probe(&v->parts[i].part->mphf, domain, hash);
+    for (size_t i = v->part_count; i-- > 0;)
+        if (v->parts[i].part->mphf.n > 0)
+            dx_mphf_probe_next(&probes[i], &v->parts[i].part->mphf);
+    for (size_t i = v->part_count; rc == 0 && i-- > 0;) {
+        *part = v->parts[i].part;
+        if ((*part)->mphf.n == 0)
+            continue;
+        rc = dx_mphf_probe_end(&probes[i], &(*part)->mphf, &(*part)->dictionary, domain, ordinal,
+                               domain_id, err);
+        if (rc == 1 && v->parts[i].dead != NULL && dx_version_is_dead(v, i, *ordinal))
+            return 0;
+    }
+    return rc;
 }
 
 /* ---- lake files ---- */

@@ -97,20 +97,22 @@ int dx_index_facts_end(struct dx_index_facts *f, struct dx_error *err)
 
 /* ---- what the base has ---- */
 
-/* The next entry of the file; none behind the last. */
-static int next_known(struct known *k, struct dx_error *err)
+/* The next entry of the file that is not before the pair; none behind the last. */
+static int next_known(struct known *k, uint64_t ordinal, uint32_t dataset_id, struct dx_error *err)
 {
     int rc = 0;
 
     k->there = false;
     if (k->walk.plain.size > 0)
-        rc = dx_pair_page_next(&k->page, &k->ordinal, &k->dataset_id, &k->bytes, err);
+        rc = dx_pair_page_seek(&k->page, ordinal, dataset_id, &k->ordinal, &k->dataset_id,
+                               &k->bytes, err);
     while (rc == 0) {
         rc = dx_cold_walk_next(&k->walk, err);
         if (rc <= 0)
             return rc;
         k->page = dx_pair_page_of(&k->walk.page, k->walk.plain);
-        rc = dx_pair_page_next(&k->page, &k->ordinal, &k->dataset_id, &k->bytes, err);
+        rc = dx_pair_page_seek(&k->page, ordinal, dataset_id, &k->ordinal, &k->dataset_id,
+                               &k->bytes, err);
     }
     k->there = rc == 1;
     return rc < 0 ? rc : DX_OK;
@@ -148,10 +150,8 @@ static int find_known(struct known *k, enum dx_cold_file file, struct dx_index_s
         k->walk.plain = dx_span_of(NULL, 0);
         k->there = false;
     }
-    if (rc == DX_OK && !k->there)
-        rc = next_known(k, err);
-    while (rc == DX_OK && k->there && compare(k, ordinal, dataset_id) < 0)
-        rc = next_known(k, err);
+    if (rc == DX_OK && (!k->there || compare(k, ordinal, dataset_id) < 0))
+        rc = next_known(k, ordinal, dataset_id, err);
     if (rc == DX_OK && (!k->there || compare(k, ordinal, dataset_id) != 0))
         rc = dx_fail(err, DX_E_CORRUPT, "%s: %s has nothing of domain %llu in dataset %lu",
                      part->directory, dx_cold_file_name(file), (unsigned long long)ordinal,

@@ -12,10 +12,9 @@ void dx_index_merge_release(struct dx_index_merge *m)
     dx_spill_ahead_free(&m->ahead);
     dx_version_walk_end(&m->base);
     dx_domain_pairs_release(&m->looked_up);
+    dx_index_known_release(&m->known_domains);
     *m = (struct dx_index_merge)DX_INDEX_MERGE_INIT;
 }
-
-#define DROP_EVERY 64 /* lookups: each maps some 256 KiB of each part */
 
 /* ---- the two streams ---- */
 
@@ -35,18 +34,31 @@ static int next_walked(struct dx_index_merge *m, struct dx_error *err)
     return m->walked < 0 ? m->walked : DX_OK;
 }
 
-int dx_index_merge_begin(struct dx_index_merge *m, struct dx_index_lake *lake, struct dx_error *err)
+/* What all passes need to know: once. */
+static int find_known(struct dx_index_merge *m, size_t memory, struct dx_error *err)
+{
+    if (m->begun || m->lake->kept_parts == 0)
+        return DX_OK;
+    m->drop_every = dx_index_known_lookups(m->lake, memory);
+    m->begun = true; /* the sorter is read */
+    return dx_index_known_find(&m->known_domains, m->lake, memory, err);
+}
+
+int dx_index_merge_begin(struct dx_index_merge *m, struct dx_index_lake *lake, size_t memory,
+                         struct dx_error *err)
 {
     int rc;
 
     dx_spill_ahead_free(&m->ahead);
-    rc = m->begun ? dx_spill_sort_rewind(lake->pairs, err) : DX_OK;
+    m->lake = lake;
+    rc = find_known(m, memory, err);
+    if (rc == DX_OK && m->begun)
+        rc = dx_spill_sort_rewind(lake->pairs, err);
     if (rc == DX_OK)
         rc = dx_spill_ahead_new(&m->ahead, lake->pairs, err);
-    m->lake = lake;
     m->begun = true;
     m->given_scanned = m->given_known = false;
-    m->domains = 0;
+    m->domains = m->scanned_domains = 0;
     m->has_domain = m->is_walked = m->is_known = false;
     m->pairs = NULL;
     m->at = 0;
@@ -63,6 +75,11 @@ int dx_index_merge_begin(struct dx_index_merge *m, struct dx_index_lake *lake, s
 static struct dx_span key_of(const struct dx_index_merge *m)
 {
     return dx_span_of(m->key, m->key_size);
+}
+
+static bool scanned_here(const struct dx_index_merge *m)
+{
+    return m->has_scanned && dx_span_equal(m->scanned.surt, key_of(m));
 }
 
 static int take_pairs(struct dx_index_merge *m, const struct dx_part *part, uint64_t ordinal,
@@ -82,21 +99,18 @@ static int take_pairs(struct dx_index_merge *m, const struct dx_part *part, uint
 static int look_up(struct dx_index_merge *m, struct dx_error *err)
 {
     struct dx_version *base = m->lake->base;
-    const struct dx_part *part;
-    uint64_t ordinal;
-    uint64_t id;
+    uint32_t number = dx_index_known_at(&m->known_domains, m->scanned_domains - 1);
+    const struct dx_version_part *in;
     int rc;
 
-    if (m->lake->kept_parts == 0)
+    if (number == DX_INDEX_UNKNOWN)
         return DX_OK;
-    if (++m->lookups % DROP_EVERY == 0)
-        for (size_t i = 0; i < m->lake->kept_parts; i++)
-            dx_part_drop_pages(base->parts[i].part);
-    rc = dx_version_find(base, dx_index_pair_domain(&m->scanned), &part, &ordinal, &id, err);
-    if (rc == 1)
-        rc = dx_domain_pairs_read(&m->looked_up, part, ordinal, err) < 0 ? (int)err->code : 1;
+    if (++m->lookups % m->drop_every == 0)
+        dx_index_known_drop(m->lake);
+    in = &base->parts[dx_version_part_at(base, number)];
+    rc = dx_domain_pairs_read(&m->looked_up, in->part, number - in->first, err);
     m->pairs = &m->looked_up;
-    return rc == 1 ? take_pairs(m, part, ordinal, err) : rc;
+    return rc < 0 ? rc : take_pairs(m, in->part, number - in->first, err);
 }
 
 /* The least of both streams: 1, 0 there is none. */
@@ -117,6 +131,7 @@ static int next_domain(struct dx_index_merge *m, struct dx_error *err)
     m->key_size = key.size;
     m->has_domain = true;
     m->domains++;
+    m->scanned_domains += scanned_here(m);
     if (!m->is_walked) {
         rc = look_up(m, err);
     } else {
@@ -131,11 +146,6 @@ static int next_domain(struct dx_index_merge *m, struct dx_error *err)
 static bool has_known(const struct dx_index_merge *m)
 {
     return m->is_known && m->at < m->pairs->count;
-}
-
-static bool scanned_here(const struct dx_index_merge *m)
-{
-    return m->has_scanned && dx_span_equal(m->scanned.surt, key_of(m));
 }
 
 static int take_known(struct dx_index_merge *m, enum dx_index_origin *origin, struct dx_error *err)

@@ -3,7 +3,7 @@
  * that stay of the base.
  *
  *   struct dx_index_merge m = DX_INDEX_MERGE_INIT;
- *   rc = dx_index_merge_begin(&m, &lake, &err);          after the scan; again and again
+ *   rc = dx_index_merge_begin(&m, &lake, memory, &err);  after the scan; again and again
  *   while ((rc = dx_index_merge_next(&m, &pair, &origin, &err)) == 1)
  *       ... m.known_part, m.known_ordinal                valid until the next call
  *   dx_index_merge_release(&m);
@@ -12,7 +12,8 @@
  * (all but the first lake.kept_parts), and those that the scan found: what the kept parts have of
  * these is looked up, so that the new part has them whole. A pair that the scan found takes the
  * place of the base's same pair. Those that stay have no runs. Of the base, dictionaries, sets and
- * counts are read from its mapped files, checksum by checksum; memory: what the largest set needs.
+ * counts are read from its mapped files, checksum by checksum; of these about `memory` bytes are mapped
+ * at a time. Held are what the largest set needs, and 4 bytes a domain of the scan (index_known.h).
  * Without a base: the scan's alone. One thread; from begin to release another one reads the sorter
  * of the lake's pairs.
  */
@@ -20,6 +21,7 @@
 #define DX_BUILDER_INDEX_INDEX_MERGE_H
 
 #include "base/buf.h"
+#include "builder/index/index_known.h"
 #include "builder/scan/index_pair.h"
 #include "loader/version_walk.h"
 
@@ -41,10 +43,12 @@ struct dx_index_merge {
     bool has_scanned;
     struct dx_index_pair scanned;
     /* of the base: */
-    struct dx_version_walk base; /* over the parts that are merged */
-    int walked;                  /* 1: it is at a domain, 0: at the end */
+    struct dx_version_walk base;         /* over the parts that are merged */
+    int walked;                          /* 1: it is at a domain, 0: at the end */
+    struct dx_index_known known_domains; /* of the scan: found before the first pass */
+    uint64_t scanned_domains;            /* so many of them came, with the one at hand */
     struct dx_domain_pairs looked_up;
-    uint64_t lookups;
+    uint64_t lookups, drop_every;
     /* the domain at hand */
     bool has_domain;
     bool is_walked; /* its pairs are those of the walk */
@@ -64,7 +68,7 @@ struct dx_index_merge {
         .lake = NULL        \
     }
 
-int dx_index_merge_begin(struct dx_index_merge *m, struct dx_index_lake *lake,
+int dx_index_merge_begin(struct dx_index_merge *m, struct dx_index_lake *lake, size_t memory,
                          struct dx_error *err);
 int dx_index_merge_next(struct dx_index_merge *m, const struct dx_index_pair **pair,
                         enum dx_index_origin *origin, struct dx_error *err);

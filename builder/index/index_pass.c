@@ -64,7 +64,7 @@ int dx_index_pass_run(struct dx_index_pass *p, struct dx_error *err)
     struct dx_index_state *b = p->b;
     enum dx_index_origin origin;
     const struct dx_index_pair *pair;
-    int rc = dx_index_merge_begin(&b->merge, b->lake, err);
+    int rc = dx_index_merge_begin(&b->merge, b->lake, b->options->memory / 8, err);
 
     p->ordinal = 0;
     dx_buf_clear(&b->ids);

@@ -74,14 +74,22 @@ int dx_index_pair_encode(const struct dx_index_pair *pair, const struct dx_run *
     return value->failed ? dx_buf_fail(value, err, "pair") : DX_OK;
 }
 
+int dx_index_pair_surt(struct dx_span key, struct dx_span *surt, struct dx_error *err)
+{
+    if (key.size < 6 || key.size > DX_SURT_MAX + 5)
+        return dx_fail(err, DX_E_CORRUPT, "pair: a key of %zu bytes", key.size);
+    *surt = dx_span_of(key.data, key.size - 5);
+    return DX_OK;
+}
+
 int dx_index_pair_decode(struct dx_span key, struct dx_span value, struct dx_index_pair *pair,
                          struct dx_error *err)
 {
     struct dx_bytes r = dx_bytes_of(value);
+    int rc = dx_index_pair_surt(key, &pair->surt, err);
 
-    if (key.size < 6)
-        return dx_fail(err, DX_E_CORRUPT, "pair: a key of %zu bytes", key.size);
-    pair->surt = dx_span_of(key.data, key.size - 5);
+    if (rc != DX_OK)
+        return rc;
     pair->dataset_id = big_endian(key.data + key.size - 4);
     pair->domain = dx_span_of(NULL, 0);
     pair->domain_size = dx_surt_domain(pair->surt, pair->domain_text);

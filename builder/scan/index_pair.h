@@ -4,6 +4,7 @@
  *
  *   rc = dx_index_pair_encode(&pair, runs, n, &key, &value, &err);     replaces both buffers
  *   rc = dx_index_pair_decode(key, value, &pair, &err);
+ *   rc = dx_index_pair_surt(key, &surt, &err);                         the key of the domain alone
  *   rc = dx_index_pair_runs(pair.runs, &runs, &err);                   appends struct dx_run
  *
  * facts and sketch are what format/version/pair_tally.h makes of the rows. Facts of more than
@@ -43,6 +44,7 @@ int dx_index_pair_encode(const struct dx_index_pair *pair, const struct dx_run *
                          struct dx_buf *key, struct dx_buf *value, struct dx_error *err);
 int dx_index_pair_decode(struct dx_span key, struct dx_span value, struct dx_index_pair *pair,
                          struct dx_error *err);
+int dx_index_pair_surt(struct dx_span key, struct dx_span *surt, struct dx_error *err);
 int dx_index_pair_runs(struct dx_span encoded, struct dx_buf *runs, struct dx_error *err);
 
 /* The text of pair->domain_text. */

@@ -253,6 +253,44 @@ static int find_exact(const struct dx_mphf *m, const struct dx_dictionary *d, ui
     return rc < 0 ? rc : 1;
 }
 
+static inline uint64_t hash_from(const struct dx_mphf *m, struct dx_span domain, uint64_t hash)
+{
+    return m->seed == 0 ? hash : dx_hash64_seeded(domain, m->seed);
+}
+
+struct dx_mphf_probe dx_mphf_probe(const struct dx_mphf *m, struct dx_span domain, uint64_t hash)
+{
+    struct dx_mphf_probe p = { .hash = hash_from(m, domain, hash) };
+
+    p.at = pilot_at(m, p.hash);
+    __builtin_prefetch(p.at);
+    return p;
+}
+
+void dx_mphf_probe_next(struct dx_mphf_probe *p, const struct dx_mphf *m)
+{
+    p->rc = dx_envelope_check(&m->envelope, p->at, 1, NULL);
+    if (p->rc < 0)
+        return;
+    p->at = slot_at(m, p->hash, *p->at);
+    __builtin_prefetch(p->at);
+}
+
+int dx_mphf_probe_end(const struct dx_mphf_probe *p, const struct dx_mphf *m,
+                      const struct dx_dictionary *d, struct dx_span domain, uint64_t *ordinal,
+                      uint64_t *domain_id, struct dx_error *err)
+{
+    uint64_t bucket;
+    int rc = p->rc < 0 ? dx_envelope_check(&m->envelope, p->at, 1, err)
+                       : dx_envelope_check(&m->envelope, p->at, 4, err);
+
+    if (rc < 0)
+        return rc;
+    return read_slot(m, p->at, p->hash, &bucket)
+               ? find_exact(m, d, bucket, domain, p->hash, ordinal, domain_id, err)
+               : 0;
+}
+
 int dx_mphf_find(const struct dx_mphf *m, const struct dx_dictionary *d, struct dx_span domain,
                  uint64_t *ordinal, uint64_t *domain_id, struct dx_error *err)
 {
@@ -321,12 +359,14 @@ struct lane {
  * set; 1 means "still going" until the last step.
  */
 static void find_lanes(const struct dx_mphf *m, const struct dx_dictionary *d,
-                       const struct dx_span *domains, size_t count, struct dx_mphf_hit *hits)
+                       const struct dx_span *domains, const uint64_t *hashes, size_t count,
+                       struct dx_mphf_hit *hits)
 {
     DX_UNINITIALIZED struct lane lanes[BATCH];
 
     for (size_t i = 0; i < count; i++) {
-        lanes[i].hash = hash_of(m, domains[i]);
+        lanes[i].hash = hashes == NULL ? hash_of(m, domains[i])
+                                       : hash_from(m, domains[i], hashes[i]);
         lanes[i].at = pilot_at(m, lanes[i].hash);
         __builtin_prefetch(lanes[i].at);
     }
@@ -370,13 +410,14 @@ static void find_lanes(const struct dx_mphf *m, const struct dx_dictionary *d,
 }
 
 void dx_mphf_find_batch(const struct dx_mphf *m, const struct dx_dictionary *d,
-                        const struct dx_span *domains, size_t count, struct dx_mphf_hit *hits)
+                        const struct dx_span *domains, const uint64_t *hashes, size_t count,
+                        struct dx_mphf_hit *hits)
 {
     for (size_t i = 0; i < count; i += BATCH) {
         size_t n = count - i < BATCH ? count - i : BATCH;
 
         if (m->n > 0)
-            find_lanes(m, d, domains + i, n, hits + i);
+            find_lanes(m, d, domains + i, hashes == NULL ? NULL : hashes + i, n, hits + i);
         for (size_t k = i; m->n == 0 && k < i + n; k++)
             hits[k].rc = 0;
     }
@@ -417,7 +458,7 @@ static int verify_batch(struct verify *v, struct dx_error *err)
     const struct dx_mphf *m = v->m;
     int rc = DX_OK;
 
-    dx_mphf_find_batch(m, v->d, v->domains, v->count, v->hits);
+    dx_mphf_find_batch(m, v->d, v->domains, NULL, v->count, v->hits);
     for (size_t k = 0; k < v->count && rc == DX_OK; k++) {
         uint64_t i = v->ordinal + k;
 

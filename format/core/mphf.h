@@ -5,7 +5,10 @@
  *   rc = dx_mphf_open(&m, file, flags, path, &err);
  *   rc = dx_mphf_match(&m, &dict, &err);               once: same build, same domains
  *   rc = dx_mphf_find(&m, &dict, domain, &ordinal, &domain_id, &err);    1 found, 0 absent
- *   dx_mphf_find_batch(&m, &dict, domains, count, hits);                 many at once: 3x faster
+ *   dx_mphf_find_batch(&m, &dict, domains, hashes, count, hits);         many at once: 3x faster
+ *   struct dx_mphf_probe p = dx_mphf_probe(&m, domain, hash);            the same in steps, for one name in many files:
+ *   dx_mphf_probe_next(&p, &m);                                          each asks the caches for what the next one reads
+ *   rc = dx_mphf_probe_end(&p, &m, &dict, domain, &ordinal, &domain_id, &err);
  *   id_rc = dx_mphf_domain_id(&m, ordinal, domain, &domain_id, &err);    of a known domain
  *   rc = dx_mphf_has_id(&m, &dict, domain_id, &err);   1 some domain has it, or may have; 0 none
  *   rc = dx_mphf_verify(&m, &dict, &err);              every domain is found where it is
@@ -74,8 +77,23 @@ int dx_mphf_match(const struct dx_mphf *m, const struct dx_dictionary *d, struct
 
 int dx_mphf_find(const struct dx_mphf *m, const struct dx_dictionary *d, struct dx_span domain,
                  uint64_t *ordinal, uint64_t *domain_id, struct dx_error *err);
+/* hashes: dx_id64 of each domain; or NULL. */
 void dx_mphf_find_batch(const struct dx_mphf *m, const struct dx_dictionary *d,
-                        const struct dx_span *domains, size_t count, struct dx_mphf_hit *hits);
+                        const struct dx_span *domains, const uint64_t *hashes, size_t count,
+                        struct dx_mphf_hit *hits);
+
+/* hash: dx_id64 of the domain. Files without domains have no probes: m->n is not 0. */
+struct dx_mphf_probe {
+    uint64_t hash;
+    const uint8_t *at; /* what the next step reads */
+    int rc;
+};
+
+struct dx_mphf_probe dx_mphf_probe(const struct dx_mphf *m, struct dx_span domain, uint64_t hash);
+void dx_mphf_probe_next(struct dx_mphf_probe *p, const struct dx_mphf *m);
+int dx_mphf_probe_end(const struct dx_mphf_probe *p, const struct dx_mphf *m,
+                      const struct dx_dictionary *d, struct dx_span domain, uint64_t *ordinal,
+                      uint64_t *domain_id, struct dx_error *err);
 
 /* The domain_id of the domain with this ordinal (its text is the caller's knowledge). */
 int dx_mphf_domain_id(const struct dx_mphf *m, uint64_t ordinal, struct dx_span domain,

@@ -153,28 +153,43 @@ static const char *next_key(struct dx_pair_page *p)
     return NULL;
 }
 
+static const char *next_entry(struct dx_pair_page *p, struct dx_span *bytes)
+{
+    const char *why = next_key(p);
+    uint64_t size = dx_bytes_varint(&p->columns[SIZES]);
+
+    *bytes = dx_bytes_take(&p->columns[BYTES], size == UINT64_MAX ? size : size + 1);
+    p->left--;
+    p->first = false;
+    if (why == NULL &&
+        (p->left == 0 || p->columns[ORDINALS].failed || p->columns[DATASETS].failed ||
+         p->columns[SIZES].failed || p->columns[BYTES].failed))
+        why = page_fault(p);
+    return why;
+}
+
+int dx_pair_page_seek(struct dx_pair_page *p, uint64_t at_ordinal, uint32_t at_dataset_id,
+                      uint64_t *ordinal, uint32_t *dataset_id, struct dx_span *bytes,
+                      struct dx_error *err)
+{
+    const char *why = p->left == 0 ? page_fault(p) : NULL;
+
+    while (why == NULL && p->left > 0) {
+        why = next_entry(p, bytes);
+        if (why != NULL || p->ordinal < at_ordinal ||
+            (p->ordinal == at_ordinal && p->dataset_id < at_dataset_id))
+            continue;
+        *ordinal = p->ordinal;
+        *dataset_id = p->dataset_id;
+        return 1;
+    }
+    return why == NULL ? 0 : page_corrupt(p, err, why);
+}
+
 int dx_pair_page_next(struct dx_pair_page *p, uint64_t *ordinal, uint32_t *dataset_id,
                       struct dx_span *bytes, struct dx_error *err)
 {
-    const char *why = page_fault(p);
-    uint64_t size;
-
-    if (why == NULL && p->left == 0)
-        return 0;
-    if (why == NULL) {
-        why = next_key(p);
-        size = dx_bytes_varint(&p->columns[SIZES]);
-        *bytes = dx_bytes_take(&p->columns[BYTES], size == UINT64_MAX ? size : size + 1);
-        p->left--;
-        p->first = false;
-    }
-    if (why == NULL)
-        why = page_fault(p);
-    if (why != NULL)
-        return page_corrupt(p, err, why);
-    *ordinal = p->ordinal;
-    *dataset_id = p->dataset_id;
-    return 1;
+    return dx_pair_page_seek(p, 0, 0, ordinal, dataset_id, bytes, err);
 }
 
 int dx_pair_page_find(const struct dx_cold_page *page, struct dx_span plain, uint64_t ordinal,
@@ -183,10 +198,7 @@ int dx_pair_page_find(const struct dx_cold_page *page, struct dx_span plain, uin
     struct dx_pair_page p = dx_pair_page_of(page, plain);
     uint64_t o;
     uint32_t d;
-    int rc;
+    int rc = dx_pair_page_seek(&p, ordinal, dataset_id, &o, &d, bytes, err);
 
-    while ((rc = dx_pair_page_next(&p, &o, &d, bytes, err)) == 1)
-        if (o > ordinal || (o == ordinal && d >= dataset_id))
-            return o == ordinal && d == dataset_id;
-    return rc;
+    return rc == 1 ? o == ordinal && d == dataset_id : rc;
 }

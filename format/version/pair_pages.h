@@ -8,6 +8,8 @@
  *
  *   struct dx_pair_page p = dx_pair_page_of(&page, plain);
  *   while ((rc = dx_pair_page_next(&p, &ordinal, &dataset_id, &bytes, &err)) == 1) ...
+ *   rc = dx_pair_page_seek(&p, at_ordinal, at_dataset_id, &ordinal, &dataset_id, &bytes, &err);    the next one that
+ *                                                                   is not before that pair: 1, 0, <0
  *   rc = dx_pair_page_find(&page, plain, ordinal, dataset_id, &bytes, &err);     1, 0, <0
  *
  * The pairs of one domain may lie in several pages, one behind the other: from
@@ -56,6 +58,9 @@ struct dx_pair_page {
 struct dx_pair_page dx_pair_page_of(const struct dx_cold_page *page, struct dx_span plain);
 int dx_pair_page_next(struct dx_pair_page *p, uint64_t *ordinal, uint32_t *dataset_id,
                       struct dx_span *bytes, struct dx_error *err);
+int dx_pair_page_seek(struct dx_pair_page *p, uint64_t at_ordinal, uint32_t at_dataset_id,
+                      uint64_t *ordinal, uint32_t *dataset_id, struct dx_span *bytes,
+                      struct dx_error *err);
 int dx_pair_page_find(const struct dx_cold_page *page, struct dx_span plain, uint64_t ordinal,
                       uint32_t dataset_id, struct dx_span *bytes, struct dx_error *err);
 

@@ -6,7 +6,7 @@ What a root and a server hold must depend on what the lake has, not on how often
 manifest, files below index/, parts of the version, and of the server descriptors, mappings and memory of its own are
 measured half way and at the end, each time behind a collection, and may not grow. Every tenth version is asked by the
 server for all rows so far. Then: publish --merge-max --no-merge keeps a part that is larger beside the new one, and a publish that may merge
-more merges them. 36 publishes, 3,000 with DX_WHOLE.
+more merges them. And a dataset over known domains of two parts and new ones says of each what it had and has. 36 publishes, 3,000 with DX_WHOLE.
 """
 import json
 import os
@@ -100,11 +100,34 @@ def merge_max(root):
     dxtest.domaindex("verify", "--root", root)
 
 
+def known_domains(root):
+    """A dataset over domains of two older parts and new ones, in one order of keys; more than are looked up together."""
+    want = {}
+    for dataset_id, sites in ((1, [f"site{i}.com" for i in range(2000)]), (2, [f"other{i}.net" for i in range(700)]),
+                              (3, [f"site{i}.com" for i in range(0, 2000, 3)] + [f"other{i}.net" for i in range(0, 700, 2)]
+                               + [f"site{i}.net" for i in range(300)])):
+        add(root, f"d{dataset_id}", [f"https://{site}/{page}" for site in sites for page in range(dataset_id)])
+        dxtest.domaindex("publish", "--root", root, "--merge-max", 1, "--no-merge")
+        for site in sites:
+            want.setdefault(site, {})[dataset_id] = dataset_id     # so many URLs
+    dxtest.equal((1 + len(entry(root).get("parts", ())), entry(root)["domains"]), (3, len(want)), "parts and domains")
+    with dxtest.Server(root) as server:
+        names = [*want, "site2001.com", "other700.net"]
+        lines = [line for at in range(0, len(names), 100)
+                 for line in server.get("/v1/domains?format=ndjson", "POST", {"Content-Type": "text/plain"},
+                                        "\n".join(names[at:at + 100]).encode()).body.splitlines()]
+    answers = [answer for answer in map(json.loads, lines) if answer.get("datasets")]
+    seen = {answer["domain"]: {d["dataset_id"]: d["url_count"] for d in answer["datasets"]} for answer in answers}
+    dxtest.check(seen == want, f"{sum(seen.get(site) != has for site, has in want.items())} of {len(want)} domains are answered otherwise")
+    dxtest.domaindex("verify", "--root", root)
+
+
 def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
         run(tmp / "root")
         merge_max(tmp / "root")
+        known_domains(tmp / "known")
     dxtest.finish()
 
 

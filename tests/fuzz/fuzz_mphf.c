@@ -18,7 +18,7 @@ static void ask(const struct dx_mphf *m, const struct dx_dictionary *d, struct d
 
     if (rc == 1 && ordinal >= d->info.n)
         abort();
-    dx_mphf_find_batch(m, d, &domain, 1, &hit);
+    dx_mphf_find_batch(m, d, &domain, NULL, 1, &hit);
     if (hit.rc != rc || (rc == 1 && (hit.ordinal != ordinal || hit.domain_id != id)))
         abort();
 }

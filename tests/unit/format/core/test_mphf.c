@@ -38,7 +38,7 @@ static void check_batch(const struct dx_mphf *m, const struct dx_dictionary *d,
     if (count > 100)
         count = 100;
     memset(hits, 0xee, sizeof hits);
-    dx_mphf_find_batch(m, d, domains, count, hits);
+    dx_mphf_find_batch(m, d, domains, NULL, count, hits);
     for (size_t i = 0; i < count; i++) {
         uint64_t ordinal = 0;
         uint64_t id = 0;

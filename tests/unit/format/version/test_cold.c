@@ -161,6 +161,44 @@ static void check_all(const struct built *b, const struct dx_cold *c, enum dx_co
     EXPECT(n == count && dx_cold_verify(c, &err) >= 0, "%zu of %zu: %s", n, count, err.text);
 }
 
+/* From entry to entry of each page in steps, to pairs that are there and to some between them. */
+static void check_seek(const struct built *b, const struct dx_cold *c)
+{
+    struct dx_span whole = dx_span_of(b->file[DX_COLD_FACTS].data, b->file[DX_COLD_FACTS].size);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_cold_page page;
+    size_t first = 0;
+
+    for (uint32_t number = 0; dx_cold_page(c, DX_COLD_FACTS, number, &page, &err) == 1; number++) {
+        uint8_t *plain = decode(c, &page, 0, whole, &err);
+
+        for (size_t step = 1; step < 40; step += 13) {
+            struct dx_pair_page p = dx_pair_page_of(&page, dx_span_of(plain, page.plain_size));
+            struct dx_span bytes;
+            uint64_t ordinal;
+            uint32_t dataset_id;
+
+            for (size_t i = first; i < first + page.entries; i += step) {
+                bool between = i > first && step > 1 && entries[i - 1].ordinal < entries[i].ordinal;
+                uint64_t at = between ? entries[i - 1].ordinal + 1 : entries[i].ordinal;
+
+                EXPECT(dx_pair_page_seek(&p, at, between ? 0 : entries[i].dataset_id, &ordinal,
+                                         &dataset_id, &bytes, &err) == 1 &&
+                           ordinal == entries[i].ordinal && dataset_id == entries[i].dataset_id &&
+                           dx_span_equal(bytes, bytes_of(i)),
+                       "entry %zu in steps of %zu: %s", i, step, err.text);
+            }
+            EXPECT(first + page.entries == ENTRIES || /* whose last one is the largest */
+                       (dx_pair_page_seek(&p, UINT64_MAX, 0, &ordinal, &dataset_id, &bytes, &err) ==
+                            0 &&
+                        p.left == 0),
+                   "behind the last one");
+        }
+        first += page.entries;
+        free(plain);
+    }
+}
+
 static void check_find(const struct built *b, const struct dx_cold *c)
 {
     struct dx_span whole = dx_span_of(b->file[DX_COLD_FACTS].data, b->file[DX_COLD_FACTS].size);
@@ -383,6 +421,7 @@ int main(void)
     check_all(&b, &c, DX_COLD_FACTS, ENTRIES);
     check_all(&b, &c, DX_COLD_SKETCHES, ENTRIES / 2);
     check_find(&b, &c);
+    check_seek(&b, &c);
     check_places(&b, &c, &other);
     check_directory_damage(&b);
     check_bounds(&b);
