@@ -87,6 +87,7 @@ struct dx_command {
 int dx_command_run(const struct dx_command *c, const struct dx_options *o);
 
 extern const struct dx_command dx_command_adopt;
+extern const struct dx_command dx_command_commit_table;
 extern const struct dx_command dx_command_ingest;
 extern const struct dx_command dx_command_profiles;
 extern const struct dx_command dx_command_publish;

@@ -119,14 +119,15 @@ def exported(tmp, root):
 KINDS = {
     "facts": set("adopt access backup bench capacity compact datasets diff doctor domain64 export files gc ingest inspect key lookup normalize overlap profiles "
                  "publish receipt remove rollback ship suppress top-domains verify versions fetch-record completion".split()),
-    "changes": set("adopt access backup bench compact doctor domain64 export gc ingest publish remove rollback ship suppress".split()),
+    "changes": set("adopt access backup bench commit-table compact doctor domain64 export gc ingest publish remove rollback ship suppress".split()),
     "locks": set("access adopt compact domain64 gc ingest publish remove rollback suppress".split()),
     "talks": set("access adopt backup compact diff export gc ingest lookup publish remove rollback ship suppress top-domains verify".split()),
 }
 # The option that such a command has, and the commands that do without, with the reason.
 RULES = {
     "json": ("facts", {"completion": "prints a script", "fetch-record": "prints a record's bytes; --list prints JSON anyway"}),
-    "dry-run": ("changes", {"bench": "writes the page of --html only, which is named for it", "doctor": "--write is the wish to try a store, by objects that it removes"}),
+    "dry-run": ("changes", {"bench": "writes the page of --html only, which is named for it", "doctor": "--write is the wish to try a store, by objects that it removes",
+                            "commit-table": "the last step of an update, for programs: all that is left is the condition"}),
     "wait": ("locks", {"access": "the lock is held for an instant, and waited for 30 s", "suppress": "likewise", "domain64": "likewise, 60 s"}),
     "quiet": ("talks", {}),
 }

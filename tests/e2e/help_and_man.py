@@ -16,7 +16,7 @@ from dxtest import check, equal
 
 COMMANDS = ("ingest", "profiles", "ship", "publish", "verify", "inspect", "normalize", "lookup", "top-domains", "versions", "gc", "backup", "files", "fetch-record", "key", "domain64", "export",
             "remove", "rollback", "diff", "suppress", "compact", "overlap",
-            "access", "capacity", "receipt", "doctor", "completion", "datasets", "adopt", "bench")
+            "access", "capacity", "receipt", "doctor", "completion", "datasets", "adopt", "bench", "commit-table")
 
 
 def options_of(help_text):

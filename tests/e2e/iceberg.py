@@ -230,6 +230,36 @@ def on_a_store(tmp):
         properties = {"s3.endpoint": store.env["AWS_ENDPOINT_URL_S3"], "s3.access-key-id": stores.KEY_ID, "s3.secret-access-key": stores.SECRET, "s3.region": stores.REGION,
                       "py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO"}
         compare(world, f"s3://lake/a/root/iceberg/rows/metadata/v{number}.metadata.json", second, [first, second], properties)
+        overtaken(world, store, tmp, [first, second], properties)
+
+
+def overtaken(world, store, tmp, versions, properties):
+    """Of two updates on a store the slower one begins again, and removes nothing of the faster one; a metadata file that is there stays."""
+    module = importlib.import_module("domaindex._iceberg_table")
+    world.ingest(5, ROWS // 10, "--extra-column", 4)
+    versions.append(world.publish())
+    put, faster = module.Table._put_metadata, []
+
+    def put_late(table, data):
+        if not faster:
+            faster.append(command(world.root, "--no-presence"))
+        put(table, data)
+
+    module.Table._put_metadata = put_late
+    try:
+        check(not update(world.root, presence=False), "the slower update has nothing to do in the end")
+    finally:
+        module.Table._put_metadata = put
+    check(len(faster) == 1, "another update was faster")
+    hint = "a/root/iceberg/rows/metadata/version-hint.text"
+    number = store.get("lake", hint).decode()
+    (tmp / "metadata").write_text("{}")
+    for late in (1, int(number)):
+        refused = dxtest.domaindex("commit-table", "--root", world.root, "--table", "rows", "--number", late, tmp / "metadata", expect=None)
+        check(late == 1 or (refused.returncode == 1 and b"another update was faster" in refused.stderr), f"metadata file {late}: {refused}")
+        equal(store.get("lake", hint).decode(), number, f"the hint after metadata file {late}")
+    compare(world, f"s3://lake/a/root/iceberg/rows/metadata/v{number}.metadata.json", versions[-1], versions, properties)
+
 
 
 def prepare():
@@ -283,6 +313,30 @@ def other_writers(tmp):
     check(len(rows) > paths and all(r["domain"] != "secret.com" for r in rows), "a suppressed row of a file with false bounds")
 
 
+def bounded_columns(tmp):
+    """A file with which the table would have too many columns is left out by name; the rows of the others are there, and no column of it."""
+    import pyarrow as pa
+    module, lake = importlib.import_module("domaindex.iceberg"), hostile_lake.Lake(tmp)
+    lake.add_news()
+    hostile_lake.plain(hostile_lake.table(extras={f"many{i}": pa.array(["v"]) for i in range(8)}))(lake.place())
+    lake.publish(0)
+    most, module._COLUMNS_MAX = module._COLUMNS_MAX, 12
+    try:
+        update(lake.root, presence=False)
+        check(False, "a file with too many columns")
+    except module.IcebergError as error:
+        check("1 lake files were left out" in str(error) and "over 12" in str(error), f"a file with too many columns: {error}")
+    table = table_at(metadata_of(f"{lake.root}/iceberg/rows"))
+    check(not [c for c in table.scan().to_arrow().column_names if c.startswith("many")], "no column of it")
+    equal(sorted(r["domain"] for r in table.scan().to_arrow().to_pylist()), sorted(["one.org", "two.org"] * (lake.news + 1) + ["three.org"]), "rows of the others")
+    module._COLUMNS_MAX = most
+    lake.add_news()
+    lake.publish(0)
+    check(update(lake.root, presence=False), "the next version, and there is room for it")
+    found = [r.get("many7") for r in table_at(metadata_of(f"{lake.root}/iceberg/rows")).scan().to_arrow().to_pylist()]
+    check(found.count("v") == 1, "then its row is there, with its columns")
+
+
 def main():
     dxtest.need_programs()
     for module in ("pyiceberg", "fastavro", "pyarrow"):
@@ -295,6 +349,8 @@ def main():
         in_a_directory(tmp)
     with dxtest.tempdir() as tmp:
         other_writers(tmp)
+    with dxtest.tempdir() as tmp:
+        bounded_columns(tmp)
     stores.need("versitygw", "minio")
     with dxtest.tempdir() as tmp:
         on_a_store(tmp)

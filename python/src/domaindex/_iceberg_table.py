@@ -7,23 +7,31 @@
     snapshot = table.add(parent, summary, data_files, deletes)
     table.commit(keep, current, tags)                          snapshots that are not kept go, with the files that only they have
 
-The folder is laid out as a Hadoop catalog does it: metadata/vN.metadata.json, the newest of which counts, and metadata/version-hint.text. What a
-crash leaves is named by no metadata file, and the next commit removes it.
+The folder is laid out as a Hadoop catalog does it: metadata/vN.metadata.json, the newest of which counts, and metadata/version-hint.text. The metadata
+file is put by `domaindex commit-table`, on the condition that none of that number is there: of two updates at once the slower one is Overtaken, and
+has changed nothing. What it, or a crash, leaves is named by no metadata file, and the next commit removes it: only what was there when that one
+loaded the table, since what came later may be of an update that is under way.
 """
 from __future__ import annotations
 
 import json
 import random
+import subprocess
+import tempfile
 import time
 import uuid
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
-from . import _iceberg_avro as avro
+from . import _iceberg_avro as avro, _native
 
 Column = Tuple[str, str, bool]  # name, type, required
 MANIFESTS_MAX = 64
 # Names that engines have for columns of their own (Iceberg, "Reserved Field IDs"; Spark).
 ENGINES_OWN = ("_file", "_pos", "_deleted", "_spec_id", "_partition", "_change_type", "_change_ordinal", "_commit_snapshot_id", "_row_id", "_last_updated_sequence_number")
+
+
+class Overtaken(RuntimeError):
+    """Another update made the metadata file of this number."""
 
 
 class Files:
@@ -107,13 +115,15 @@ class Table:
         self.meta: Dict[str, Any] = {}
         self.snapshots: List[Dict[str, Any]] = []
         self._before: Optional[Dict[str, Any]] = None
+        self._there: List[str] = []
 
     # ---- what is there ----
 
     def load(self) -> None:
         self.files.make(f"{self.folder}/metadata")
         self.files.make(f"{self.folder}/data")
-        numbers = [int(name.rsplit("/v", 1)[1].split(".")[0]) for name in self.files.list(f"{self.folder}/metadata") if name.endswith(".metadata.json")]
+        self._there = self.files.list(self.folder)
+        numbers = [int(name.rsplit("/v", 1)[1].split(".")[0]) for name in self._there if name.startswith(f"{self.folder}/metadata/v") and name.endswith(".metadata.json")]
         self.number = max(numbers, default=0)
         if self.number:
             try:
@@ -279,13 +289,24 @@ class Table:
         if self._before is not None:
             meta["metadata-log"] = [{"metadata-file": self.files.uri(self._metadata(self.number)), "timestamp-ms": self._before["last-updated-ms"]}]
         self.number += 1
-        self.files.replace(self._metadata(self.number), json.dumps(meta, indent=1).encode())
-        self.files.replace(f"{self.folder}/metadata/version-hint.text", str(self.number).encode())
+        self._put_metadata(json.dumps(meta, indent=1).encode())
         self._sweep()
         return True
 
+    def _put_metadata(self, data: bytes) -> None:
+        with tempfile.NamedTemporaryFile(prefix="domaindex-") as file:
+            file.write(data)
+            file.flush()
+            root = self.files.base if self.files.local else f"{self.files.prefix}{self.files.base}"
+            done = subprocess.run([_native.program(), "commit-table", "--root", root, "--table", self.folder.rsplit("/", 1)[1], "--number", str(self.number), file.name],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        if done.returncode != 0:
+            words = done.stderr.decode("utf-8", "replace").strip()
+            raise Overtaken(words) if "another update was faster" in words else OSError(words)
+
     def _sweep(self) -> None:
-        """What neither this metadata file nor the one before names."""
+        """What neither this metadata file nor the one before names, of what was there at first. Copies of lake files have the same name whoever makes
+        them, so that on a store, where updates do not wait for each other, another one may have made it again since: they stay."""
         named = {f"{self.folder}/metadata/version-hint.text", self._metadata(self.number), self._metadata(self.number - 1)}
         for meta in (self.meta, self._before or {"snapshots": []}):
             for snapshot in meta["snapshots"]:
@@ -296,6 +317,6 @@ class Table:
                     if manifest not in named:
                         named.add(manifest)
                         named.update(self.files.name(entry["data_file"]["file_path"]) for entry in avro.records(self.files.read(manifest)))
-        for name in self.files.list(self.folder):
-            if name not in named:
+        for name in self._there:
+            if name not in named and (self.files.local or not name.startswith(f"{self.folder}/data/plain-")):
                 self.files.remove(name)

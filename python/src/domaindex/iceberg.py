@@ -22,7 +22,7 @@ import uuid
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from . import _client, _iceberg_avro as avro, _iceberg_hidden as hidden, _native
-from ._iceberg_table import Column, Files, Table
+from ._iceberg_table import Column, Files, Overtaken, Table
 from .canonical import Canonicaliser
 
 FOLDER = "iceberg"
@@ -34,6 +34,8 @@ _LEFT = ("domain_id", "url_id")  # without sign in the lake, which Iceberg has n
 # dataset_id is not required, as PyIceberg takes a required column from files alone, and not from the partition.
 _PRESENCE_ROWS = 1 << 20
 _FIXED_TYPES = {**{name: kind for name, kind, _ in _FIXED}, **{name: "ulong" for name in _LEFT}}
+_COLUMNS_MAX = 1000  # of the table of rows; a file of the lake has at most 48 of its own
+_TRIES = 5
 _NAME_MAX = 255  # bytes of the name of an extra column
 _UNREADABLE = (OSError, ValueError, TypeError, OverflowError, NotImplementedError, MemoryError)  # what pyarrow raises of a file
 _TS_MIN, _TS_MAX = -62167219200000000, 253402300799999999  # the years 0000 to 9999
@@ -53,7 +55,7 @@ def _json(root: str, command: str, *arguments: str) -> Any:
 
 @contextlib.contextmanager
 def _lock(files: Files) -> Iterator[None]:
-    """One at a time in a directory. On object storage it is the caller's to see to that."""
+    """One at a time in a directory. On object storage the slower one begins again."""
     if not files.local:
         yield
         return
@@ -232,13 +234,18 @@ class _Lake:
             return hidden.left_out(file, rules, canon)
 
 
-def _columns_of(lake: _Lake, uris: Sequence[str]) -> List[Column]:
-    names: Dict[str, None] = {}
+def _columns_of(lake: _Lake, wanted: Dict[str, Any], uris: Sequence[str], table: Table) -> List[Column]:
+    """Those of the files. One with which the table would have over _COLUMNS_MAX is taken from `wanted`: a column stays for ever, and each metadata file has all."""
+    fixed = {*_LEFT, *(name for name, _, _ in _FIXED)}
+    names = dict.fromkeys(name for name in (table.file_columns if table.meta["schemas"] else ()) if name not in fixed)
     for uri in uris:
-        for name in lake.footer(uri).schema.names:
-            names[name] = None
-    fixed = {name for name, _, _ in _FIXED}
-    return [*_FIXED, *((name, "string", False) for name in names if name not in fixed and name not in _LEFT)]
+        more = [name for name in lake.footer(uri).schema.names if name not in fixed and name not in names]
+        if len(_FIXED) + len(names) + len(more) > _COLUMNS_MAX and more:
+            lake.leave_out(uri, ValueError(f"with its {len(more)} new columns the table would have over {_COLUMNS_MAX}; name them as those of other files, or leave them out"))
+            del wanted[uri]
+            continue
+        names.update(dict.fromkeys(more))
+    return [*_FIXED, *((name, "string", False) for name in names)]
 
 
 # ---- rows ----
@@ -284,7 +291,7 @@ def _update_rows(files: Files, root: str, versions: Sequence[Mapping[str, Any]],
         if snapshot is None or snapshot["summary"]["domaindex.suppressions"] != mark:
             had = table.paths(snapshot or parent)
             wanted = lake.of(name, had)
-            table.columns(_columns_of(lake, sorted(set(wanted) - had if table.meta["schemas"] else wanted)))
+            table.columns(_columns_of(lake, wanted, sorted(set(wanted) - had if table.meta["schemas"] else wanted), table))
             canon = canon or {"": Canonicaliser(suffix_list=files.read(f"index/{name}/psl.dat"))}
             rules = hidden.rules_of(log, int(version["cleansed"]), canon[""])
             faulty = Canonicaliser(suffix_list=files.read(f"index/{name}/psl.dat")) if version["rows_left_out"] else None
@@ -384,6 +391,13 @@ def _update_presence(files: Files, root: str, version: Mapping[str, Any], mark: 
 
 def update(root: Union[str, "os.PathLike[str]"], *, presence: bool = True, cache_dir: Optional[str] = None) -> bool:
     """Makes the tables say what the root's versions and suppressions say now. False: they did so already."""
+    for _ in range(_TRIES):
+        with contextlib.suppress(Overtaken):
+            return _update(root, presence, cache_dir)
+    raise IcebergError(f"{os.fspath(root)}: {_TRIES} times another update of the tables was faster; the tables have what the last of them saw")
+
+
+def _update(root: Union[str, "os.PathLike[str]"], presence: bool, cache_dir: Optional[str]) -> bool:
     place = os.fspath(root).rstrip("/")
     files = Files(place)
     with _lock(files):
