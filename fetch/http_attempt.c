@@ -256,7 +256,8 @@ int dx_http_attempt_prepare(struct dx_http_attempt *t, CURL *easy, bool fresh, s
     if (rc < 0)
         return rc;
     if (easy == NULL || !set_options(t, fresh))
-        return dx_fail(err, DX_E_NOMEM, "%s: libcurl refuses the request", t->get->url);
+        return dx_fail(err, DX_E_NOMEM, "%s: out of memory: libcurl refuses the request",
+                       t->get->url);
     t->started_ms = t->progress_ms = dx_clock_ms();
     return DX_OK;
 }
@@ -336,9 +337,15 @@ static bool never_again(CURLcode code)
            code == CURLE_FAILED_INIT || code == CURLE_NOT_BUILT_IN;
 }
 
+/* Of libcurl, or for the object: a buffer that failed takes no other reply. */
+static bool lacks_memory(const struct dx_http_attempt *t, CURLcode code)
+{
+    return code == CURLE_OUT_OF_MEMORY || (t->get->out != NULL && t->get->out->no_memory);
+}
+
 enum dx_retry_class dx_http_attempt_class(const struct dx_http_attempt *t, CURLcode code)
 {
-    if (never_again(code))
+    if (never_again(code) || lacks_memory(t, code))
         return DX_RETRY_NEVER;
     /* A transfer that broke off under a good head, or without any, is the network's fault. */
     if (t->refusal == DX_REPLY_ACCEPTED || t->refusal == DX_REPLY_NO_STATUS)
@@ -363,7 +370,7 @@ static enum dx_code code_of(const struct dx_http_attempt *t, enum dx_refusal ref
 {
     if (t == NULL || t->expired != NULL || curl == CURLE_OPERATION_TIMEDOUT)
         return DX_E_TIMEOUT;
-    if (curl == CURLE_OUT_OF_MEMORY)
+    if (lacks_memory(t, curl))
         return DX_E_NOMEM;
     switch (refusal) {
     case DX_REPLY_NOT_FOUND:
@@ -400,9 +407,9 @@ int dx_http_fail(const struct dx_http_get *get, const struct dx_http_attempt *t,
     const struct dx_reply *reply = t != NULL ? &t->reply : &get->reply;
     char range[64] = "";
     char status[96] = "";
-    const char *reason = t == NULL                     ? "the deadline came first"
-                         : t->expired != NULL          ? t->expired
-                         : code == CURLE_OUT_OF_MEMORY ? curl_easy_strerror(code)
+    const char *reason = t == NULL               ? "the deadline came first"
+                         : t->expired != NULL    ? t->expired
+                         : lacks_memory(t, code) ? curl_easy_strerror(CURLE_OUT_OF_MEMORY)
                          : refusal != DX_REPLY_NO_STATUS && refusal != DX_REPLY_ACCEPTED
                              ? dx_refusal_words(refusal)
                          : t->words[0] != '\0' ? t->words

@@ -105,14 +105,21 @@ static void put_handle(struct dx_http_client *client, CURL *easy)
     curl_easy_cleanup(easy);
 }
 
+bool dx_http_header_ok(const char *value)
+{
+    for (const char *p = value; *p != '\0'; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            return false;
+    return true;
+}
+
 bool dx_http_header_add(struct curl_slist **list, const char *name, const char *value)
 {
     struct curl_slist *longer;
     char *line = NULL;
 
-    for (const char *p = value; *p != '\0'; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7f)
-            return false;
+    if (!dx_http_header_ok(value))
+        return false;
     if (asprintf(&line, *value == '\0' ? "%s:%s" : "%s: %s", name, value) < 0)
         return false;
     longer = curl_slist_append(*list, line);
@@ -294,6 +301,8 @@ static int fail(const struct run *run, CURLcode curl, struct dx_error *err)
         return dx_fail(err, DX_E_LIMIT,
                        "%s %.*s: the reply has more than %d header and trailer lines", call->method,
                        shown, call->url, DX_REPLY_LINES_MAX);
+    if (call->body.no_memory)
+        return dx_no_memory(err, "%s %.*s: the reply", call->method, shown, call->url);
     return dx_fail(err,
                    call->body.failed                                          ? DX_E_LIMIT
                    : run->expired != NULL || curl == CURLE_OPERATION_TIMEDOUT ? DX_E_TIMEOUT
@@ -319,8 +328,8 @@ int dx_http_call_run(struct dx_http_client *client, struct dx_http_call *call, s
     call->status = 0;
     call->sent = false;
     if (easy == NULL || !set_options(easy, &run)) {
-        rc = dx_fail(err, DX_E_NOMEM, "%s %.*s: libcurl refuses the request", call->method,
-                     (int)strcspn(call->url, "?"), call->url);
+        rc = dx_fail(err, DX_E_NOMEM, "%s %.*s: out of memory: libcurl refuses the request",
+                     call->method, (int)strcspn(call->url, "?"), call->url);
     } else if (now >= call->deadline_ms) {
         run.expired = "the deadline came first";
         rc = fail(&run, CURLE_OPERATION_TIMEDOUT, err);

@@ -79,6 +79,7 @@ int dx_http_call_run(struct dx_http_client *client, struct dx_http_call *call,
 void dx_http_call_release(struct dx_http_call *call);
 
 /* Puts "name: value" at the end of a list; false: out of memory, or control bytes in it. */
+bool dx_http_header_ok(const char *value); /* no control characters */
 bool dx_http_header_add(struct curl_slist **list, const char *name, const char *value);
 
 /* "libcurl/7.88.1 OpenSSL/3.0.11 ...", for --version. */

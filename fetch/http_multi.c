@@ -320,7 +320,8 @@ static int start(struct request *r, unsigned which, uint8_t *to, struct dx_error
     }
     if (rc == DX_OK && (curl_easy_setopt(easy, CURLOPT_PRIVATE, t) != CURLE_OK ||
                         curl_multi_add_handle(lane->multi, easy) != CURLM_OK))
-        rc = dx_fail(err, DX_E_NOMEM, "%s: libcurl refuses the request", r->get->url);
+        rc = dx_fail(err, DX_E_NOMEM, "%s: out of memory: libcurl refuses the request",
+                     r->get->url);
     if (rc < 0) {
         put_easy(lane, dx_http_attempt_free(&t));
         dx_fetch_limits_leave(r->batch->gate->limits);

@@ -112,7 +112,7 @@ static int prepare(struct dx_s3_session *session, struct dx_s3_request *r, const
         .payload_sha256 = r->sha256 != NULL ? r->sha256 : DX_SHA256_OF_NOTHING,
     };
     struct dx_http_call *call = &r->call;
-    bool ok = true;
+    int rc = DX_OK;
 
     dx_http_call_release(call);
     *call = (struct dx_http_call)DX_HTTP_CALL_INIT(r->method, url, r->deadline_ms);
@@ -124,17 +124,16 @@ static int prepare(struct dx_s3_session *session, struct dx_s3_request *r, const
     call->offset = r->offset;
     call->size = r->size;
     call->reply_ms = r->reply_ms;
-    for (size_t i = 0; i < r->header_count; i++)
-        ok = ok && dx_http_header_add(&call->headers, r->headers[i].name, r->headers[i].value);
-    if (!ok)
-        return dx_fail(err, DX_E_INVALID, "%s %s: out of memory, or a header with odd bytes",
-                       r->method, url);
-    if (session->root.signing != NULL) {
-        int rc = dx_signing_apply(session->root.signing, &sign, &call->headers, err);
-
-        if (rc < 0)
-            return rc;
+    for (size_t i = 0; rc == DX_OK && i < r->header_count; i++) {
+        if (!dx_http_header_ok(r->headers[i].value))
+            rc = dx_fail(err, DX_E_INVALID, "%s %s: a header with odd bytes", r->method, url);
+        else if (!dx_http_header_add(&call->headers, r->headers[i].name, r->headers[i].value))
+            rc = dx_no_memory(err, "%s %s", r->method, url);
     }
+    if (rc == DX_OK && session->root.signing != NULL)
+        rc = dx_signing_apply(session->root.signing, &sign, &call->headers, err);
+    if (rc < 0)
+        return rc;
     /* No "Expect: 100-continue", which some stores never answer. */
     return dx_http_header_add(&call->headers, "Expect", "")
                ? DX_OK

@@ -112,6 +112,27 @@ static void check_damage(const struct dx_buf *file)
     free(copy);
 }
 
+/* Sound sums, and a header that says another number of parts. */
+static void check_parts(const struct dx_buf *file)
+{
+    static const uint64_t counts[] = { 0, PARTS + 1, UINT64_MAX };
+
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        struct damaged d = damaged_copy(dx_span_of(file->data, file->size));
+        struct dx_error err = DX_ERROR_INIT;
+        struct dx_dead dead;
+
+        for (unsigned k = 0; k < 8; k++)
+            d.bytes[8 + k] = (uint8_t)(counts[i] >> 8 * k);
+        envelope_resum(d.bytes, d.size);
+        EXPECT(dx_dead_open(&dead, dx_span_of(d.bytes, d.size), 0, "dead.dxb", &err) ==
+                       DX_E_CORRUPT &&
+                   (i == 1 || strstr(err.text, " parts") != NULL),
+               "%llu parts: %s", (unsigned long long)counts[i], err.text);
+        damaged_free(&d);
+    }
+}
+
 int main(void)
 {
     struct dx_buf file = DX_BUF_INIT(SIZE_MAX / 2);
@@ -130,6 +151,7 @@ int main(void)
            "files that left: %s", err.text);
     dx_dead_close(&d);
     check_damage(&file);
+    check_parts(&file);
     dx_buf_release(&file);
     return failures > 0;
 }

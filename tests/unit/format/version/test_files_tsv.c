@@ -57,6 +57,8 @@ static void test_lines(void)
         { "0\t1\t00-ff\ta\t10\tx\t3\n", 1, "" },
         { "0\t4294967295\t9b\ta\t9223372036854775807\tx\t0\n1\t1\tff\ta.b\t1\t\"y\"\t1\n", 2, "" },
         { "0\t1\t00-ff\ta\t10\tx\t3", -1, "no end" },
+        { "0\t1\t00-ff\ta\t10\t \t3\n", -1, "etag" },
+        { "0\t1\t00-ff\ta\t10\t x\t3\n", -1, "etag" },
         { "0\t1\t00-ff\ta\t10\tx\t3\n\n", -1, "7 fields" },
         { "0\t1\t00-ff\ta\t10\tx\t3\t\n", -1, "7 fields" },
         { "1\t1\t00-ff\ta\t10\tx\t3\n", -1, "file_id" },

@@ -536,6 +536,7 @@ static void test_changed_files(const struct dx_test_root *r)
 static void test_followed_log(const struct dx_test_root *r)
 {
     struct dx_buf kept = DX_BUF_INIT(BODY_MAX);
+    struct dx_buf earlier = DX_BUF_INIT(BODY_MAX);
     struct dx_suppressions other = DX_SUPPRESSIONS_INIT;
     struct dx_buf other_text = DX_BUF_INIT(BODY_MAX);
     struct said s = { DX_SUPPRESS_DOMAIN, DX_SUPPRESS_ABSENT, "other.com" };
@@ -560,6 +561,7 @@ static void test_followed_log(const struct dx_test_root *r)
     EXPECT(dx_suppressions_live_poll(o, &err) == 0, "twice");
     rules = dx_suppressions_live_pin(o);
     EXPECT(rules != NULL && rules->count == 1, "one rule");
+    EXPECT(dx_file_read(path, BODY_MAX, &earlier, &err) == DX_OK, "%s", err.text);
     suppress(r, DX_SUPPRESS_DOMAIN, DX_SUPPRESS_ABSENT, "b.com");
     EXPECT(dx_suppressions_live_poll(o, &err) == 1 && in_force(o) == 2, "%s", err.text);
     EXPECT(rules->count == 1, "a pinned snapshot changed");
@@ -572,6 +574,11 @@ static void test_followed_log(const struct dx_test_root *r)
     EXPECT(dx_suppressions_live_poll(o, &err) < 0 && in_force(o) == 2, "cut");
     EXPECT(dx_suppressions_live_open(&refused, r->path, NULL, DX_SUPPRESSIONS_LIVE_SERVE, &err) < 0,
            "begins with it");
+    write_bytes(path, &earlier, earlier.size); /* whole lines, but fewer than the floor says */
+    EXPECT(dx_suppressions_live_poll(o, &err) < 0 && in_force(o) == 2, "an older log");
+    EXPECT(dx_suppressions_live_open(&refused, r->path, NULL, DX_SUPPRESSIONS_LIVE_SERVE, &err) < 0,
+           "begins with an older log");
+    dx_buf_release(&earlier);
     EXPECT(say(&s, &other, &err) == 1 && dx_suppressions_write(&other, &other_text, &err) == DX_OK,
            "%s", err.text);
     write_bytes(path, &other_text, other_text.size);
