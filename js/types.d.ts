@@ -657,6 +657,8 @@ export type NormalizeAnswer = {
   q: string;
   domain: string | null;
   domain_hash: string | null;
+  /** The domain by ICANN's section of the Public Suffix List alone. */
+  icann_domain: string | null;
   url?: string;
   url_id?: string;
   scheme?: string;

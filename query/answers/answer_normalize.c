@@ -21,6 +21,19 @@ static bool is_url(struct dx_span asked)
     return false;
 }
 
+/* The other boundary: a text may have a domain by it alone, as github.io has. */
+static void write_icann(struct dx_json *j, struct dx_canon *canon, struct dx_span asked)
+{
+    enum dx_reject why = DX_REJECT_NONE;
+    struct dx_span domain;
+
+    dx_json_key(j, "icann_domain");
+    if (dx_canon_icann_domain(canon, asked, &domain, &why) == 1)
+        dx_json_text(j, domain);
+    else
+        dx_json_null(j);
+}
+
 int dx_answer_normalize(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
                         struct dx_buf *body, struct dx_problem *problem)
 {
@@ -39,6 +52,7 @@ int dx_answer_normalize(const struct dx_view *view, struct dx_canon *canon, stru
     ok ? dx_json_text(&j, domain) : dx_json_null(&j);
     dx_json_key(&j, "domain_hash");
     ok ? dx_json_hex64(&j, dx_domain_id(domain)) : dx_json_null(&j);
+    write_icann(&j, canon, asked);
     if (ok && is_url(asked) && dx_canon_url(canon, asked, &url, &why) == 1) {
         write_text(&j, "url", url.url);
         dx_json_key(&j, "url_id");

@@ -4,6 +4,7 @@
 """Every endpoint over a few records, each field and status as docs/API.md promises."""
 import json
 import re
+from urllib.parse import quote
 
 import dxtest
 from dxtest import check, equal
@@ -180,6 +181,10 @@ def the_rest(server):
     equal((answer["domain"], answer["url"]),
           ("xn--mnchen-3ya.de", "https://www.xn--mnchen-3ya.de/b"), "/v1/normalize")
     equal(server.get("/v1/normalize?q=co.uk").json["rejected"], "public_suffix", "a suffix")
+    for asked, both in (("a.foo.github.io", ("foo.github.io", "github.io")), ("github.io", (None, "github.io")), ("co.uk", (None, None)),
+                        ("https://WWW.Example.com/x", ("example.com", "example.com"))):
+        answer = server.get(f"/v1/normalize?q={quote(asked)}").json
+        equal((answer["domain"], answer["icann_domain"]), both, f"{asked}: both boundaries")
     versions = server.get("/v1/versions").json
     equal([v["current"] for v in versions["versions"]], [True], "/v1/versions")
     equal(versions["versions"][0]["row_count"], 7, "rows of the version")
