@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "base/fraction.h"
 #include "base/id_hash.h"
 #include "base/json_out.h"
 #include "canon/idna.h"
@@ -22,6 +23,11 @@ struct parts {
     struct dx_suffix_sum total;
     struct dx_suffix_sum *each; /* of each dataset */
     uint64_t dataset_count;
+    const struct dx_dataset_order *order;
+    /* of the datasets that have some: */
+    uint32_t *ids;
+    struct dx_pair_count *pairs;
+    uint32_t *places; /* in `ids`, in order; NULL: as they are */
 };
 
 /* As ICANN's rules have it; what suppressions say of it as a whole comes first, as of any domain. */
@@ -65,34 +71,80 @@ static int add_all(struct parts *p, struct dx_problem *problem)
                                             : rc;
 }
 
-static void write_datasets(const struct parts *p, struct dx_json *j)
+static const struct dx_suffix_sum *sum_of(const struct parts *p, const struct dx_dataset *d)
+{
+    return &p->each[d - p->view->version->registry.datasets];
+}
+
+/* Datasets of counts are placed by their pages. */
+static int order_datasets(struct parts *p, struct dx_error *err)
 {
     const struct dx_registry *r = &p->view->version->registry;
+    struct dx_dataset_items items = { .count = 0 };
 
-    dx_json_key(j, "datasets");
-    dx_json_array(j);
+    p->ids = malloc((p->dataset_count + 1) * sizeof *p->ids);
+    p->pairs = calloc(p->dataset_count + 1, sizeof *p->pairs);
+    if (p->ids == NULL || p->pairs == NULL)
+        return dx_no_memory(err, "datasets of a domain");
     for (size_t i = 0; i < r->count; i++) {
+        struct dx_pair_count *pair = &p->pairs[items.count];
+
         if (p->each[i].domains == 0)
             continue;
-        dx_json_object(j);
-        dx_json_key_u64(j, "dataset_id", r->datasets[i].dataset_id);
-        dx_json_key(j, "name");
-        dx_json_str(j, r->datasets[i].name);
-        dx_counts_json_kind(j, &r->datasets[i]);
-        dx_json_key_u64(j, "domain_count", p->each[i].domains);
-        dx_suffix_sum_json(&p->each[i], &r->datasets[i], j);
-        dx_json_end(j);
+        *pair = p->each[i].counts;
+        if (dx_counts_json_pages(&r->datasets[i]))
+            pair->url_count = pair->row_count = p->each[i].pages;
+        p->ids[items.count++] = r->datasets[i].dataset_id;
     }
+    items.ids = p->ids;
+    items.pairs = p->pairs;
+    return dx_dataset_order_make(p->order, &items, &p->view->version->heads, &p->places, err);
+}
+
+static void write_dataset(const struct parts *p, size_t place, struct dx_json *j)
+{
+    const struct dx_dataset *d = dx_registry_by_id(&p->view->version->registry, p->ids[place]);
+    const struct dx_suffix_sum *sum = sum_of(p, d);
+
+    dx_json_object(j);
+    dx_json_key_u64(j, "dataset_id", d->dataset_id);
+    dx_json_key(j, "name");
+    dx_json_str(j, d->name);
+    dx_counts_json_kind(j, d);
+    dx_json_key_u64(j, "domain_count", sum->domains);
+    dx_suffix_sum_json(sum, d, j);
+    dx_json_key(j, "share");
+    dx_json_fraction(j, p->pairs[place].url_count, d->urls);
     dx_json_end(j);
 }
 
-static int write_answer(const struct parts *p, struct dx_buf *body, struct dx_problem *problem)
+static void write_datasets(const struct parts *p, struct dx_json *j)
+{
+    size_t first;
+    size_t end;
+
+    dx_dataset_order_window(p->order, p->dataset_count, &first, &end);
+    dx_json_key(j, "datasets");
+    dx_json_array(j);
+    for (size_t i = first; i < end; i++)
+        write_dataset(p, p->places == NULL ? i : p->places[i], j);
+    dx_json_end(j);
+    if (!dx_dataset_order_is_paged(p->order))
+        return;
+    dx_json_key_u64(j, "offset", p->order->page.offset);
+    dx_json_key(j, "next_offset");
+    end > first &&end < p->dataset_count ? dx_json_u64(j, end) : dx_json_null(j);
+}
+
+static int write_answer(struct parts *p, struct dx_buf *body, struct dx_problem *problem)
 {
     uint8_t text[DX_IDNA_UTF8_MAX];
     struct dx_error err = DX_ERROR_INIT;
     struct dx_json j;
     size_t size;
 
+    if (order_datasets(p, &err) < 0)
+        return dx_problem_of_error(problem, &err);
     dx_json_open(&j, body);
     dx_json_object(&j);
     dx_json_key(&j, "domain");
@@ -118,10 +170,10 @@ static int write_answer(const struct parts *p, struct dx_buf *body, struct dx_pr
 }
 
 int dx_answer_icann(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
-                    struct dx_answer_summary *summary, struct dx_buf *body,
-                    struct dx_problem *problem)
+                    const struct dx_dataset_order *order, struct dx_answer_summary *summary,
+                    struct dx_buf *body, struct dx_problem *problem)
 {
-    struct parts p = { .view = view };
+    struct parts p = { .view = view, .order = order };
     int rc = find_domain(&p, canon, asked, problem);
 
     if (rc != 1)
@@ -137,5 +189,8 @@ int dx_answer_icann(const struct dx_view *view, struct dx_canon *canon, struct d
                                                              .rows = p.total.counts.row_count });
     dx_suffix_sums_release(&p.sums);
     free(p.each);
+    free(p.ids);
+    free(p.pairs);
+    free(p.places);
     return rc;
 }

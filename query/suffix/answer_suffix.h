@@ -12,6 +12,7 @@
 #define DX_QUERY_SUFFIX_ANSWER_SUFFIX_H
 
 #include "query/answers/answer.h"
+#include "query/answers/dataset_order.h"
 
 struct dx_suffix_ask {
     struct dx_span asked;
@@ -27,9 +28,9 @@ int dx_answer_suffix(const struct dx_view *view, struct dx_canon *canon,
                      struct dx_problem *problem);
 
 /* GET /v1/domain/{d}?view=icann: the datasets of a domain as ICANN's section of the suffix list alone has it, so of all
- * domains that private rules make of names below it. Over a million of them are the problem "too-much". */
+ * domains that private rules make of names below it. Over a million of them are the problem "too-much". order: not by rank. */
 int dx_answer_icann(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
-                    struct dx_answer_summary *summary, struct dx_buf *body,
-                    struct dx_problem *problem);
+                    const struct dx_dataset_order *order, struct dx_answer_summary *summary,
+                    struct dx_buf *body, struct dx_problem *problem);
 
 #endif

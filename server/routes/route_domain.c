@@ -30,18 +30,15 @@ static int set_sort(struct dx_span value, struct dx_ask *ask, struct dx_problem 
                            dx_shown(value), (const char *)value.data);
 }
 
-/* A sum has no rank, and is one answer. Clients send what is so by default. */
+/* A sum has no rank, and its items all members. */
 static int resolve(struct dx_ask *ask, struct dx_problem *problem)
 {
-    bool is_usual = (ask->datasets_by & ~(unsigned)DX_DOMAIN_FIELD_ID) == 0 &&
-                    !ask->datasets_reverse && ask->page.offset == 0;
-
-    if (!ask->view_icann || (is_usual && ask->fields.data == NULL && !ask->limit_given &&
-                             ask->row_format == DX_ROWS_JSON))
+    if (!ask->view_icann || (ask->fields.data == NULL && ask->row_format == DX_ROWS_JSON &&
+                             ask->datasets_by != DX_DOMAIN_FIELD_RANK))
         return 1;
-    return dx_route_refuse(problem, "view=icann is JSON with all datasets by id: it takes no "
-                                    "fields, sort, reverse, limit, offset and format; "
-                                    "/v1/suffix/{suffix} has pages and formats");
+    return dx_route_refuse(problem, "view=icann is JSON with all members of items but the rank: it "
+                                    "takes no fields, format and sort=rank; "
+                                    "/v1/suffix/{suffix} has formats");
 }
 
 static void restart(const struct dx_ask *ask, struct dx_buf *b)
@@ -64,10 +61,12 @@ static void restart(const struct dx_ask *ask, struct dx_buf *b)
         dx_buf_fmt(b, "%creverse=yes", mark);
         mark = '&';
     }
-    if (ask->limit_given && ask->row_format == DX_ROWS_JSON)
+    if (ask->limit_given && ask->row_format == DX_ROWS_JSON) {
         dx_buf_fmt(b, "%climit=%" PRIu64, mark, ask->page.limit);
+        mark = '&';
+    }
     if (ask->view_icann)
-        dx_buf_str(b, "?view=icann"); /* it goes with none of these */
+        dx_buf_fmt(b, "%cview=icann", mark);
 }
 
 static int answer(const struct dx_answering *a)
@@ -81,7 +80,8 @@ static int answer(const struct dx_answering *a)
                                           .deadline_ms = a->deadline_ms };
 
     if (a->ask->view_icann)
-        return dx_answer_icann(a->view, a->canon, a->ask->asked, a->summary, a->body, a->problem);
+        return dx_answer_icann(a->view, a->canon, a->ask->asked, &domain.order, a->summary, a->body,
+                               a->problem);
     return dx_task_domain(a->view, a->canon, &domain, a->task, a->summary, a->body, a->problem);
 }
 

@@ -13,6 +13,7 @@ import datetime
 import random
 import time
 import urllib.parse
+from fractions import Fraction
 
 import dxtest
 import roots
@@ -155,6 +156,21 @@ def icann_domain(domain):
     return domain
 
 
+def in_order(server, target, answer, headers):
+    """Orders and pages of the items of an answer by ICANN's rules."""
+    urls = {d["dataset_id"]: d["url_count"] for d in server.get("/v1/datasets?limit=1000", headers=headers).json["datasets"]}
+    items = answer["datasets"]
+    equal([round(d["share"], 6) for d in items], [round(d["url_count"] / urls[d["dataset_id"]], 6) for d in items], f"{target}: share")
+    for member in ("url_count", "name", "share", "dataset_id"):
+        want = sorted(items, key=lambda d: (d[member] if member != "share" else Fraction(d["url_count"], urls[d["dataset_id"]])), reverse=True)
+        got, offset = [], 0
+        while offset is not None:
+            reply = server.get(f"{target}&sort={member}&reverse=yes&limit=1&offset={offset}", headers=headers).json
+            equal((reply["offset"], {**reply, "datasets": 0, "offset": 0, "next_offset": 0}), (offset, {**answer, "datasets": 0, "offset": 0, "next_offset": 0}), f"{target}: {member}, {offset}")
+            got, offset = got + reply["datasets"], reply["next_offset"]
+        equal(got, want, f"{target} by {member}")
+
+
 def compare_icann(server, rows, names, hides, words, headers=None, wait=False):
     for asked, domain in ICANN:
         target = f"/v1/domain/{urllib.parse.quote(asked, safe='')}?view=icann"
@@ -172,11 +188,12 @@ def compare_icann(server, rows, names, hides, words, headers=None, wait=False):
             continue
         equal(({d["name"]: values(d) for d in answer["datasets"]}, values(answer), answer["domain"], answer["view"], answer["dataset_count"], answer["complete"]),
               (each, total, domain, "icann", len(each), True), f"{words}, {asked} by ICANN's rules")
+        in_order(server, target, answer, headers)
         whole = server.get(f"/v1/domain/{domain}", headers=headers)
         if whole.status == 200 and answer["domain_count"] == 1:     # of a domain that is one by all rules, both answers are the same
             equal([values({"domain_count": 1, **d}) for d in whole.json["datasets"]], [values(d) for d in answer["datasets"]], f"{words}, {asked} by both")
             equal(whole.json["domain_id"], answer["domain_id"], f"{asked}: id")
-    for bad in ("fields=rank", "limit=1", "sort=rank", "reverse=yes", "offset=1", "format=csv", "view=x"):
+    for bad in ("fields=rank", "sort=rank", "limit=0", "format=csv", "view=x"):
         equal(server.get(f"/v1/domain/github.io?{'' if 'view' in bad else 'view=icann&'}{bad}", headers=headers).status, 400, bad)
     equal(server.get("/v1/domain/github.io?view=icann&sort=dataset_id&reverse=no&offset=0&format=json", headers=headers).status in (200, 404), True, "what is so by default")
     equal([server.get(f"/v1/domain/{d}?view={view}", headers=headers).status for d, view in (("io", "icann"), ("co.uk", "icann"), ("github.io", "private"))], [400] * 3, "suffixes")
