@@ -63,6 +63,15 @@ int dx_posting_frames_find(struct dx_posting_frames *f, struct dx_error *err)
     return rc < 0 ? rc : 1;
 }
 
+int dx_posting_frames_have(const struct dx_posting_frames *f, uint32_t dataset_id,
+                           struct dx_error *err)
+{
+    struct dx_postings_page page;
+    int rc = dx_postings_page_find(&f->part->postings, f->domain_id, dataset_id, &page, err);
+
+    return rc == 1 ? page.number == f->page.number : rc;
+}
+
 struct frame_decoder {
     struct dx_posting_frames *frames;
     struct dx_zstd_decoder **decoder;

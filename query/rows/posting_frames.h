@@ -3,6 +3,7 @@
  *
  *   dx_posting_frames_init(&f, part, caches, domain_id, dataset_id);
  *   rc = dx_posting_frames_find(&f, &err);                1; 0: no page can have the pair
+ *   rc = dx_posting_frames_have(&f, other_id, &err);      1: the list of this dataset too, for payload once f.dataset_id is that
  *   rc = dx_posting_frames_advance(&f, &reading, &decoder, &err);      query/view/block_request.h: again, until
  *                                                         `reading` waits for nothing
  *   rc = dx_posting_frames_payload(&f, &bytes, &err);     1, 0 the pair is not there; format/version/payload.h
@@ -35,6 +36,8 @@ void dx_posting_frames_init(struct dx_posting_frames *f, const struct dx_part *p
                             const struct dx_caches *caches, uint64_t domain_id,
                             uint32_t dataset_id);
 int dx_posting_frames_find(struct dx_posting_frames *f, struct dx_error *err);
+int dx_posting_frames_have(const struct dx_posting_frames *f, uint32_t dataset_id,
+                           struct dx_error *err);
 int dx_posting_frames_advance(struct dx_posting_frames *f, struct dx_read_batch *reading,
                               struct dx_zstd_decoder **decoder, struct dx_error *err);
 int dx_posting_frames_payload(const struct dx_posting_frames *f, struct dx_span *bytes,

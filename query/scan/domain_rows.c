@@ -38,10 +38,13 @@ void dx_domain_rows_init(struct dx_domain_rows *r, struct dx_version *v, const s
 
 static void release_frames(struct dx_domain_rows *r)
 {
-    for (size_t i = r->first; r->frames != NULL && i < r->end; i++)
-        dx_posting_frames_release(&r->frames[i - r->first]);
+    for (size_t i = 0; i < r->frame_count; i++)
+        dx_posting_frames_release(&r->frames[i]);
     free(r->frames);
+    free(r->frame_of);
     r->frames = NULL;
+    r->frame_of = NULL;
+    r->frame_count = 0;
 }
 
 void dx_domain_rows_rewind(struct dx_domain_rows *r)
@@ -277,28 +280,38 @@ int dx_domain_rows_begin(struct dx_domain_rows *r, uint64_t offset, uint64_t lim
 
 /* ---- postings ---- */
 
+/* 1, 0: no page can have it. */
+static int find_frame(struct dx_domain_rows *r, size_t segment, struct dx_error *err)
+{
+    uint32_t dataset_id = r->pairs[r->segments[segment].pair].dataset_id;
+    struct dx_posting_frames *f = &r->frames[r->frame_count];
+    int rc = r->frame_count > 0 ? dx_posting_frames_have(f - 1, dataset_id, err) : 0;
+
+    if (rc == 0) {
+        dx_posting_frames_init(f, r->part, r->version->caches, r->domain_id, dataset_id);
+        r->frame_count++;
+        rc = dx_posting_frames_find(f, err);
+    }
+    r->frame_of[segment - r->first] = r->frame_count - 1;
+    if (rc == 0)
+        rc = dx_fail(err, DX_E_CORRUPT,
+                     "%s: domain 0x%016llx is in dataset %u by its set, but has no posting",
+                     r->part->directory, (unsigned long long)r->domain_id, (unsigned)dataset_id);
+    return rc;
+}
+
 static int begin_batch(struct dx_domain_rows *r, struct dx_error *err)
 {
     size_t n = r->segment_count - r->end < BATCH ? r->segment_count - r->end : BATCH;
     int rc = 1;
 
     r->frames = calloc(n, sizeof *r->frames);
-    if (r->frames == NULL)
+    r->frame_of = calloc(n, sizeof *r->frame_of);
+    if (r->frames == NULL || r->frame_of == NULL)
         return dx_no_memory(err, "listing");
     r->first = r->end;
-    for (size_t i = 0; rc == 1 && i < n; i++) {
-        struct dx_posting_frames *f = &r->frames[i];
-
-        dx_posting_frames_init(f, r->part, r->version->caches, r->domain_id,
-                               r->pairs[r->segments[r->first + i].pair].dataset_id);
-        r->end++;
-        rc = dx_posting_frames_find(f, err);
-    }
-    if (rc == 0)
-        rc = dx_fail(err, DX_E_CORRUPT,
-                     "%s: domain 0x%016llx is in dataset %u by its set, but has no posting",
-                     r->part->directory, (unsigned long long)r->domain_id,
-                     (unsigned)r->frames[r->end - 1 - r->first].dataset_id);
+    for (size_t i = 0; rc == 1 && i < n; i++)
+        rc = find_frame(r, r->end++, err);
     return rc < 0 ? rc : DX_OK;
 }
 
@@ -344,12 +357,15 @@ static int cut_runs(struct dx_domain_rows *r, struct dx_domain_rows_segment *s,
 }
 
 static int take_posting(struct dx_domain_rows *r, struct dx_domain_rows_segment *s,
-                        const struct dx_posting_frames *f, struct dx_error *err)
+                        struct dx_posting_frames *f, struct dx_error *err)
 {
     const struct dx_domain_rows_pair *pair = &r->pairs[s->pair];
     struct dx_payload payload = { .rows = 0 };
     struct dx_span bytes;
-    int rc = dx_posting_frames_payload(f, &bytes, err);
+    int rc;
+
+    f->dataset_id = pair->dataset_id;
+    rc = dx_posting_frames_payload(f, &bytes, err);
 
     if (rc == 1)
         rc = dx_payload_open(&payload, f->domain_id, f->dataset_id, bytes, f->dat_object, err);
@@ -368,14 +384,14 @@ static int read_batch(struct dx_domain_rows *r, struct dx_error *err)
     int rc = r->frames == NULL ? begin_batch(r, err) : DX_OK;
 
     dx_read_batch_begin(&r->reading, r->version, r->part->paged, r->deadline_ms);
-    for (size_t i = r->first; rc == DX_OK && i < r->end; i++)
-        rc = dx_posting_frames_advance(&r->frames[i - r->first], &r->reading, &r->decoder, err);
+    for (size_t i = 0; rc == DX_OK && i < r->frame_count; i++)
+        rc = dx_posting_frames_advance(&r->frames[i], &r->reading, &r->decoder, err);
     if (rc < 0)
         return rc;
     if (dx_read_batch_state(&r->reading) != DX_READ_BATCH_DONE)
         return DX_LISTING_WAITS;
     for (size_t i = r->first; rc == DX_OK && i < r->end; i++)
-        rc = take_posting(r, &r->segments[i], &r->frames[i - r->first], err);
+        rc = take_posting(r, &r->segments[i], &r->frames[r->frame_of[i - r->first]], err);
     release_frames(r);
     return rc;
 }

@@ -90,7 +90,10 @@ struct dx_domain_rows {
     uint64_t total;
     unsigned state;
     size_t first, end; /* the segments whose postings are at hand */
-    struct dx_posting_frames *frames;
+    struct dx_posting_frames
+        *frames; /* of these: a pair of them holds the lists of many datasets */
+    size_t frame_count;
+    size_t *frame_of; /* of each of these segments */
     struct dx_zstd_decoder *decoder;
     struct dx_run *runs;
     size_t run_count, run_capacity;
