@@ -94,15 +94,16 @@ http {{
     types {{ }}
     add_header Cache-Control no-cache;
     add_header X-Domaindex-Version 000001-20260101T000000Z;
+    {more}
     {blocks}
 }}
 """
 
 
 class Nginx:
-    """A port for each place: a folder of files that are served, or (status, text) for `return`."""
+    """A port for each place: a folder of files that are served, or (status, text) for `return`. more: directives of http."""
 
-    def __init__(self, name, tmp, core, places, workers=1):
+    def __init__(self, name, tmp, core, places, workers=1, more=""):
         self.name, self.tmp, self.ports = name, pathlib.Path(tmp), {}
         self.tmp.mkdir(parents=True, exist_ok=True)
         blocks = []
@@ -114,7 +115,7 @@ class Nginx:
         conf = self.tmp / "nginx.conf"
         # Files of a folder that only we may read: as nobody it would answer 403.
         user = "user root;" if os.geteuid() == 0 else ""
-        conf.write_text(NGINX_CONF.format(user=user, tmp=self.tmp, workers=workers,
+        conf.write_text(NGINX_CONF.format(user=user, tmp=self.tmp, workers=workers, more=more,
                                           blocks="\n    ".join(blocks)), encoding="utf-8")
         with machine.pinned(core):
             self.process = subprocess.Popen([NGINX, "-c", conf, "-e", self.tmp / "nginx.log"])
@@ -150,8 +151,8 @@ def free_port():
         return s.getsockname()[1]
 
 
-def wait_for(port, process):
-    for _ in range(500):
+def wait_for(port, process, tries=500):
+    for _ in range(tries):
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             return
         if process.poll() is not None:
