@@ -287,9 +287,14 @@ static void examine_registry(struct examination *e, const struct dx_root *r)
     else if (rc == 0)
         rc = dx_fail(&err, DX_E_NOT_FOUND, DX_DATASET_REGISTRY_FILE ": not found");
     if (rc < 0)
-        report_error(e, "registry",
-                     "restore registry.json from a backup: names of datasets are nowhere else",
-                     &err);
+        report_error(
+            e, "registry",
+            rc == DX_E_NOT_FOUND
+                ? "a new root has none before its first 'domaindex ingest'; of another "
+                  "one restore registry.json from a backup: names of datasets are nowhere "
+                  "else"
+                : "restore registry.json from a backup: names of datasets are nowhere else",
+            &err);
     else
         report(e, DX_FINDING_SOUND, "registry", NULL, "%zu datasets", registry.count);
     dx_registry_release(&registry);
@@ -349,7 +354,8 @@ static void examine_root(struct examination *e)
         examine_registry(e, &r);
         if (dx_root_manifest(e->ask->root, &m, &err) < 0)
             report_error(e, "manifest",
-                         "run 'domaindex publish', or restore index/manifest.json from a backup",
+                         "run 'domaindex ingest' and 'domaindex publish', or restore "
+                         "index/manifest.json from a backup",
                          &err);
         else
             examine_versions(e, &r, &m);

@@ -168,10 +168,8 @@ static int run(const struct dx_options *options)
         rc = dx_options_operands(options, 0, &err);
     if (rc == DX_OK && (a.root == NULL || (path == NULL) == (psl == NULL)))
         rc = dx_fail(&err, DX_E_INVALID, "--root ROOT and one of --list and --prepare are needed");
-    if (rc < 0) {
-        fprintf(stderr, "domaindex adopt: %s\nTry 'domaindex help adopt'.\n", err.text);
-        return DX_EXIT_USAGE;
-    }
+    if (rc < 0)
+        return dx_command_fail("adopt", DX_EXIT_USAGE, &err);
     dx_interrupt_catch();
     if (psl != NULL)
         return prepare(&a, psl, dx_options_has(options, OPT_JSON));

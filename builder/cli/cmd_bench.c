@@ -319,7 +319,7 @@ static int run(const struct dx_options *o)
 const struct dx_command dx_command_bench = {
     .name = "bench",
     .synopsis = "[--names FILE] [--rate R] [--seconds S] [--html FILE] [--json] URL",
-    .summary = "measures a server: requests at a fixed rate, latencies, a page with curves",
+    .summary = "measure a server: requests at a fixed rate, latencies, a page with curves",
     .description =
         "Sends GET requests to the server at URL, http://HOST:PORT or https://HOST, and prints how "
         "many replies "

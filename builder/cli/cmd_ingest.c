@@ -257,8 +257,7 @@ static void print_columns(const char *input, const char *text)
 
 static int usage(const struct dx_error *err)
 {
-    fprintf(stderr, "domaindex ingest: %s\nTry 'domaindex help ingest'.\n", err->text);
-    return DX_EXIT_USAGE;
+    return dx_command_fail("ingest", DX_EXIT_USAGE, err);
 }
 
 /* *profile: NULL if none is asked for. */

@@ -97,10 +97,8 @@ static int run(const struct dx_options *options)
     int rc = read_options(options, &r, &err);
     int code = DX_EXIT_DONE;
 
-    if (rc < 0) {
-        fprintf(stderr, "domaindex remove: %s\nTry 'domaindex help remove'.\n", err.text);
-        return DX_EXIT_USAGE;
-    }
+    if (rc < 0)
+        return dx_command_fail("remove", DX_EXIT_USAGE, &err);
     assert(r.count > 0); /* read_options */
     names = calloc(r.count, sizeof *names);
     if (names == NULL) {

@@ -65,7 +65,9 @@ static int run(const struct dx_options *options)
     int rc = dx_options_store(options, &o, &err);
 
     if (rc == DX_OK && (o.root == NULL || options->operand_count + (o.version != NULL) != 1)) {
-        (void)fprintf(stderr, "domaindex rollback: --root ROOT and one VERSION are needed\n");
+        (void)fprintf(stderr, "domaindex rollback: --root ROOT and one VERSION are needed "
+                              "('domaindex versions' lists "
+                              "them)\n");
         return DX_EXIT_USAGE;
     }
     if (rc == DX_OK && o.version == NULL)

@@ -97,9 +97,8 @@ static int run(const struct dx_options *options)
     int code = DX_EXIT_DONE;
 
     if (rc < 0) {
-        fprintf(stderr, "domaindex ship: %s\nTry 'domaindex help ship'.\n", err.text);
         dx_amqp_url_release(&url);
-        return DX_EXIT_USAGE;
+        return dx_command_fail("ship", DX_EXIT_USAGE, &err);
     }
     dx_interrupt_catch();
     rc = dx_ship_run(&o, &stats, &err);

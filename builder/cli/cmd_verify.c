@@ -245,7 +245,7 @@ static int run(const struct dx_options *options)
 const struct dx_command dx_command_verify = {
     .name = "verify",
     .synopsis = "--root ROOT [--version VERSION] [--deep] [--json]",
-    .summary = "reads every byte of a version and says what contradicts what",
+    .summary = "read every byte of a version and say what contradicts what",
     .description =
         "Checks sizes, hashes and block checksums of all files of the version, their structure, "
         "and "

@@ -9,6 +9,8 @@
 int dx_command_fail(const char *name, int code, const struct dx_error *err)
 {
     (void)fprintf(stderr, "domaindex %s: %s\n", name, err->text);
+    if (code == DX_EXIT_USAGE)
+        (void)fprintf(stderr, "Try 'domaindex help %s'.\n", name);
     return code;
 }
 

@@ -53,7 +53,7 @@
             DX_OPT_TEXT                                                                 \
     }
 
-/* "domaindex NAME: ERROR" on standard error; returns code. */
+/* "domaindex NAME: ERROR" on standard error, of a usage error also where help is; returns code. */
 int dx_command_fail(const char *name, int code, const struct dx_error *err);
 
 /* The text on standard output, all of it, and releases it. */
