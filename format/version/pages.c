@@ -326,8 +326,9 @@ static bool all_zero(const uint8_t *p, size_t size)
     return true;
 }
 
-int dx_pages_file(const struct dx_pages *p, uint64_t file_id, struct dx_pages_file *out,
-                  struct dx_error *err)
+/* All but the text of the path, which takes longer to check than a record. */
+static int read_record(const struct dx_pages *p, uint64_t file_id, struct dx_pages_file *out,
+                       struct dx_error *err)
 {
     const struct dx_envelope *e = &p->envelope;
     const uint8_t *at;
@@ -367,8 +368,21 @@ int dx_pages_file(const struct dx_pages *p, uint64_t file_id, struct dx_pages_fi
     if (!dx_span_slice(p->paths, path_offset, path_size, &out->path))
         return dx_envelope_corrupt(e, TAG_FILE, at, err, "file %" PRIu64 ": path is not in PATH",
                                    file_id);
-    rc = dx_envelope_check(e, out->path.data, out->path.size, err);
-    if (rc < 0)
+    return 1;
+}
+
+int dx_pages_file(const struct dx_pages *p, uint64_t file_id, struct dx_pages_file *out,
+                  struct dx_error *err)
+{
+    const struct dx_envelope *e = &p->envelope;
+    int rc = read_record(p, file_id, out, err);
+
+    if (rc == 1) {
+        int checked = dx_envelope_check(e, out->path.data, out->path.size, err);
+
+        rc = checked < 0 ? checked : 1;
+    }
+    if (rc != 1)
         return rc;
     if (!dx_lake_path_ok(out->path))
         return dx_envelope_corrupt(e, TAG_PATH, out->path.data, err,
@@ -376,14 +390,14 @@ int dx_pages_file(const struct dx_pages *p, uint64_t file_id, struct dx_pages_fi
     return 1;
 }
 
-/* The last file that is not a hole of those from low to before high: 1, 0 all are holes. */
+/* The last file that is not a hole of those from low to before high, without its path: 1, 0 all are holes. */
 static int file_below(const struct dx_pages *p, uint64_t low, uint64_t high,
                       struct dx_pages_file *out, struct dx_error *err)
 {
     int rc = 0;
 
     while (rc == 0 && high > low)
-        rc = dx_pages_file(p, --high, out, err);
+        rc = read_record(p, --high, out, err);
     return rc;
 }
 
@@ -417,7 +431,7 @@ int dx_pages_of_group(const struct dx_pages *p, uint64_t number, struct dx_pages
                        "%s: FILE: row group %" PRIu64 " of %" PRIu64 " is in no file",
                        p->envelope.name, number, p->groups);
     *row_group = (uint32_t)(number - out->first_group);
-    return 1;
+    return dx_pages_file(p, out->file_id, out, err);
 }
 
 int dx_pages_group(const struct dx_pages *p, const struct dx_pages_file *file, uint32_t row_group,

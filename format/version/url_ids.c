@@ -104,9 +104,9 @@ int dx_url_page_next(struct dx_url_page *u, struct dx_url_place *place, struct d
     return 1;
 }
 
-/* Entries from u->taken on of which gap and number of rows lie in one word, as nearly all do, while the ids are below
- * `want`. In locals and without a call: this loop is what a lookup costs. */
-static void pass_short(struct dx_url_page *u, uint64_t want)
+/* Entries from u->taken to `end` of which gap and number of rows lie in one word, as nearly all do, while the ids are
+ * below `want`. In locals and without a call: this loop is what a lookup costs. */
+static void pass_short(struct dx_url_page *u, uint64_t want, uint32_t end)
 {
     const uint8_t *row = u->bits.row.data;
     const uint64_t last_at = u->bits.row.size < 8 ? 0 : (u->bits.row.size - 8) * 8;
@@ -117,7 +117,7 @@ static void pass_short(struct dx_url_page *u, uint64_t want)
     uint64_t id = u->last.id;
     uint32_t taken = u->taken;
 
-    for (; taken < u->count && at < last_at; taken++) {
+    for (; taken < end && at < last_at; taken++) {
         /* 57 bits of the row at least; above them there are zeros, which end any code: too long then */
         uint64_t word = dx_load_u64(row + (at >> 3)) >> (at & 7);
         unsigned ones = (unsigned)__builtin_ctzll(~word | UINT64_C(1) << 31);
@@ -139,13 +139,10 @@ static void pass_short(struct dx_url_page *u, uint64_t want)
     u->taken = taken;
 }
 
-int dx_url_page_seek(struct dx_url_page *u, uint64_t url_id, struct dx_error *err)
+/* Entries to `end`, while the ids are below `want`. */
+static int pass(struct dx_url_page *u, uint64_t want, uint32_t end, struct dx_error *err)
 {
-    uint64_t want = url_id >> CUT;
-
-    if (u->taken > 0 || u->last.id >= want)
-        return DX_OK;
-    while (u->taken < u->count) {
+    while (u->taken < end) {
         struct dx_bits bits = u->bits;
         uint64_t gap = u->taken == 0 ? 0 : dx_bits_rice(&bits, u->gap_k);
 
@@ -157,9 +154,67 @@ int dx_url_page_seek(struct dx_url_page *u, uint64_t url_id, struct dx_error *er
         u->last.id += gap;
         u->bits = bits;
         u->taken++;
-        pass_short(u, want);
+        pass_short(u, want, end);
     }
     return DX_OK;
+}
+
+int dx_url_page_seek(struct dx_url_page *u, uint64_t url_id, struct dx_error *err)
+{
+    uint64_t want = url_id >> CUT;
+
+    return u->last.id >= want ? DX_OK : pass(u, want, u->count, err);
+}
+
+/* ---- marks: the id of the entry before, and where the bits of the entry begin ---- */
+
+static uint32_t marks_of(uint32_t entries)
+{
+    return entries == 0 || entries > DX_URL_PAGE_MAX ? 0 : (entries - 1) / DX_URL_PAGE_MARK;
+}
+
+size_t dx_url_page_marks_size(uint32_t entries)
+{
+    return (size_t)marks_of(entries) * DX_URL_PAGE_MARK_SIZE;
+}
+
+int dx_url_page_mark(const struct dx_url_page *u, uint8_t *marks, struct dx_error *err)
+{
+    struct dx_url_page at = *u;
+    int rc = DX_OK;
+
+    for (uint32_t i = 1; i <= marks_of(u->count); i++, marks += DX_URL_PAGE_MARK_SIZE) {
+        rc = pass(&at, UINT64_MAX, i * DX_URL_PAGE_MARK, err);
+        if (rc < 0)
+            return rc;
+        if (at.bits.at > UINT32_MAX)
+            return corrupt(&at, err, "has more bits than a page has");
+        dx_store_u64(marks, at.last.id);
+        dx_store_u32(marks + 8, (uint32_t)at.bits.at);
+    }
+    return rc;
+}
+
+void dx_url_page_jump(struct dx_url_page *u, const uint8_t *marks, uint64_t url_id)
+{
+    uint64_t want = url_id >> CUT;
+    uint32_t low = 0;
+    uint32_t high = marks == NULL ? 0 : marks_of(u->count);
+
+    while (low < high) { /* the marks before low are of entries behind an id below `want` */
+        uint32_t middle = low + (high - low) / 2;
+
+        if (dx_load_u64(marks + (size_t)middle * DX_URL_PAGE_MARK_SIZE) < want)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return;
+    marks += (size_t)(low - 1) * DX_URL_PAGE_MARK_SIZE;
+    u->taken = low * DX_URL_PAGE_MARK;
+    u->last.id = dx_load_u64(marks);
+    u->bits.at = dx_load_u32(marks + 8);
 }
 
 /* ---- writing ---- */

@@ -4,6 +4,7 @@
  *   rc = dx_url_ids_pages(&cold, url_id, &first, &count, &err);    1: pages [first, first + count) may
  *                                                                  have it; 0: no page does
  *   rc = dx_url_page_open(&u, &page, plain, name, &err);           page and bytes of format/version/cold.h
+ *   dx_url_page_jump(&u, marks, url_id);                           to a mark before it; NULL: there are none
  *   rc = dx_url_page_seek(&u, url_id, &err);                       passes over those before it
  *   while ((rc = dx_url_page_next(&u, &place, &err)) == 1)         ascending by id, group, row
  *       if (place.id == dx_url_id_kept(url_id)) ...
@@ -20,6 +21,13 @@
  * plain is borrowed until the last next. Whatever the bytes are, next gives at most as many places
  * as the page says, and an error if they are not in order. seek, before the first next, reads the
  * gaps alone of what it passes over. Threads may share what they read.
+ *
+ *   size = dx_url_page_marks_size(page.entries);
+ *   rc = dx_url_page_mark(&u, marks, &err);                        marks: so many bytes; behind open
+ *
+ * Marks are the places of every DX_URL_PAGE_MARK-th entry, for who looks into a page again and again: they are made by one
+ * pass over all of it, which fails as seek and next do, and are not stored in the file. A jump is before the first seek and
+ * next, with the marks of the same page.
  *
  *   rc = dx_url_page_encode(&buf, places, n, &err);               a page, replaces what buf has
  *
@@ -39,6 +47,8 @@
 #define DX_REQUESTED_URL "requested_url"
 #define DX_URL_PAGE_PLACES 2048 /* 13 kB */
 #define DX_URL_PAGE_MAX (1u << 20)
+#define DX_URL_PAGE_MARK 64
+#define DX_URL_PAGE_MARK_SIZE 12
 
 struct dx_url_place {
     uint64_t id;    /* the lower 16 bits are zero */
@@ -80,6 +90,9 @@ struct dx_url_page {
 
 int dx_url_page_open(struct dx_url_page *u, const struct dx_cold_page *page, struct dx_span plain,
                      const char *name, struct dx_error *err);
+size_t dx_url_page_marks_size(uint32_t entries);
+int dx_url_page_mark(const struct dx_url_page *u, uint8_t *marks, struct dx_error *err);
+void dx_url_page_jump(struct dx_url_page *u, const uint8_t *marks, uint64_t url_id);
 int dx_url_page_seek(struct dx_url_page *u, uint64_t url_id, struct dx_error *err);
 int dx_url_page_next(struct dx_url_page *u, struct dx_url_place *place, struct dx_error *err);
 

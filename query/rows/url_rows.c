@@ -132,8 +132,10 @@ static int take_page(struct dx_url_rows *u, const struct dx_cold_page_wanted *p,
     int rc = dx_url_page_open(&page, &p->page, dx_cold_page_bytes(p),
                               dx_cold_file_name(DX_COLD_URL_IDS), err);
 
-    if (rc >= 0)
+    if (rc >= 0) {
+        dx_url_page_jump(&page, dx_cold_page_marks(p), u->url_id);
         rc = dx_url_page_seek(&page, u->url_id, err);
+    }
     while (rc >= 0 && (rc = dx_url_page_next(&page, &place, err)) == 1 && place.id <= id)
         if (place.id == id)
             rc = add_place(u, p->part, &place, err);

@@ -58,6 +58,8 @@ static struct dx_cold_page page_of(struct dx_span plain, uint64_t key, size_t co
 /* To each id, to the one before it and the one behind it: what next gives is the first that is not before. */
 static void check_seeks(size_t row, const struct dx_cold_page *page, struct dx_span plain, size_t n)
 {
+    uint8_t *marks = malloc(dx_url_page_marks_size((uint32_t)n) + 1);
+
     for (size_t i = 0; i<3 * n; i += n> 500 ? 37 : 1) {
         uint64_t one = UINT64_C(1) << (64 - DX_URL_ID_KEPT);
         uint64_t want = places[i / 3].id + (i % 3) * one - one;
@@ -69,6 +71,13 @@ static void check_seeks(size_t row, const struct dx_cold_page *page, struct dx_s
 
         while (first < n && places[first].id < want)
             first++;
+        if (rc == DX_OK && i == 0)
+            rc = dx_url_page_mark(&u, marks, &err);
+        if (rc == DX_OK && i % 2 == 0) { /* of a large page it is near then */
+            dx_url_page_jump(&u, marks, want);
+            EXPECT(u.taken <= first && first - u.taken <= DX_URL_PAGE_MARK,
+                   "row %zu: from entry %u to place %zu", row, (unsigned)u.taken, first);
+        }
         if (rc == DX_OK)
             rc = dx_url_page_seek(&u, want | (one - 1), &err);
         if (rc == DX_OK)
@@ -77,6 +86,7 @@ static void check_seeks(size_t row, const struct dx_cold_page *page, struct dx_s
                "row %zu: seek of place %zu: %d, place %zu expected: %s", row, i / 3, rc, first,
                err.text);
     }
+    free(marks);
 }
 
 static void check_round_trips(void)
@@ -153,6 +163,7 @@ struct original {
 
 static enum verdict attempt(void *ctx, struct dx_span s)
 {
+    static uint8_t marks[4096];
     const struct original *o = ctx;
     struct dx_cold_page page = page_of(s, places[0].id, o->count);
     struct dx_url_page u;
@@ -161,6 +172,8 @@ static enum verdict attempt(void *ctx, struct dx_span s)
     size_t at = 0;
     int rc = dx_url_page_open(&u, &page, s, "x", NULL);
 
+    if (rc == DX_OK && dx_url_page_mark(&u, marks, NULL) == DX_OK)
+        dx_url_page_jump(&u, marks, places[o->count - 1].id);
     /* Sought or not, no byte outside is read, and no more places come than there are. */
     if (rc == DX_OK && dx_url_page_seek(&u, places[o->count / 2].id, NULL) == DX_OK)
         while (dx_url_page_next(&u, &got, NULL) == 1)
