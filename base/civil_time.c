@@ -112,16 +112,27 @@ static size_t put_rare_date(char *out, int64_t days)
 
 size_t dx_civil_text_us(int64_t us, char out[DX_CIVIL_TEXT])
 {
-    int64_t seconds = us / US_PER_SECOND - (us % US_PER_SECOND < 0);
-    unsigned fraction = (unsigned)(us - seconds * US_PER_SECOND);
-    int64_t days = seconds / SECONDS_PER_DAY - (seconds % SECONDS_PER_DAY < 0);
-    unsigned rest = (unsigned)(seconds - days * SECONDS_PER_DAY);
+    uint64_t common = (uint64_t)us + (uint64_t)DAYS_TO_1970 * SECONDS_PER_DAY * US_PER_SECOND;
+    unsigned fraction;
+    unsigned rest;
     size_t n = 10;
 
-    if (days + DAYS_TO_1970 >= 0 && days + DAYS_TO_1970 < DAYS_TO_10000)
-        put_common_date(out, (uint32_t)(days + DAYS_TO_1970));
-    else
+    /* Without a sign, and with what comes first divided off at once, half of the divisions are gone. */
+    if (common < (uint64_t)DAYS_TO_10000 * SECONDS_PER_DAY * US_PER_SECOND) {
+        uint64_t seconds = common / US_PER_SECOND;
+        uint32_t days = (uint32_t)(seconds / SECONDS_PER_DAY);
+
+        fraction = (unsigned)(common - seconds * US_PER_SECOND);
+        rest = (unsigned)(seconds - (uint64_t)days * SECONDS_PER_DAY);
+        put_common_date(out, days);
+    } else {
+        int64_t seconds = us / US_PER_SECOND - (us % US_PER_SECOND < 0);
+        int64_t days = seconds / SECONDS_PER_DAY - (seconds % SECONDS_PER_DAY < 0);
+
+        fraction = (unsigned)(us - seconds * US_PER_SECOND);
+        rest = (unsigned)(seconds - days * SECONDS_PER_DAY);
         n = put_rare_date(out, days);
+    }
     out[n] = 'T';
     put_two(out + n + 1, rest / 3600);
     out[n + 3] = ':';

@@ -8,9 +8,22 @@ const char dx_put_pairs[200] = { "0001020304050607080910111213141516171819202122
 
 uint8_t *dx_put_long_u64(uint8_t *p, uint64_t v)
 {
-    char digits[DX_PUT_U64_MAX];
+    DX_UNINITIALIZED char digits[DX_PUT_U64_MAX];
     size_t n = sizeof digits;
 
+    if (v < 10000) { /* without the copy: most ranks, ids and counts */
+        uint32_t low = (uint32_t)v % 100;
+        uint32_t high = (uint32_t)v / 100;
+
+        if (v >= 1000)
+            *p++ = (uint8_t)dx_put_pairs[2 * high];
+        if (v >= 100)
+            *p++ = (uint8_t)dx_put_pairs[2 * high + 1];
+        if (v >= 10)
+            *p++ = (uint8_t)dx_put_pairs[2 * low];
+        *p = (uint8_t)dx_put_pairs[2 * low + 1];
+        return p + 1;
+    }
     for (; v >= 100; v /= 100) {
         n -= 2;
         memcpy(digits + n, dx_put_pairs + 2 * (v % 100), 2);

@@ -564,6 +564,8 @@ static bool show_label(struct dx_span label, struct sink *out)
 
 static bool has_a_label(struct dx_span name)
 {
+    if (name.size == 0 || memchr(name.data, '-', name.size) == NULL)
+        return false; /* as of most names, at a fifteenth of the price */
     for (size_t i = 0; i + 4 <= name.size; i++)
         if ((i == 0 || name.data[i - 1] == '.') && memcmp(name.data + i, "xn--", 4) == 0)
             return true;
@@ -572,7 +574,7 @@ static bool has_a_label(struct dx_span name)
 
 int dx_idna_to_unicode(struct dx_span name, uint8_t *out, size_t room, size_t *size)
 {
-    uint8_t again[DX_IDNA_MAX];
+    DX_UNINITIALIZED uint8_t again[DX_IDNA_MAX];
     struct sink sink = { out, 0, room };
     enum dx_reject why;
     size_t again_size;

@@ -4,6 +4,7 @@
  *   rc = dx_dataset_heads_new(&h, &registry, &err);
  *   d = dx_dataset_heads_get(&h, dataset_id, &text);     {"dataset_id":7,"name":"…",   NULL: no such dataset
  *   kept = dx_dataset_heads_rank(&h, dataset_id, urls);    where the rank of so many URLs is kept, 0: not yet; may be NULL
+ *   rank = dx_dataset_heads_kept(&h, d, urls);             what is kept there; 0: nothing
  *   dx_dataset_heads_release(&h);
  *
  * Names are escaped once, when a version is loaded, not in each answer; a popular domain is in a
@@ -46,17 +47,26 @@ static inline const struct dx_dataset *dx_dataset_heads_get(const struct dx_data
     return d;
 }
 
+static inline _Atomic uint32_t *dx_dataset_heads_place(const struct dx_dataset_heads *h,
+                                                       const struct dx_dataset *d, uint64_t urls)
+{
+    return d == NULL || h->ranks == NULL || urls - 1 >= DX_RANKS_KEPT
+               ? NULL
+               : &h->ranks[(size_t)(d - h->registry->datasets) * DX_RANKS_KEPT + (size_t)urls - 1];
+}
+
 static inline _Atomic uint32_t *dx_dataset_heads_rank(const struct dx_dataset_heads *h,
                                                       uint32_t dataset_id, uint64_t urls)
 {
-    const struct dx_dataset *d;
+    return dx_dataset_heads_place(h, dx_registry_by_id(h->registry, dataset_id), urls);
+}
 
-    if (h->ranks == NULL || urls - 1 >= DX_RANKS_KEPT)
-        return NULL;
-    d = dx_registry_by_id(h->registry, dataset_id);
-    return d == NULL
-               ? NULL
-               : &h->ranks[(size_t)(d - h->registry->datasets) * DX_RANKS_KEPT + (size_t)urls - 1];
+static inline uint32_t dx_dataset_heads_kept(const struct dx_dataset_heads *h,
+                                             const struct dx_dataset *d, uint64_t urls)
+{
+    const _Atomic uint32_t *place = dx_dataset_heads_place(h, d, urls);
+
+    return place == NULL ? 0 : atomic_load_explicit(place, memory_order_relaxed);
 }
 
 #endif

@@ -229,9 +229,10 @@ int dx_task_domain(const struct dx_view *view, struct dx_canon *canon,
                    struct dx_problem *problem)
 {
     DX_UNINITIALIZED struct known k;
-    struct dx_error err = DX_ERROR_INIT;
+    DX_UNINITIALIZED struct dx_error err;
     int rc;
 
+    dx_error_begin(&err);
     *task = NULL;
     k.view = *view;
     k.pairs = (struct dx_domain_pairs)DX_DOMAIN_PAIRS_INIT;

@@ -4,6 +4,7 @@
 #include "base/civil_time.h"
 #include "base/fraction.h"
 #include "base/json_out.h"
+#include "base/plain_text.h"
 #include "base/put.h"
 #include "canon/idna.h"
 #include "format/version/url_sketch.h"
@@ -53,9 +54,16 @@ static uint8_t *put_time(uint8_t *p, bool has_ts, int64_t us)
     return DX_PUT(p, "\",");
 }
 
+/* Most pairs have one row, so one time: its text is copied. */
 static uint8_t *put_times(uint8_t *p, const struct dx_pair_count *pair)
 {
+    const uint8_t *first = DX_PUT(p, FIRST_NAME);
+    size_t size;
+
     p = put_time(DX_PUT(p, FIRST_NAME), pair->has_ts, pair->first_us);
+    size = (size_t)(p - first);
+    if (pair->has_ts && pair->first_us == pair->last_us)
+        return dx_put(DX_PUT(p, LAST_NAME), first, size);
     return put_time(DX_PUT(p, LAST_NAME), pair->has_ts, pair->last_us);
 }
 
@@ -125,6 +133,7 @@ static uint8_t *put_dataset(uint8_t *p, const struct item *item, const struct dx
                             unsigned fields)
 {
     const unsigned counts = DX_DOMAIN_FIELD_URLS | DX_DOMAIN_FIELD_URLS_EST | DX_DOMAIN_FIELD_ROWS;
+    const unsigned both = DX_DOMAIN_FIELD_FIRST_TS | DX_DOMAIN_FIELD_LAST_TS;
 
     if ((fields & DX_DOMAIN_FIELD_NAME) != 0)
         p = dx_put_span(p, item->head);
@@ -133,9 +142,11 @@ static uint8_t *put_dataset(uint8_t *p, const struct item *item, const struct dx
     p = item->of_counts               ? put_pages(p, pair, fields)
         : (fields & counts) == counts ? put_all_counts(p, pair)
                                       : put_some_counts(p, pair, fields);
-    if ((fields & DX_DOMAIN_FIELD_FIRST_TS) != 0)
+    if ((fields & both) == both)
+        p = put_times(p, pair);
+    else if ((fields & DX_DOMAIN_FIELD_FIRST_TS) != 0)
         p = put_time(DX_PUT(p, FIRST_NAME), pair->has_ts, pair->first_us);
-    if ((fields & DX_DOMAIN_FIELD_LAST_TS) != 0)
+    else if ((fields & DX_DOMAIN_FIELD_LAST_TS) != 0)
         p = put_time(DX_PUT(p, LAST_NAME), pair->has_ts, pair->last_us);
     if ((fields & DX_DOMAIN_FIELD_SHARE) != 0) {
         p = dx_put_fraction(DX_PUT(p, "\"share\":"), pair->url_count, item->dataset_urls);
@@ -152,7 +163,7 @@ static uint8_t *put_dataset(uint8_t *p, const struct item *item, const struct dx
 /* Of names that have A-labels. */
 static void write_unicode(struct dx_span domain, struct dx_buf *body)
 {
-    uint8_t text[DX_IDNA_UTF8_MAX];
+    DX_UNINITIALIZED uint8_t text[DX_IDNA_UTF8_MAX];
     size_t size;
 
     if (!dx_idna_to_unicode(domain, text, sizeof text, &size))
@@ -220,7 +231,8 @@ static int read_item(const struct dx_domain_text *t, size_t i, const struct dx_d
     item->dataset_urls = dataset->urls;
     item->of_counts = dataset->kind == DX_DATASET_COUNTS;
     item->withheld_rows = hidden == NULL ? 0 : hidden->withheld_rows;
-    if ((t->fields & DX_DOMAIN_FIELD_RANK) == 0)
+    item->rank = hidden == NULL ? dx_dataset_heads_kept(heads, dataset, t->pairs[i].url_count) : 0;
+    if ((t->fields & DX_DOMAIN_FIELD_RANK) == 0 || item->rank > 0)
         return DX_OK;
     return t->rank(t->rank_ctx, i, &item->rank, err);
 }
@@ -299,14 +311,13 @@ int dx_domain_text_write(const struct dx_domain_text *t, const struct dx_dataset
 
 struct dx_span dx_domain_text_subject(struct dx_span text)
 {
-    struct dx_span s = { text.data + DX_PUT_SIZE(BEGIN), 0 };
+    const size_t at = DX_PUT_SIZE(BEGIN);
+    struct dx_span s;
 
-    if (text.size < DX_PUT_SIZE(BEGIN) || memcmp(text.data, BEGIN, DX_PUT_SIZE(BEGIN)) != 0)
+    if (text.size < at || memcmp(text.data, BEGIN, at) != 0)
         return (struct dx_span){ NULL, 0 };
-    while (DX_PUT_SIZE(BEGIN) + s.size < text.size && s.data[s.size] != '"' &&
-           s.data[s.size] != '\\')
-        s.size++;
-    if (DX_PUT_SIZE(BEGIN) + s.size >= text.size || s.data[s.size] != '"')
+    s = (struct dx_span){ text.data + at, dx_plain_prefix(text.data + at, text.size - at) };
+    if (at + s.size >= text.size || s.data[s.size] != '"')
         s.size = 0;
     return s;
 }

@@ -422,12 +422,13 @@ int dx_suppression_view_of(const struct dx_view *view, const struct dx_found *fo
     struct dx_span domain = dx_span_of(found->domain, found->domain_size);
     struct dx_suppressions_live *o = dx_suppressed_by(view->version);
     const struct dx_rules *rules = dx_suppressions_live_pin(o);
-    struct dx_error err = DX_ERROR_INIT;
+    DX_UNINITIALIZED struct dx_error err;
     struct dx_rules_of of;
     bool concerned = dx_rules_of(rules, domain, &of);
     struct dx_hidden_sums sums;
     int rc = 1;
 
+    dx_error_begin(&err);
     *w = (struct dx_suppression_view){ .entry = NULL };
     if (concerned && of.whole.number == 0 && of.last > cleansed_of(view->version, rules))
         rc = ask(o, view->version, found, &of, &w->entry, &err);

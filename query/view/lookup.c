@@ -128,10 +128,11 @@ int dx_lookup_domain(const struct dx_view *view, struct dx_canon *canon, struct 
                      struct dx_found *found, struct dx_problem *problem)
 {
     struct dx_version *v = view->version;
-    struct dx_error err = DX_ERROR_INIT;
+    DX_UNINITIALIZED struct dx_error err;
     struct dx_span domain;
     int rc = dx_lookup_name(canon, asked, &domain, problem);
 
+    dx_error_begin(&err);
     if (rc == 0)
         return rc;
     rc = dx_lookup_allowed(view, domain, problem);

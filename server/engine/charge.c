@@ -3,22 +3,29 @@
 
 #include "server/engine/delivery.h"
 
-bool dx_charge_take(struct dx_connection *c, double cost)
+/* Apart from the one that asks, who would clear the problem for each request. */
+static __attribute__((noinline)) void refuse(struct dx_connection *c, unsigned wait_s)
 {
-    struct dx_loop *loop = c->stream.loop;
     struct dx_problem problem;
-    unsigned wait_s;
 
-    if (dx_admission_take(loop->serving->admission, &c->who, cost, loop->now_ms, &wait_s)) {
-        c->paid += cost;
-        return true;
-    }
     (void)dx_problem_set(&problem, DX_PROBLEM_TOO_MANY, "rate-limited", "Too many requests",
                          "your recent requests cost more than your budget; retry in %u seconds, "
                          "and send fewer requests from then on",
                          wait_s);
     problem.retry_s = wait_s;
     dx_deliver_problem(c, &problem);
+}
+
+bool dx_charge_take(struct dx_connection *c, double cost)
+{
+    struct dx_loop *loop = c->stream.loop;
+    unsigned wait_s;
+
+    if (dx_admission_take(loop->serving->admission, &c->who, cost, loop->now_ms, &wait_s)) {
+        c->paid += cost;
+        return true;
+    }
+    refuse(c, wait_s);
     return false;
 }
 

@@ -111,17 +111,29 @@ static void refuse_head(struct dx_connection *c, struct dx_span head)
         dx_deliver_refusal(c, c->head.reject_status, c->head.reject_reason);
 }
 
+static void choose_coding(struct dx_loop *loop, struct dx_span field)
+{
+    loop->codings.chosen = dx_coding_choose(field);
+    loop->codings.size = field.size <= sizeof loop->codings.text ? field.size : 0;
+    memcpy(loop->codings.text, field.data, loop->codings.size);
+}
+
 /* By default not where answers depend on the caller: then the length of one that a script has made a
  * browser ask for, with a word of the script's in it, would tell whether the answer has the word too. */
 static enum dx_coding wanted_coding(struct dx_connection *c, struct dx_span head)
 {
-    enum dx_compress compress = c->stream.loop->serving->options.compress;
+    struct dx_loop *loop = c->stream.loop;
+    enum dx_compress compress = loop->serving->options.compress;
+    struct dx_span field;
 
     c->negotiates = compress == DX_COMPRESS_YES ||
                     (compress == DX_COMPRESS_AUTO && !c->under_table);
     if (!c->negotiates || c->head.accept_encoding.size == 0 || c->head.accept_encoding_twice)
         return DX_CODING_NONE;
-    return dx_coding_choose(dx_head_slice(head, c->head.accept_encoding));
+    field = dx_head_slice(head, c->head.accept_encoding);
+    if (!dx_span_equal(field, dx_span_of(loop->codings.text, loop->codings.size)))
+        choose_coding(loop, field);
+    return loop->codings.chosen;
 }
 
 /* Size 0: none is named, or it cannot be said. */
@@ -217,7 +229,7 @@ static void answer_get(struct dx_connection *c, struct dx_span head, struct dx_s
     enum dx_coding coding = wanted_coding(c, head);
     struct dx_span accepted = accepted_types(c, head);
     bool plain = dx_row_accept_is_plain(accepted);
-    struct dx_problem problem;
+    DX_UNINITIALIZED struct dx_problem problem;
     struct dx_exchange x = { .c = c,
                              .ask = &loop->ask,
                              .target = target,
@@ -296,7 +308,7 @@ static void answer(struct dx_connection *c, struct dx_span head)
 {
     struct dx_loop *loop = c->stream.loop;
     struct dx_span target = dx_head_slice(head, c->head.target);
-    struct dx_problem problem;
+    DX_UNINITIALIZED struct dx_problem problem;
 
     keep_for_log(c, head, target);
     dx_loop_count(&loop->counts.requests);
@@ -331,8 +343,12 @@ static size_t serve(struct dx_connection *c, struct dx_span bytes)
         if (!c->in_head)
             dx_exchange_begin(c);
         verdict = dx_request_head_parse(&c->head, rest);
-        if (verdict == DX_HEAD_MORE)
+        if (verdict ==
+            DX_HEAD_MORE) { /* nearly every head comes in one piece: then there is no wait for it */
+            if (c->stream.wait != DX_WAIT_HEAD)
+                dx_stream_wait(&c->stream, DX_WAIT_HEAD);
             break;
+        }
         dx_exchange_head_read(c);
         if (verdict == DX_HEAD_REJECT) {
             refuse_head(c, rest);

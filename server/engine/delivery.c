@@ -53,7 +53,7 @@ void dx_delivery_record(struct dx_connection *c, int status)
 
     dx_exchange_mark(c, DX_STAGE_ANSWER);
     r->status = status;
-    if (c->version != NULL)
+    if (c->version != NULL && c->stream.loop->serving->log != NULL)
         copy_name(r->version, c->stream.loop->serving->answers->version_name(c->version));
 }
 
@@ -247,7 +247,7 @@ void dx_deliver_refusal(struct dx_connection *c, int status, const char *words)
 bool dx_delivery_is_broken(struct dx_connection *c)
 {
     const struct dx_answers *answers = c->stream.loop->serving->answers;
-    struct dx_problem broken;
+    DX_UNINITIALIZED struct dx_problem broken;
 
     if (answers->intact == NULL || c->version == NULL || answers->intact(c->version, &broken))
         return false;
@@ -347,7 +347,7 @@ static void deliver_body(const struct dx_exchange *x)
     struct dx_connection *c = x->c;
     struct dx_serving *serving = c->stream.loop->serving;
     const struct dx_encoding *e = x->encoding;
-    struct dx_encoding here;
+    DX_UNINITIALIZED struct dx_encoding here;
     struct dx_span bytes;
 
     c->record.summary = x->summary;
@@ -369,7 +369,7 @@ static void deliver_body(const struct dx_exchange *x)
 void dx_deliver_answer(const struct dx_exchange *x)
 {
     struct dx_connection *c = x->c;
-    struct dx_problem failed;
+    DX_UNINITIALIZED struct dx_problem failed;
 
     /* Absent is an answer too, and a failure may have this cause. */
     if (dx_delivery_is_broken(c))

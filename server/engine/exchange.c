@@ -41,8 +41,6 @@ void dx_exchange_begin(struct dx_connection *c)
     c->head.names = &loop->serving->options.identity.names;
     c->in_head = true;
     c->version = dx_loop_versions_take(&loop->pins, loop->serving->answers, &c->loop_ref);
-    if (c->stream.wait != DX_WAIT_HEAD)
-        dx_stream_wait(&c->stream, DX_WAIT_HEAD);
 }
 
 /* The clock is looked at for an answer alone: of a head that came in one piece this is 0. */

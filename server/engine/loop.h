@@ -23,6 +23,7 @@
 #include "server/cache/reply_cache.h"
 #include "server/engine/server_options.h"
 #include "server/engine/workers.h"
+#include "server/http/coding.h"
 #include "server/http/reply.h"
 #include "server/observe/request_counts.h"
 
@@ -170,6 +171,11 @@ struct dx_loop {
     struct dx_buf head;
     struct dx_buf body;
     struct dx_buf kept_as; /* of a whole reply in a content coding: its key */
+    struct {
+        size_t size; /* 0: none */
+        uint8_t text[64];
+        enum dx_coding chosen;
+    } codings; /* the Accept-Encoding that was read last: most clients send the same one */
     uint8_t bytes[DX_LOOP_READ_MAX];
 
     uint64_t numbers; /* of requests; each loop has those of its own */

@@ -61,11 +61,22 @@ static bool is_target(uint8_t c)
     return c > 0x20 && c < 0x7f && c != '#';
 }
 
-/* What a name, an IP literal and a port need. No '@': user names have no place here. */
+/* What a name needs. No '@': user names have no place here. */
+static bool is_host(uint8_t c)
+{
+    static const bool marks[64] = {
+        ['.'] = 1, ['-'] = 1, ['%'] = 1, ['0'] = 1, ['1'] = 1, ['2'] = 1, ['3'] = 1,
+        ['4'] = 1, ['5'] = 1, ['6'] = 1, ['7'] = 1, ['8'] = 1, ['9'] = 1
+    };
+
+    return c < sizeof marks ? marks[c]
+                            : ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' || c == '~';
+}
+
+/* The same, an IP literal and a port. */
 static bool is_authority(uint8_t c)
 {
-    return is_alnum(c) || c == '.' || c == '-' || c == '_' || c == '~' || c == '%' || c == ':' ||
-           c == '[' || c == ']';
+    return is_host(c) || c == ':' || c == '[' || c == ']';
 }
 
 /* Visible ASCII, obs-text, space and tab: RFC 9110 field-value. */
@@ -110,6 +121,104 @@ static enum dx_head_verdict end_method(struct dx_request_head *h, struct dx_span
     return DX_HEAD_MORE;
 }
 
+/* Bytes at a place, and how many there are before it that may be read too. */
+struct run {
+    const uint8_t *data;
+    uint32_t size;
+    uint32_t before;
+};
+
+static struct run run_of(struct dx_span bytes, uint32_t at, uint32_t end)
+{
+    return (struct run){ bytes.data + at, end - at, at };
+}
+
+#ifdef __SSE2__
+/* The next 16 bytes of a run from i on, or the last 16, of which *old were seen; false: there are no 16. */
+static bool load_block(const struct run *r, uint32_t i, __m128i *v, unsigned *old)
+{
+    uint32_t left = r->size - i;
+
+    *old = left < 16 ? 16 - left : 0;
+    if (left == 0 || *old > r->before + i)
+        return false;
+    *v = _mm_loadu_si128((const __m128i *)(const void *)(r->data + i - *old));
+    return true;
+}
+
+/* Of 16 bytes, which are over `low` and under 0x7f, and not '#' if `hash` is. */
+static unsigned plain_of(__m128i v, char low, bool hash)
+{
+    const __m128i least = _mm_set1_epi8(low); /* signed: from 0x80 on they are below it */
+    const __m128i rubout = _mm_set1_epi8(0x7f);
+    const __m128i other = _mm_set1_epi8(hash ? '#' : 0x7f);
+    __m128i bad = _mm_or_si128(_mm_cmpeq_epi8(v, rubout), _mm_cmpeq_epi8(v, other));
+
+    return (unsigned)_mm_movemask_epi8(_mm_andnot_si128(bad, _mm_cmpgt_epi8(v, least)));
+}
+
+/* Of 16 bytes, which are letters or '-'. */
+static unsigned letters_of(__m128i v)
+{
+    __m128i lower = _mm_or_si128(v, _mm_set1_epi8(0x20));
+    __m128i letter = _mm_and_si128(_mm_cmpgt_epi8(lower, _mm_set1_epi8('a' - 1)),
+                                   _mm_cmpgt_epi8(_mm_set1_epi8('z' + 1), lower));
+
+    return (unsigned)_mm_movemask_epi8(_mm_or_si128(letter, _mm_cmpeq_epi8(v, _mm_set1_epi8('-'))));
+}
+
+/* Of 16 bytes, which are letters, digits, '-' or '.'. */
+static unsigned host_of(__m128i v)
+{
+    __m128i low = _mm_and_si128(_mm_cmpgt_epi8(v, _mm_set1_epi8(',')),
+                                _mm_cmpgt_epi8(_mm_set1_epi8(':'), v));
+
+    return letters_of(v) | (unsigned)_mm_movemask_epi8(
+                               _mm_andnot_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('/')), low));
+}
+
+/* How many bytes at the front of the run are such ones; more may be. */
+#define SKIP(run, good_of)                                 \
+    do {                                                   \
+        uint32_t i = 0;                                    \
+        unsigned old;                                      \
+        __m128i v;                                         \
+                                                           \
+        while (load_block((run), i, &v, &old)) {           \
+            unsigned good = (good_of) >> old;              \
+                                                           \
+            if (good != 0xffffu >> old)                    \
+                return i + (uint32_t)__builtin_ctz(~good); \
+            i += 16 - old;                                 \
+        }                                                  \
+        return i;                                          \
+    } while (0)
+#else
+#define SKIP(run, good_of) return ((void)(run), 0)
+#endif
+
+/* Inline: then low and hash are constants. */
+static inline __attribute__((always_inline)) uint32_t skip_plain(const struct run *r, char low,
+                                                                 bool hash)
+{
+    (void)low;
+    (void)hash;
+    SKIP(r, plain_of(v, low, hash));
+}
+
+static uint32_t skip_letters(const struct run *r)
+{
+    SKIP(r, letters_of(v));
+}
+
+static uint32_t skip_host(const struct run *r)
+{
+    SKIP(r, host_of(v));
+}
+
+/* Before a host there is the name of its field, or a scheme. */
+#define BEFORE_HOST 5
+
 /* host[:port], host not empty; brackets only around the whole host. */
 static bool host_is_valid(struct dx_span s)
 {
@@ -125,12 +234,11 @@ static bool host_is_valid(struct dx_span s)
                 return false;
         host_end++;
     } else {
-        while (host_end < s.size && s.data[host_end] != ':') {
-            uint8_t c = s.data[host_end++];
+        const struct run r = { s.data, (uint32_t)s.size, BEFORE_HOST };
 
-            if (!is_authority(c) || c == '[' || c == ']')
-                return false;
-        }
+        host_end = skip_host(&r);
+        while (host_end < s.size && is_host(s.data[host_end]))
+            host_end++;
     }
     if (host_end == 0 || (host_end < s.size && s.data[host_end] != ':'))
         return false;
@@ -207,13 +315,35 @@ static enum dx_head_verdict end_body_field(struct dx_request_head *h, struct dx_
     return DX_HEAD_MORE;
 }
 
+/* Of a name, which is a token: no byte of one but a letter becomes another by 0x20. */
+static inline __attribute__((always_inline)) bool has_letters(const uint8_t *name, const char *word,
+                                                              size_t size)
+{
+    const uint64_t lower = 0x2020202020202020;
+    const uint8_t *w = (const uint8_t *)word;
+    uint64_t other = 0;
+
+    if (size < 8) {
+        for (size_t i = 0; i < size; i++)
+            other |= (uint64_t)((name[i] | 0x20) ^ w[i]);
+        return other == 0;
+    }
+    for (size_t i = 0; i + 8 < size; i += 8)
+        other |= (dx_load_u64(name + i) | lower) ^ dx_load_u64(w + i);
+    return (other | ((dx_load_u64(name + size - 8) | lower) ^ dx_load_u64(w + size - 8))) == 0;
+}
+
+/* word: a literal of small letters and '-'. */
+#define IS_NAME(name, word) \
+    ((name).size == sizeof word - 1 && has_letters((name).data, word, sizeof word - 1))
+
 /* A field that names the caller, or the trace of the request; kept, not judged. */
 static bool end_who_field(struct dx_request_head *h, struct dx_span name, struct dx_head_span at)
 {
-    if (dx_span_is_word(name, "authorization")) {
+    if (IS_NAME(name, "authorization")) {
         h->authorization_count++;
         h->authorization = at;
-    } else if (dx_span_is_word(name, "traceparent")) {
+    } else if (IS_NAME(name, "traceparent")) {
         h->traceparent_count++;
         h->traceparent = at;
     } else if (h->names == NULL) {
@@ -236,13 +366,13 @@ static enum dx_head_verdict end_field(struct dx_request_head *h, struct dx_span 
     struct dx_span value = dx_head_slice(bytes, at);
     struct dx_span option;
 
-    if (dx_span_is_word(name, "host")) {
+    if (IS_NAME(name, "host")) {
         if (++h->host_count > 1)
             return reject(h, 400, "more than one Host");
         if (!host_is_valid(value))
             return reject(h, 400, "Host is not a host name with an optional port");
         h->host = at;
-    } else if (dx_span_is_word(name, "connection")) {
+    } else if (IS_NAME(name, "connection")) {
         while (dx_head_list_next(&value, &option))
             if (dx_span_is_word(option, "close"))
                 h->close = true;
@@ -250,19 +380,19 @@ static enum dx_head_verdict end_field(struct dx_request_head *h, struct dx_span 
         h->state = STATE_FIELD_FIRST;
     } else if (h->method == DX_METHOD_POST) {
         return end_body_field(h, name, value, at);
-    } else if (dx_span_is_word(name, "content-length")) {
+    } else if (IS_NAME(name, "content-length")) {
         if (++h->length_count > 1 || value.size != 1 || value.data[0] != '0')
             return reject(h, 400,
                           "GET and HEAD take no body: Content-Length must be one 0 or absent");
-    } else if (dx_span_is_word(name, "transfer-encoding")) {
+    } else if (IS_NAME(name, "transfer-encoding")) {
         return reject(h, 400, "GET and HEAD take no body: Transfer-Encoding is refused");
-    } else if (dx_span_is_word(name, "if-none-match")) {
+    } else if (IS_NAME(name, "if-none-match")) {
         h->if_none_match_twice = h->if_none_match.size > 0;
         h->if_none_match = at;
-    } else if (dx_span_is_word(name, "accept-encoding")) {
+    } else if (IS_NAME(name, "accept-encoding")) {
         h->accept_encoding_twice = h->accept_encoding.size > 0;
         h->accept_encoding = at;
-    } else if (dx_span_is_word(name, "accept")) {
+    } else if (IS_NAME(name, "accept")) {
         h->accept_twice = h->accept.size > 0;
         h->accept = at;
     }
@@ -475,51 +605,32 @@ static enum dx_head_verdict field_byte(struct dx_request_head *h, uint8_t c, str
     }
 }
 
-#ifdef __SSE2__
-/* How many bytes from p on are over `low` and under 0x7f, and not '#' if `hash` is; 16 at a time, so that up to 15 more
- * may be. */
-static uint32_t skip_blocks(const uint8_t *p, uint32_t size, char low, bool hash)
+static uint32_t value_run(struct dx_span bytes, uint32_t at, uint32_t end)
 {
-    const __m128i least = _mm_set1_epi8(low); /* signed: from 0x80 on they are below it */
-    const __m128i rubout = _mm_set1_epi8(0x7f);
-    const __m128i other = _mm_set1_epi8(hash ? '#' : 0x7f);
-    uint32_t i = 0;
+    const struct run r = run_of(bytes, at, end);
 
-    for (; size - i >= 16; i += 16) {
-        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
-        __m128i bad = _mm_or_si128(_mm_cmpeq_epi8(v, rubout), _mm_cmpeq_epi8(v, other));
-        unsigned good = (unsigned)_mm_movemask_epi8(
-            _mm_andnot_si128(bad, _mm_cmpgt_epi8(v, least)));
-
-        if (good != 0xffff)
-            return i + (uint32_t)__builtin_ctz(~good);
-    }
-    return i;
+    at += skip_plain(&r, 0x1f, false);
+    while (at < end && is_value(bytes.data[at]))
+        at++;
+    return at;
 }
-#else
-static uint32_t skip_blocks(const uint8_t *p, uint32_t size, char low, bool hash)
+
+static uint32_t name_run(struct dx_span bytes, uint32_t at, uint32_t end)
 {
-    (void)p;
-    (void)size;
-    (void)low;
-    (void)hash;
-    return 0;
+    const struct run r = run_of(bytes, at, end);
+
+    at += skip_letters(&r);
+    while (at < end && is_token(bytes.data[at]))
+        at++;
+    return at;
 }
-#endif
 
-/* Blanks inside a value count, those at its end do not. */
-static void skip_value(struct dx_request_head *h, const uint8_t *data, uint32_t end)
+/* The end of a value from begin to end: blanks inside it count, those at its end do not. */
+static uint32_t without_blanks(const uint8_t *data, uint32_t begin, uint32_t end)
 {
-    uint32_t at = h->at + skip_blocks(data + h->at, end - h->at, 0x1f, false);
-    uint32_t last = at;
-
-    while (at < end && is_value(data[at]))
-        last = ++at;
-    while (last > h->at && (data[last - 1] == ' ' || data[last - 1] == '\t'))
-        last--;
-    if (last > h->at)
-        h->value_end = last;
-    h->at = at;
+    while (end > begin && (data[end - 1] == ' ' || data[end - 1] == '\t'))
+        end--;
+    return end;
 }
 
 /* Most bytes stand in runs of plain ones: passes them without the switch, up to a limit that
@@ -534,23 +645,56 @@ static void skip_run(struct dx_request_head *h, struct dx_span bytes)
     if (at >= end)
         return;
     if (h->state == STATE_TARGET) {
-        at += skip_blocks(bytes.data + at, end - at, 0x20, true);
+        const struct run r = run_of(bytes, at, end);
+
+        at += skip_plain(&r, 0x20, true);
         while (at < end && is_target(bytes.data[at]))
             at++;
-        h->at = at;
     } else if (h->state == STATE_NAME) {
-        while (at < end && is_token(bytes.data[at]))
-            at++;
-        h->at = at;
+        at = name_run(bytes, at, end);
     } else if (h->state == STATE_VALUE) {
-        skip_value(h, bytes.data, end);
+        uint32_t last;
+
+        at = value_run(bytes, at, end);
+        last = without_blanks(bytes.data, h->at, at);
+        if (last > h->at)
+            h->value_end = last;
     }
+    h->at = at;
 }
 
-static bool starts_at(const struct dx_request_head *h, struct dx_span bytes, const char *text,
-                      uint32_t size)
+/* Inline: then size is a constant. */
+static inline __attribute__((always_inline)) bool starts_at(const struct dx_request_head *h,
+                                                            struct dx_span bytes, const char *text,
+                                                            uint32_t size)
 {
     return bytes.size - h->at >= size && memcmp(bytes.data + h->at, text, size) == 0;
+}
+
+/* A line of the fields that is there as a whole; false: it is not, or has something that has to be looked at byte by
+ * byte. The state is then that which the bytes lead to before the last one. */
+static bool take_field(struct dx_request_head *h, struct dx_span bytes)
+{
+    uint32_t limit = h->fields_at + DX_HEAD_FIELDS_MAX;
+    uint32_t end = bytes.size < limit ? (uint32_t)bytes.size : limit;
+    uint32_t colon = name_run(bytes, h->at, end);
+    uint32_t begin = colon + 1;
+    uint32_t cr;
+
+    if (colon == h->at || colon >= end || bytes.data[colon] != ':' ||
+        h->field_count == DX_HEAD_FIELD_COUNT_MAX)
+        return false;
+    while (begin < end && (bytes.data[begin] == ' ' || bytes.data[begin] == '\t'))
+        begin++;
+    cr = begin < end ? value_run(bytes, begin, end) : end;
+    if (end - cr < 2 || bytes.data[cr] != '\r' || bytes.data[cr + 1] != '\n')
+        return false;
+    h->field_count++;
+    h->name = (struct dx_head_span){ h->at, colon - h->at };
+    h->mark = begin;
+    h->value_end = without_blanks(bytes.data, begin, cr);
+    h->at = cr + 1;
+    return true;
 }
 
 /* What nearly every head has, in one step each; the states are those that the bytes one by one lead to. */
@@ -568,13 +712,19 @@ static bool take_usual(struct dx_request_head *h, struct dx_span bytes,
         }
         return true;
     }
-    if (h->state == STATE_VALUE && h->at + 1 - h->fields_at < DX_HEAD_FIELDS_MAX &&
-        starts_at(h, bytes, "\r\n", 2)) {
-        h->at++;
+    if (h->state != STATE_FIELD_FIRST)
+        return false;
+    if (bytes.data[h->at] != '\r') {
+        if (!take_field(h, bytes))
+            return false;
         *verdict = end_field(h, bytes);
         return true;
     }
-    return false;
+    if (h->at + 1 - h->fields_at >= DX_HEAD_FIELDS_MAX || !starts_at(h, bytes, "\r\n", 2))
+        return false;
+    h->at += 2;
+    *verdict = end_head(h);
+    return true;
 }
 
 enum dx_head_verdict dx_request_head_parse(struct dx_request_head *h, struct dx_span bytes)

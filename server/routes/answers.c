@@ -34,13 +34,14 @@ static int canon_for(struct dx_canon_slot *slot, const struct dx_answers *answer
                      struct dx_version *v, struct dx_canon **canon, struct dx_canon **once,
                      struct dx_problem *problem)
 {
-    struct dx_error err = DX_ERROR_INIT;
+    DX_UNINITIALIZED struct dx_error err;
     struct dx_version *current;
 
     if (slot->canon != NULL && slot->version == v) {
         *canon = slot->canon;
         return DX_OK;
     }
+    dx_error_begin(&err);
     if (answers->canon_new(v, canon, &err) < 0)
         return dx_problem_of_error(problem, &err);
     current = answers->pin(answers->from, v);

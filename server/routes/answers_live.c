@@ -74,19 +74,26 @@ static bool is_sound(void *from, struct dx_buf *words)
     return health.sound;
 }
 
-static bool is_intact(struct dx_version *v, struct dx_problem *problem)
+static __attribute__((noinline)) void say_damage(const struct dx_version *v,
+                                                 struct dx_problem *problem)
 {
     struct dx_error why = DX_ERROR_INIT;
 
-    if (dx_version_intact(v))
-        return true;
     (void)dx_version_damage(v, &why);
     (void)dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "index-changed",
                          "A file of the index was changed while it was served",
                          "%s. No answer is given rather than a wrong one. The server reopens the "
                          "version as soon as its files are whole: restore them, or publish again",
                          why.text);
-    return false;
+}
+
+static bool is_intact(struct dx_version *v, struct dx_problem *problem)
+{
+    bool intact = dx_version_intact(v);
+
+    if (!intact)
+        say_damage(v, problem);
+    return intact;
 }
 
 static bool state(struct dx_version *v, uint64_t out[2])

@@ -33,13 +33,15 @@ static size_t split_path(struct dx_span path, struct dx_span segments[SEGMENTS_M
         return 0;
     if (path.size > 1 && path.data[path.size - 1] == '/')
         path.size--;
-    for (size_t i = 1; i <= path.size; i++) {
-        if (i < path.size && path.data[i] != '/')
-            continue;
+    while (begin <= path.size) {
+        const uint8_t *from = path.data + begin;
+        const uint8_t *slash = memchr(from, '/', path.size - begin);
+        size_t size = slash == NULL ? path.size - begin : (size_t)(slash - from);
+
         if (n == SEGMENTS_MAX)
             return SEGMENTS_MAX + 1;
-        segments[n++] = (struct dx_span){ path.data + begin, i - begin };
-        begin = i + 1;
+        segments[n++] = (struct dx_span){ from, size };
+        begin += size + 1;
     }
     return n;
 }

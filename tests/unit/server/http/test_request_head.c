@@ -277,6 +277,39 @@ static void check_rows(void)
     }
 }
 
+/* Each byte at each place of a host, a name and a value that are longer than a block of 16: whole fields and blocks are taken at once,
+ * and must be what they are when they come three by three. */
+static void check_bytes(void)
+{
+    static const char text[] =
+        "GET / HTTP/1.1\r\nHost: a.host-of.example.org:8080\r\n"
+        "X-Forwarded-Protocol-Of: gzip, deflate;q=0.5  \r\nAccept: a/b\r\n\r\n";
+    size_t begin = strlen("GET / HTTP/1.1\r\n");
+    char copy[sizeof text];
+
+    memcpy(copy, text, sizeof text);
+    for (size_t at = begin; at < sizeof text - 1; at++) {
+        for (unsigned c = 0; c < 256; c++) {
+            struct dx_request_head whole;
+            struct dx_request_head steps;
+            int one, other;
+
+            copy[at] = (char)c;
+            one = outcome(&whole, parse_in_steps(&whole, copy, sizeof text - 1, sizeof text));
+            other = outcome(&steps, parse_in_steps(&steps, copy, sizeof text - 1, 3));
+            if (one != other || whole.size != steps.size ||
+                whole.field_count != steps.field_count ||
+                memcmp(&whole.accept, &steps.accept, sizeof whole.accept) != 0 ||
+                memcmp(&whole.name, &steps.name, sizeof whole.name) != 0) {
+                printf("byte 0x%02x at %zu: as a whole %d (%u bytes), in steps %d (%u bytes)\n", c,
+                       at, one, (unsigned)whole.size, other, (unsigned)steps.size);
+                failures++;
+            }
+        }
+        copy[at] = text[at];
+    }
+}
+
 static void check_size(const char *name, const char *before, size_t filling, const char *after,
                        int status)
 {
@@ -645,6 +678,7 @@ int main(void)
     bool complete;
 
     check_rows();
+    check_bytes();
     check_sizes();
     check_lists();
     complete = check_llhttp();
