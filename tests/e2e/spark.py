@@ -89,6 +89,7 @@ def check_writes(spark, tmp, old, new, old_rows, new_rows):
     root = tmp / "root"
     options = {"dataset_column": "dataset", "extra_columns": ["note"]}
     domaindex.spark.ingest(frame(spark, old_rows), root, partitions=5, **options)
+    equal(sum("--prepare" in line for line in (tmp / "calls").read_text().splitlines()), 1, "how often a job asks the root for its suffix list")
     check(answers(root) == old, "answers after domaindex.spark.ingest")
     check(not list((root / "spool").iterdir()), "nothing is left in the spool")
     dxtest.domaindex("verify", "--root", root, "--deep")
@@ -160,7 +161,8 @@ def executors(spark):
     return found
 
 
-def check_killed_executor(spark, tmp, old, old_rows):
+def check_killed_executor(spark, root, spool, old, old_rows):
+    """spool: the folder in which attempts appear; of a root on a store, that of its objects."""
     import threading
 
     import domaindex.spark
@@ -169,19 +171,20 @@ def check_killed_executor(spark, tmp, old, old_rows):
 
     def write():
         try:
-            domaindex.spark.ingest(frame(spark, old_rows, 8), tmp / "lost", dataset_column="dataset", extra_columns=["note"], partitions=8)
+            domaindex.spark.ingest(frame(spark, old_rows, 8), root, dataset_column="dataset", extra_columns=["note"], partitions=8)
         except Exception as error:  # noqa: BLE001
             failure.append(error)
 
     thread = threading.Thread(target=write)
     thread.start()
-    dxtest.wait_until(lambda: list((tmp / "lost" / "spool").glob("spark-*/*/")) or not thread.is_alive(), 180)
+    dxtest.wait_until(lambda: list(spool.glob("spark-*/*/")) or not thread.is_alive(), 180)
     victims = executors(spark)
     check(victims, "there are executors")
     if victims:
         os.kill(victims[0], signal.SIGKILL)
     thread.join()
-    check(not failure and answers(tmp / "lost") == old, f"answers after an executor was killed: {str(failure)[:500]}")
+    check(not failure and answers(root) == old, f"{root}: answers after an executor was killed: {str(failure)[:500]}")
+    dxtest.domaindex("verify", "--root", root, "--deep")
 
 
 def check_reads(spark, tmp, rows):
@@ -208,8 +211,8 @@ def command(tmp, root, *more):
             "--extra-column", "note", "--partitions", "4", *more]
 
 
-def check_killed_drivers(tmp, old, new_rows, old_rows):
-    """spark-submit's process is killed at a random moment, and run again: old rows or new ones, then new ones."""
+def check_killed_drivers(tmp, root_of, kills, old, new_rows, old_rows):
+    """spark-submit's process is killed at a random moment, with its executors, and run again: old rows or new ones, then new ones."""
     import pyarrow
     import pyarrow.parquet
 
@@ -219,8 +222,9 @@ def check_killed_drivers(tmp, old, new_rows, old_rows):
     single(reference, new_rows, "--replace")
     new = answers(reference)
     took = None
-    for number in range(KILLS + 1):
-        root = tmp / f"driver{number}"
+    seen = {"old": 0, "new": 0}
+    for number in range(kills + 1):
+        root = root_of(f"driver{number}")
         single(root, old_rows)
         began = time.monotonic()
         job = subprocess.Popen(command(tmp, root, "--overwrite"), start_new_session=True, stderr=subprocess.DEVNULL)
@@ -232,11 +236,14 @@ def check_killed_drivers(tmp, old, new_rows, old_rows):
         time.sleep(took * (0.3 + 0.7 * random.random()))
         os.killpg(job.pid, signal.SIGKILL)
         job.wait()
-        dxtest.domaindex("publish", "--root", root, "--wait", 60)
-        check(answers(root) in (old, new), f"killed driver {number}: neither the old rows nor the new ones")
+        dxtest.domaindex("publish", "--root", root, *(("--wait", 60) if isinstance(root, pathlib.Path) else ()))
+        found = answers(root)
+        check(found in (old, new), f"{root}: neither the old rows nor the new ones")
+        seen["new" if found == new else "old"] += 1
         dxtest.run(*command(tmp, root, "--overwrite"))
-        check(answers(root) == new, f"killed driver {number}: the job run again")
+        check(answers(root) == new, f"{root}: the job run again")
         dxtest.domaindex("verify", "--root", root, "--deep")
+    print(f"killed drivers, {root_of('*')}: {seen}", flush=True)
 
 
 def check_conflict(spark, tmp, rows):
@@ -321,12 +328,23 @@ def answers_of_overwrite(old_rows, new_rows):
         return single(tmp / "root", new_rows, "--replace")
 
 
+def note_calls(tmp):
+    """The program of driver and executors is one that writes down what it is called with."""
+    from domaindex import _native
+
+    wrapper = tmp / "noting"
+    wrapper.write_text(f'#!/bin/sh\necho "$*" >>{tmp / "calls"}\nexec {_native.program()} "$@"\n')
+    wrapper.chmod(0o755)
+    os.environ["DOMAINDEX_PROGRAM"] = str(wrapper)
+
+
 def main():
     if "DX_SPARK_WORK" not in os.environ:
         dxtest.need_programs()
         with dxtest.tempdir() as tmp:
             sys.exit(begin(tmp))
     tmp = pathlib.Path(os.environ["DX_SPARK_WORK"])
+    note_calls(tmp)
     seed = int(os.environ.get("DX_SEED", "0")) or random.randrange(1, 10**6)
     random.seed(seed)
     print(f"DX_SEED={seed}", flush=True)
@@ -339,7 +357,9 @@ def main():
             store.bucket("lake")
             stack.enter_context(stores.environment({**store.env, "CACHE_DIRECTORY": str(tmp / "cache")}))
         with_spark(tmp, store, old, new, old_rows, new_rows)
-    check_killed_drivers(tmp, old, new_rows, old_rows)
+        check_killed_drivers(tmp, lambda name: tmp / name, KILLS, old, new_rows, old_rows)
+        if store:
+            check_killed_drivers(tmp, lambda name: store.root("lake", name), KILLS // 2, old, new_rows, old_rows)
     dxtest.finish(None if store else "versitygw is not here")
 
 
@@ -351,8 +371,9 @@ def with_spark(tmp, store, old, new, old_rows, new_rows):
         check(check_conflict(spark, tmp, old_rows) == old, "answers after two jobs at once")
         check_profile(spark, tmp)
         check_reads(spark, tmp, old_rows)
-        check_killed_executor(spark, tmp, old, old_rows)
+        check_killed_executor(spark, tmp / "lost", tmp / "lost" / "spool", old, old_rows)
         if store:
+            check_killed_executor(spark, store.root("lake", "lost"), store.home / "objects" / "lake" / "lost" / "spool", old, old_rows)
             check_store(spark, store, old, new, old_rows, new_rows)
     finally:
         spark.stop()

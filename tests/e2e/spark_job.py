@@ -251,6 +251,7 @@ def main():
         dxtest.domaindex("verify", "--root", root, "--deep")
         check_refusals(tmp, module, root, new_rows, old)
         lake = module.lake_of(str(root))
+        equal(module.Lake.of_text(lake.text()), lake, "what a root has, as an option")
         check(module.can_adopt(lake, "unheard", False, True) and not module.can_adopt(lake, None, False, True) and module.can_adopt(lake, None, True, True) and
               not module.can_adopt(lake, lake.datasets[0], False, True) and not module.can_adopt(lake, None, True, False), "what can be adopted")
         # Added to rows that are there: the driver compares.

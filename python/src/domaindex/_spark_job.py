@@ -8,6 +8,7 @@ rows, are put aside by the tasks in a shared directory and ingested by the drive
 """
 from __future__ import annotations
 
+import base64
 import contextlib
 import dataclasses
 import hashlib
@@ -120,6 +121,17 @@ class Lake:
     datasets: Tuple[str, ...]
     with_rows: Tuple[str, ...]
     suffix_list: bytes
+
+
+    def text(self) -> str:
+        """For an option of a data source: who arranged the rows has asked the root, and the writer, in another process, need not."""
+        content = json.dumps({"datasets": self.datasets, "with_rows": self.with_rows, "suffix_list": self.suffix_list.decode("latin-1")})
+        return base64.b64encode(zlib.compress(content.encode())).decode()
+
+    @classmethod
+    def of_text(cls, text: str) -> "Lake":
+        content = json.loads(zlib.decompress(base64.b64decode(text)))
+        return cls(tuple(content["datasets"]), tuple(content["with_rows"]), content["suffix_list"].encode("latin-1"))
 
 
 def lake_of(root: str) -> Lake:

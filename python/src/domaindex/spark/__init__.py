@@ -68,7 +68,7 @@ def _job_of(names: Sequence[str], options: Mapping[str, str], overwrite: bool) -
     if _job.is_directory(root):
         root = os.path.abspath(root.removeprefix("file:"))
     arranged = _flag(options, "arranged", False)
-    lake = _job.lake_of(root)
+    lake = _job.Lake.of_text(options["lake"]) if options.get("lake") else _job.lake_of(root)
     adopts = _job.can_adopt(lake, dataset, overwrite, arranged)
     spool = options.get("spool") or f"{root.rstrip('/')}/spool"
     if not adopts and not _job.is_directory(spool):
@@ -216,14 +216,21 @@ class DomaindexSource(DataSource):
 # ---- rows in order of domains ----
 
 
-def arrange(df: Any, *, root: str, url_column: Optional[str] = None, dataset_column: Optional[str] = None, partitions: Optional[int] = None) -> Any:
-    """The rows in partitions by ranges of (domain id, host, path), so that each URL is in one and the domains of most are in one. A domain with
-    many rows is spread over several. Canonical forms are made on Arrow batches by libdomaindex."""
-    names = df.columns
+def _url(names: Sequence[str], url_column: Optional[str]) -> int:
     url = _column(names, url_column, URL_NAMES)
     if url is None:
         raise ValueError(f"no column has one of the usual names of a URL; url_column names it. Columns: {', '.join(names)}")
-    text = _job.lake_of(root).suffix_list
+    return url
+
+
+def arrange(df: Any, *, root: str, url_column: Optional[str] = None, dataset_column: Optional[str] = None, partitions: Optional[int] = None) -> Any:
+    """The rows in partitions by ranges of (domain id, host, path), so that each URL is in one and the domains of most are in one. A domain with
+    many rows is spread over several. Canonical forms are made on Arrow batches by libdomaindex."""
+    return _arrange(df, _url(df.columns, url_column), _job.lake_of(root), dataset_column, partitions)
+
+
+def _arrange(df: Any, url: int, lake: _job.Lake, dataset_column: Optional[str], partitions: Optional[int]) -> Any:
+    text = lake.suffix_list
 
     def add_keys(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow
@@ -264,9 +271,11 @@ def ingest(df: Any, root: Union[str, "os.PathLike[str]"], *, dataset: Optional[s
         df, extra_columns = _profile.apply(df, profile)
         url_column, ts_column = _profile.URL, _profile.TS if _profile.TS in df.columns else ""
         dataset_column = None if dataset else _profile.DATASET
-    arranged = arrange(df, root=place, url_column=url_column, dataset_column=dataset_column, partitions=partitions)
+    url = _url(df.columns, url_column)
+    lake = _job.lake_of(place)
+    arranged = _arrange(df, url, lake, dataset_column, partitions)
     given: Dict[str, Any] = {"root": place, "dataset": dataset, "dataset_column": dataset_column, "url_column": url_column, "ts_column": ts_column,
-                             "extra_columns": ",".join(extra_columns), "arranged": "true", **options}
+                             "extra_columns": ",".join(extra_columns), "arranged": "true", "lake": lake.text(), **options}
     writer = arranged.write.format("domaindex").mode(mode)
     for name, value in given.items():
         if value is not None:
