@@ -9,9 +9,10 @@
 
 #include <stdlib.h>
 
-#define BATCH 256
+#define BATCH 64
 #define LOOKUP_MAPS (256u << 10)
 #define LOOKUPS_MIN 64
+#define LOOKUPS_SHARE 32 /* of the pairs of the scan: a small publish maps little */
 
 /* Keys and names of the domains that are looked up together. */
 struct batch {
@@ -28,7 +29,9 @@ uint64_t dx_index_known_lookups(const struct dx_index_lake *lake, size_t memory)
 {
     size_t parts = lake->base->part_count;
     uint64_t lookups = memory / (LOOKUP_MAPS * parts);
+    uint64_t share = dx_spill_sort_count(lake->pairs) / LOOKUPS_SHARE;
 
+    lookups = lookups < share ? lookups : share;
     return lookups < LOOKUPS_MIN ? LOOKUPS_MIN : lookups;
 }
 

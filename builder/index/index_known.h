@@ -9,7 +9,7 @@
  *
  * Domains are looked up once for all passes over the pairs, many at a time, so that they wait for
  * memory together. Held are 4 bytes a domain of the scan. memory: about what is mapped of the base's
- * files at a time. One thread.
+ * files at a time at most; of a small scan less. One thread.
  */
 #ifndef DX_BUILDER_INDEX_INDEX_KNOWN_H
 #define DX_BUILDER_INDEX_INDEX_KNOWN_H
@@ -42,7 +42,8 @@ static inline uint32_t dx_index_known_at(const struct dx_index_known *k, uint64_
     return i < k->count ? k->numbers[i] : DX_INDEX_UNKNOWN;
 }
 
-/* So many lookups in the parts of the base map about as much memory, each some 256 KiB of each. */
+/* So many lookups in the parts of the base, each of which maps some 256 KiB of each, may follow each other before their
+ * pages are dropped. */
 uint64_t dx_index_known_lookups(const struct dx_index_lake *lake, size_t memory);
 void dx_index_known_drop(const struct dx_index_lake *lake);
 

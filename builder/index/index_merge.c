@@ -103,10 +103,13 @@ static int look_up(struct dx_index_merge *m, struct dx_error *err)
     const struct dx_version_part *in;
     int rc;
 
+    if (m->lake->kept_parts == 0)
+        return DX_OK;
+    if (++m->lookups % m->drop_every ==
+        0) /* new domains count: their ids are asked for (index_counts.c) */
+        dx_index_known_drop(m->lake);
     if (number == DX_INDEX_UNKNOWN)
         return DX_OK;
-    if (++m->lookups % m->drop_every == 0)
-        dx_index_known_drop(m->lake);
     in = &base->parts[dx_version_part_at(base, number)];
     rc = dx_domain_pairs_read(&m->looked_up, in->part, number - in->first, err);
     m->pairs = &m->looked_up;

@@ -22,7 +22,7 @@ bool dx_publish_merge_due(const struct dx_manifest *m, const struct dx_parts_pol
         pairs[count] = part->part.pairs;
     }
     pairs[count++] = v->part.pairs;
-    return dx_parts_kept_of_merge(pairs, count, policy) < count;
+    return dx_parts_kept_of_merge(pairs, count, v->pairs, policy) < count;
 }
 
 static bool same_file(const struct dx_manifest_version *a, const struct dx_manifest_version *b,

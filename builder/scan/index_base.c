@@ -341,8 +341,9 @@ int dx_index_retain(struct dx_index_lake *lake, const struct dx_parts_policy *po
         pairs[i] = base->parts[i].part->entry.part.pairs - leaving;
         fresh += leaving;
     }
-    keep_parts(lake, merge ? dx_parts_kept_of_merge(pairs, count, policy)
-                           : dx_parts_kept(pairs, count, fresh, policy));
+    keep_parts(lake, merge && base != NULL
+                         ? dx_parts_kept_of_merge(pairs, count, base->entry.pairs, policy)
+                         : dx_parts_kept(pairs, count, fresh, policy));
     return DX_OK;
 }
 

@@ -8,6 +8,7 @@
 2. A merge that is stopped (SIGSTOP) does not keep others from the root: publish, ingest and gc run, and the merge then gives up.
 3. SIGTERM ends a merge in order: exit 0, the published version is current; SIGKILL leaves it current too. The next publish merges,
    and nothing of the dead one is left.
+4. Where more of the parts is dead than lives, because datasets were removed, all are merged after a publish, and gc deletes the files of these.
 """
 import json
 import os
@@ -169,6 +170,29 @@ def ended(tmp):
         dxtest.domaindex("verify", "--root", root)
 
 
+def dead(tmp):
+    root = tmp / "dead"
+    add(root, [f"gone{i}.com/" for i in range(400)], "gone")
+    add(root, [f"stays{i}.com/" for i in range(300)], "stays")
+    publish(root)
+    add(root, [f"new{i}.com/" for i in range(20)], "new")
+    publish(root, "--merge-max", 1, "--no-merge")
+    dxtest.equal(publish(root, "--merge-max", 1), (manifest(root)["current_version"], None), "nothing is dead, nothing merged")
+    dxtest.domaindex("remove", "--root", root, "--dataset", "gone")
+    before, _ = publish(root, "--merge-max", 1, "--no-merge")
+    dxtest.equal((parts(root), entry(root)["pairs"]), (3, 320), "parts and pairs before")
+    version, merged = publish(root, "--merge-max", 1)
+    dxtest.equal((version, parts(root), entry(root)["pairs"]), (before, 1, 320), "of 720 pairs 400 are dead")
+    same(root, before, merged, [f"stays{i}.com" for i in range(0, 300, 30)] + ["new7.com"])
+    dxtest.domaindex("gc", "--root", root, "--keep", 1, "--keep-for", "0s", "--lease-ttl", "0s", "--cursor-life", "0s", "--max-share", 100, "--delete")
+    dxtest.equal(sorted({p.parts[-3] for p in (root / "urls").rglob("*.parquet")}), ["dataset_id=2", "dataset_id=3"], "files that are left")
+    for name in ("stays", "new"):
+        dxtest.domaindex("remove", "--root", root, "--dataset", name)
+    publish(root, "--merge-max", 1)
+    dxtest.equal((parts(root), entry(root)["pairs"]), (1, 0), "nothing is left")
+    dxtest.domaindex("verify", "--root", root)
+
+
 def main():
     dxtest.need_programs()
     os.environ.pop("SOURCE_DATE_EPOCH", None)
@@ -176,6 +200,7 @@ def main():
         policy(tmp)
         beside(tmp)
         ended(tmp)
+        dead(tmp)
     dxtest.finish()
 
 

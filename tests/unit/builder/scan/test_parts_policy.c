@@ -17,19 +17,24 @@ static const struct {
     uint64_t fresh;
     struct dx_parts_policy policy;
     size_t kept, kept_of_merge;
+    uint64_t dead;
 } rows[] = {
-    { "no part", { 0 }, 0, 5, { 8, 0 }, 0, 0 },
-    { "much larger: stays", { 100 }, 1, 33, { 8, 0 }, 1, 1 },
-    { "three times as large: merged", { 99 }, 1, 33, { 8, 0 }, 0, 1 },
-    { "one after the other", { 1000, 90, 30 }, 3, 10, { 8, 0 }, 1, 3 },
-    { "the limit is for all that is merged", { 1000, 90, 30 }, 3, 10, { 8, 100 }, 2, 1 },
-    { "what the limit left", { 1000, 90, 30, 10 }, 4, 1, { 8, 100 }, 4, 1 },
-    { "below a small one", { 40, 40, 1 }, 3, 1, { 8, 10 }, 2, 0 },
-    { "below a small one, and a publish may", { 40, 40, 1 }, 3, 1, { 8, 100 }, 2, 3 },
-    { "all levels taken", { 1000, 100 }, 2, 1, { 2, 50 }, 1, 0 },
-    { "all levels taken, by a small one", { 1000, 100 }, 2, 1, { 2, 100 }, 1, 2 },
-    { "all into one", { 1000, 100 }, 2, 0, { 1, 0 }, 0, 2 },
-    { "none said: all into one", { 1000, 100 }, 2, 0, { 0, 1 }, 0, 0 },
+    { "no part", { 0 }, 0, 5, { 8, 0 }, 0, 0, 0 },
+    { "much larger: stays", { 100 }, 1, 33, { 8, 0 }, 1, 1, 0 },
+    { "three times as large: merged", { 99 }, 1, 33, { 8, 0 }, 0, 1, 0 },
+    { "one after the other", { 1000, 90, 30 }, 3, 10, { 8, 0 }, 1, 3, 0 },
+    { "the limit is for all that is merged", { 1000, 90, 30 }, 3, 10, { 8, 100 }, 2, 1, 0 },
+    { "what the limit left", { 1000, 90, 30, 10 }, 4, 1, { 8, 100 }, 4, 1, 0 },
+    { "below a small one", { 40, 40, 1 }, 3, 1, { 8, 10 }, 2, 0, 0 },
+    { "below a small one, and a publish may", { 40, 40, 1 }, 3, 1, { 8, 100 }, 2, 3, 0 },
+    { "all levels taken", { 1000, 100 }, 2, 1, { 2, 50 }, 1, 0, 0 },
+    { "all levels taken, by a small one", { 1000, 100 }, 2, 1, { 2, 100 }, 1, 2, 0 },
+    { "all into one", { 1000, 100 }, 2, 0, { 1, 0 }, 0, 2, 0 },
+    { "none said: all into one", { 1000, 100 }, 2, 0, { 0, 1 }, 0, 0, 0 },
+    { "half is dead", { 1000, 100 }, 2, 1, { 8, 100 }, 2, 2, 550 },
+    { "more is dead", { 1000, 100 }, 2, 1, { 8, 100 }, 2, 0, 551 },
+    { "all is dead, and no limit", { 1000, 100 }, 2, 1, { 8, 0 }, 2, 0, 1100 },
+    { "one part has none dead", { 1000 }, 1, 1, { 8, 100 }, 1, 1, 1000 },
 };
 
 static uint64_t chance(uint64_t *state, uint64_t below)
@@ -73,7 +78,7 @@ static void publishes(unsigned parts_max, uint64_t merge_max, uint64_t most, uns
         EXPECT(count <= parts_max, "publish %u: %zu parts", i, count);
         written += merged + fresh;
         total += fresh;
-        kept = dx_parts_kept_of_merge(pairs, count, &policy);
+        kept = dx_parts_kept_of_merge(pairs, count, sum(pairs, count), &policy);
         behind = kept < count;
         if (behind && chance(&state, 10) < merges_in_10) {
             EXPECT(kept + 1 < count, "a merge of one part");
@@ -87,13 +92,49 @@ static void publishes(unsigned parts_max, uint64_t merge_max, uint64_t most, uns
            (unsigned long long)merge_max, (double)written / (double)total);
 }
 
+/* Domains are taken over from the oldest part a little at a time, or go: it is merged all the same. */
+static void dying(unsigned merges_in_10)
+{
+    const struct dx_parts_policy policy = { 8, 1000 };
+    uint64_t pairs[9] = { 1000000 };
+    uint64_t state = merges_in_10 + 1, live = 1000000, written = 0, killed = 0, merges = 0;
+    size_t count = 1;
+
+    for (unsigned i = 0; i < 20000; i++) {
+        uint64_t fresh = chance(&state, 100), gone = chance(&state, 100);
+        size_t kept = dx_parts_kept(pairs, count, fresh, &policy);
+
+        count = put(pairs, count, kept, fresh);
+        gone = gone > live ? live : gone; /* of the older parts */
+        live -= gone;
+        killed += gone + fresh; /* all that is fresh is of known domains */
+        kept = dx_parts_kept_of_merge(pairs, count, live, &policy);
+        if (kept == count || chance(&state, 10) >= merges_in_10)
+            continue;
+        if (sum(pairs, count) / 2 > live) {
+            EXPECT(kept == 0, "publish %u: dead ones stay", i);
+            written += live;
+            merges++;
+        }
+        count = put(pairs, count, kept, 0);
+        if (kept == 0)
+            pairs[0] = live;
+        EXPECT(sum(pairs, count) <= 2 * live + 1 || merges_in_10 < 10, "publish %u: dead ones stay",
+               i);
+    }
+    EXPECT(merges > 0 && written <= killed, "%llu merges of all write %llu for %llu that died",
+           (unsigned long long)merges, (unsigned long long)written, (unsigned long long)killed);
+}
+
 int main(void)
 {
     static const uint64_t limits[] = { 0, 10, 1000, 100000 };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         size_t kept = dx_parts_kept(rows[i].pairs, rows[i].count, rows[i].fresh, &rows[i].policy);
-        size_t of_merge = dx_parts_kept_of_merge(rows[i].pairs, rows[i].count, &rows[i].policy);
+        size_t of_merge = dx_parts_kept_of_merge(rows[i].pairs, rows[i].count,
+                                                 sum(rows[i].pairs, rows[i].count) - rows[i].dead,
+                                                 &rows[i].policy);
 
         EXPECT(kept == rows[i].kept, "%s: %zu stay", rows[i].what, kept);
         EXPECT(of_merge == rows[i].kept_of_merge, "%s: of a merge %zu stay", rows[i].what,
@@ -105,5 +146,7 @@ int main(void)
                 publishes(parts, limits[i], 3, merges);
                 publishes(parts, limits[i], 5000, merges);
             }
+    dying(10);
+    dying(5);
     return failures == 0 ? 0 : 1;
 }
