@@ -10,7 +10,7 @@
     dates    the same sites, rows of one year: from= and to= (of OutbackCDX, which has those for one URL alone: filter=timestamp:2012.*)
     url      one URL in all datasets, one that is there and one that is not: /v1/url beside an exact query
     stream   all rows of one site as NDJSON, --rows of them in 100 datasets: rows/s, CPU, memory of the server before and meanwhile
-    gzip     bodies of `domain` as gzip, kept and made for each request, beside nginx, which compresses files of the same bytes at the same level
+    gzip     the datasets of a site as gzip, kept and made for each request, beside nginx, which compresses files of the same bytes at the same level
 
 FILE: TSV of dataset, Unix time, URL; default $DX_SHARED_DATA/lists/reddit-top-2.5-million/posts-A.tsv.zst. domaindexd keeps pages of the lake and no
 answers (--cache-answers 0 --cache-domains 0), but where it is said. OutbackCDX: a jar (--outbackcdx, or DX_OUTBACKCDX) that `mvn package` made of its source; it gets the rows by
@@ -48,6 +48,7 @@ ASKED = {("domain", OUTBACK): 8, ("dates", OUTBACK): 5, ("url that is there", OU
 UNITS = ("requests/s", "CPU us")
 STREAM_ASKED = 3e6
 GZIP_LEVEL = 1          # of server/http/coding.c
+GZIP_BYTES = 2048       # smaller ones are not compressed
 POST_LINES = 20000
 YEAR = 2012
 NOT_KEPT = ("--cache-answers", 0, "--cache-domains", 0)
@@ -215,18 +216,8 @@ class Bench:
         root = self.tmp / "root"
         ingest(root, write_tsv(self.tmp / "rows.tsv", rows))
         self.servers = [self.ours(root, *NOT_KEPT)]
-        jar = self.options.outbackcdx
-        if jar and shutil.which("java"):
-            self.servers.append(Outback(jar, self.tmp, self.server_core, rows))
-            self.stack.callback(self.servers[-1].close)
-        else:
-            self.result.note("Not measured: OutbackCDX: no jar (--outbackcdx), or no java")
-        wayback = where.program("wayback")
-        if wayback and not self.options.quick:
-            self.servers.append(Pywb(wayback, self.tmp, self.server_core, rows))
-            self.stack.callback(self.servers[-1].close)
-        else:
-            self.result.note("Not measured: pywb: not there (scripts/bench_peers.sh), or --quick")
+        if self.options.only != "gzip":
+            self.others(rows)
         rng = random.Random(7)
         sites = {}
         for _, _, url in rows:
@@ -236,6 +227,19 @@ class Bench:
         some = sorted(s for s, n in sites.items() if s and 46 <= n <= 217)
         self.sites = rng.sample(some, min(len(some), 60 if self.options.quick else 500))
         self.urls = [r[2] for r in rng.sample(rows, 400 if self.options.quick else 4000)]
+
+    def others(self, rows):
+        jar, wayback = self.options.outbackcdx, where.program("wayback")
+        if jar and shutil.which("java"):
+            self.servers.append(Outback(jar, self.tmp, self.server_core, rows))
+            self.stack.callback(self.servers[-1].close)
+        else:
+            self.result.note("Not measured: OutbackCDX: no jar (--outbackcdx), or no java")
+        if wayback and not self.options.quick:
+            self.servers.append(Pywb(wayback, self.tmp, self.server_core, rows))
+            self.stack.callback(self.servers[-1].close)
+        else:
+            self.result.note("Not measured: pywb: not there (scripts/bench_peers.sh), or --quick")
 
     def questions(self, group):
         if group == "url that is there":
@@ -340,13 +344,14 @@ class Bench:
     # ---- gzip
 
     def gzip(self):
-        """Bodies of 100 rows with all fields. nginx compresses the bytes of a file at each request; ours are kept as gzip (by default), or the
-        listing is made and compressed each time."""
+        """Datasets of a site. nginx compresses the bytes of a file at each request; ours are kept as gzip (by default), or made and compressed
+        each time, as listings of all datasets are."""
         made, folder = self.servers[0], self.tmp / "files"
         folder.mkdir(exist_ok=True)
-        targets = [f"/v1/domain/{quote(site)}/urls?limit=100" for site in self.sites[:200]]
+        bodies = {t: ask(made.port, t)[1] for t in (f"/v1/domain/{quote(site)}" for site in self.sites[:200])}
+        targets = [t for t, body in bodies.items() if len(body) >= GZIP_BYTES]
         for n, target in enumerate(targets):
-            (folder / f"{n}.json").write_bytes(ask(made.port, target)[1])
+            (folder / f"{n}.json").write_bytes(bodies[target])
         extra = f"gzip on; gzip_comp_level {GZIP_LEVEL}; gzip_types application/json;"
         peer = self.stack.enter_context(serve.Nginx(NGINX, self.tmp / "nginx", self.server_core, {"files": folder}, more=extra))
         kept = self.ours(self.tmp / "root", name=KEPT)
