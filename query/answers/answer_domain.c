@@ -74,6 +74,16 @@ static uint64_t sum_of(const struct known *k, uint64_t *largest)
     return sum;
 }
 
+/* Whether several datasets of URLs are shown: of one its own number is exact, whatever else has the domain. */
+static bool have_unions(const struct known *k)
+{
+    size_t with_urls = 0;
+
+    for (size_t i = 0; i < k->pairs.count && with_urls < 2; i++)
+        with_urls += has_urls(k, i);
+    return with_urls > 1;
+}
+
 /* As the index has it, of all its datasets or of one. */
 static int read_distinct(struct known *k, struct dx_error *err)
 {
@@ -82,13 +92,13 @@ static int read_distinct(struct known *k, struct dx_error *err)
     uint64_t sum;
     int rc = DX_OK;
 
-    if (k->withheld.entry != NULL && k->pairs.count > 1) {
+    if (k->withheld.entry != NULL && have_unions(k)) {
         k->distinct_url_count = k->withheld.distinct_url_count; /* of what is left */
         k->distinct_dense = k->withheld.distinct_dense;
         return DX_OK;
     }
     sum = sum_of(k, &largest);
-    if (k->pairs.count > 1)
+    if (have_unions(k))
         rc = dx_counts_distinct(&k->found.part->counts, k->found.ordinal, &less, &k->distinct_dense,
                                 err);
     if (rc >= 0 && less > sum - largest)
@@ -246,7 +256,7 @@ int dx_task_domain(const struct dx_view *view, struct dx_canon *canon,
     if (rc <= 0)
         return rc;
     rc = read_pairs(&k, &err);
-    if (rc >= 0 && k.some_hidden && k.pairs.count > 1)
+    if (rc >= 0 && k.some_hidden && have_unions(&k))
         return count_distinct(&k, ask, task, summary, body, problem);
     if (rc >= 0)
         rc = read_distinct(&k, &err);

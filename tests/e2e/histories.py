@@ -7,7 +7,7 @@ After every step that changes what is served, domains and listings of a server a
 model (sets of rows, below), and after a publish these and the other answers also, byte for byte, with a full publish of
 a copy of the same lake: what is merged from the version before must be what is made from the whole lake.
 
-Each version is verified against its rows; three of four datasets have tags.
+Each version is verified against its rows; three of four datasets have tags. One more has counts of hosts in place of URLs.
 
 DX_HISTORIES=200 DX_SEED=1: how many, and from which seed on. By default 2; with DX_WHOLE=1 12 (3 under sanitizers);
 200 were run.
@@ -30,6 +30,7 @@ HISTORIES = int(os.environ.get("DX_HISTORIES") or (12 if dxtest.WHOLE and not dx
 SEED = int(os.environ.get("DX_SEED") or 17)
 STEPS = 12
 NAMES = ("alpha", "beta", "gamma", "delta")
+COUNTED = "counted"     # a dataset of counts: its rows are pages://HOST/PAGES here, which rules of domains and hosts hit and others do not
 DOMAINS = [f"site{i}.{tld}" for i, tld in zip(range(24), ("com", "org", "co.uk", "de") * 6)]
 URL = re.compile(r"^([a-z]+)://([^/]*)(/.*)$")
 HOST = re.compile(r"^(?:www\.|m\.)?(.*)$")
@@ -53,6 +54,19 @@ def batch(rng):
         url = f"{rng.choice(('http', 'https'))}://{host}{path}"
         rows.add((url, rng.choice((None, 1_700_000_000 + rng.randrange(5)))))
     return rows
+
+
+def counted_batch(rng):
+    hosts = {rng.choice(("", "www.", "m.")) + rng.choice(DOMAINS) for _ in range(rng.choice((1, 5, 40)))}
+    return {(f"pages://{host}/{rng.choice((1, 7, 300, 2_000_000))}", None) for host in hosts}
+
+
+def pages_of(url):
+    return int(URL.match(url)[3][1:])
+
+
+def is_counted(rows):
+    return any(url.startswith("pages:") for url, _ in rows)
 
 
 def tags_of(url, ts):
@@ -180,10 +194,27 @@ class History:
         self.model.new[number] |= rows - self.model.known(number)
         return False
 
+    def count(self):
+        """The dataset of counts, and other counts in place of those that it has."""
+        number = next((n for n, name in self.model.names.items() if name == COUNTED), None)
+        if number is not None and (number not in self.model.current or self.model.new.get(number)):
+            return None
+        rows, path = counted_batch(self.rng), self.tmp / "counts.tsv"
+        lines = sorted(f"{URL.match(url)[2]}\t{pages_of(url)}\n" for url, _ in rows)
+        path.write_text("".join(["host\tpages\n", *lines]), encoding="utf-8")
+        self.run("ingest", "--dataset", COUNTED, "--format", "tsv", "--url-column", "host", "--counts", "pages",
+                 *(() if number is None else ("--replace",)), path)
+        if number is not None:
+            self.model.replaced.add(number)
+        self.model.new[self.model.id_of(COUNTED)] = set(rows)
+        return False
+
     def replace(self):
         number = self.rng.choice(sorted(self.model.names) or [0])
         if number not in self.model.current or self.model.new.get(number):
             return None
+        if self.model.names[number] == COUNTED:
+            return self.count()
         rows = batch(self.rng)
         self.take(self.model.names[number], rows, "--replace")
         self.model.replaced.add(number)
@@ -303,8 +334,11 @@ class History:
         self.compare_full()
         return True
 
+    def urls(self):
+        return sorted({row[0] for rows in self.model.current.values() if not is_counted(rows) for row in rows})
+
     def suppress(self):
-        urls = sorted({row[0] for rows in self.model.current.values() for row in rows})
+        urls = self.urls()
         if not urls:
             return None
         url = self.rng.choice(urls)
@@ -367,12 +401,24 @@ class History:
         dxtest.equal(sorted(got), sorted(visible), f"{self.words(domain)}: datasets")
         for name in got.keys() & visible.keys():
             rows = visible[name]
+            if is_counted(rows):
+                self.compare_counts(server, domain, got[name], rows)
+                continue
             times = [row[1] for row in rows if row[1] is not None]
             want = {"url_count": len({row[0] for row in rows}), "row_count": len(rows),
                     "first_ts": iso(min(times)) if times else None,
                     "last_ts": iso(max(times)) if times else None}
             dxtest.equal({k: got[name][k] for k in want}, want, f"{self.words(domain)}: {name}")
             self.compare_listing(server, domain, got[name]["dataset_id"], rows)
+
+    def compare_counts(self, server, domain, got, rows):
+        want = {"kind": "counts", "page_count": sum(pages_of(url) for url, _ in rows), "url_count": None, "row_count": None}
+        dxtest.equal({k: got.get(k) for k in want}, want, f"{self.words(domain)}: counts")
+        path = f"/v1/domain/{domain}/datasets/{got['dataset_id']}/urls"
+        dxtest.equal(server.get(path).status, 409, f"{self.words(domain)}: URLs of counts")
+        hosts = server.get(f"/v1/domain/{domain}/hosts?dataset={got['dataset_id']}")
+        dxtest.equal({h["host"]: h["page_count"] for h in hosts.json.get("hosts", ())},
+                     {URL.match(url)[2]: pages_of(url) for url, _ in rows}, f"{self.words(domain)}: hosts of counts")
 
     def compare_listing(self, server, domain, number, rows):
         offset, seen = 0, []
@@ -416,7 +462,7 @@ class History:
         paths += [f"/v1/datasets/{i}/top-domains" for i in ids]
         for domain in DOMAINS:
             paths += [f"/v1/domain/{domain}/hosts", *(f"/v1/domain/{domain}/datasets/{i}/paths" for i in ids)]
-        urls = sorted({row[0] for rows in self.model.current.values() for row in rows})
+        urls = self.urls()
         for url in urls[::max(1, len(urls) // 40)]:
             paths.append(f"/v1/url?u={quote(url, safe='')}&limit=1000")
         for path in paths:
@@ -459,8 +505,10 @@ class History:
 
     def go(self):
         steps = (self.ingest, self.ingest, self.ingest, self.publish, self.publish, self.replace,
-                 self.remove, self.suppress, self.lift, self.compact, self.rollback, self.rollback, self.collect, self.hide, self.lose)
+                 self.remove, self.suppress, self.lift, self.compact, self.rollback, self.rollback, self.collect, self.hide, self.lose,
+                 self.count, self.count)
         self.ingest()
+        self.count()
         self.publish()
         while sum(self.steps.values()) < STEPS:
             step = self.rng.choice(steps)

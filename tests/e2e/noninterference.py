@@ -6,7 +6,7 @@
 One server has all datasets and a table of who may see which. For each set of datasets that some principal may see there is a
 server of a root without the others, made from the same rows (tests/support/twins.py), with the same table. Each question is
 put to both by each principal, and status, fields (but Date) and body must be the same bytes: of names that are in visible datasets, in
-hidden ones, in both and in none; every endpoint and parameter, lists of names in each format, older versions, differences and
+hidden ones, in both and in none, in datasets of counts that are seen or hidden; every endpoint and parameter, lists of names in each format, older versions, differences and
 changes between two of them, while suppressions are in force. Then again, and again in other orders, so that what was kept of
 one principal's answer would be given to the next one; several connections at once, each with requests of all principals.
 
@@ -117,10 +117,10 @@ class Table:
 
 
 def tables(rng):
-    many = Table(rng, {1, 2}, {"plain": set(), "team-a": {3, 4}, "team-b": {4, 5, 6}, "most": {3, 4, 5, 6, 7, 8}},
+    many = Table(rng, {1, 2}, {"plain": set(), "team-a": {3, 4, 11}, "team-b": {4, 5, 6}, "most": {3, 4, 5, 6, 7, 8, 12}},
                  ["auditor"])
     # A list of all there is is another thing than all.
-    none = Table(rng, set(), {"nobody": set(), "solo": {8}, "each": set(range(1, twins.DATASETS + 1))}, ["auditor"])
+    none = Table(rng, set(), {"nobody": set(), "solo": {8, 11}, "each": set(range(1, twins.DATASETS + 1))}, ["auditor"])
     return [many, none]
 
 
@@ -245,7 +245,7 @@ def of_all(old, domains, rng, lasting):
             yield Ask(f"/v1/datasets/{a}?{v}".rstrip("?"))
             for query in ("limit=5", "share=10%25", "share=0.5&limit=3&offset=2", "format=csv", "limit=10000"):
                 yield Ask(f"/v1/datasets/{a}/top-domains?{query}&{v}".rstrip("&"))
-            for b in (1, 4, 8, 9, 99):
+            for b in (1, 4, 8, 9, 11, 12, 99):
                 yield Ask(f"/v1/datasets/{a}/overlap/{b}?{v}".rstrip("?"))
             yield Ask(f"/v1/datasets/{a}/overlap/4?format=csv&{v}".rstrip("&"))
         yield Ask(f"/collinfo.json?{v}".rstrip("?"))

@@ -7,17 +7,20 @@
 
 Each root has two versions: the first rows, then the second ones with them. In a root with fewer datasets all of them are ingested,
 so that ids come out the same, published, and removed again; then everything is published from scratch, and the version that still
-had them collected. Names of versions hold a sequence and SOURCE_DATE_EPOCH, so they are equal too. Nothing is taken away from a
+had them collected. Two datasets have counts of hosts in place of URLs; in the second version others. Names of versions hold a sequence and SOURCE_DATE_EPOCH, so they are equal too. Nothing is taken away from a
 root with all datasets but by what is tested.
 """
 import hashlib
 import json
 import random
 import subprocess
+import urllib.parse
 
 import dxtest
 
-DATASETS = 10
+OF_URLS = 10
+COUNTED = (11, 12)
+DATASETS = OF_URLS + len(COUNTED)
 EPOCH = 1795000000
 HOSTS = ("", "", "www.", "m.", "a.b.")
 PARTS = ("", "a", "b/c", "news/2024", "wiki/Main_Page", "q.html", "x_y/1")
@@ -40,6 +43,7 @@ def tags():
 class Rows:
     def __init__(self):
         self.first, self.second, self.urls, self.absent = [], [], {}, []
+        self.counts = {}    # dataset: {host: pages} of both versions
 
     def add(self, part, dataset, ts, url, extra, canonical=""):
         part.append(f"d{dataset:02}\t{ts}\t{url}\t{extra}\t{tags_of(dataset, url)}\t{canonical}\n")
@@ -51,7 +55,15 @@ class Rows:
             known.append(url)
 
 
-def made(count, seed, datasets=DATASETS):
+def count_hosts(rows, rng):
+    """Of most hosts that have URLs, and of some that have none."""
+    hosts = sorted({urllib.parse.urlsplit(u).netloc for known in rows.urls.values() for u in known})
+    for dataset in COUNTED:
+        names = [*rng.sample(hosts, len(hosts) * 2 // 3), *(f"{h}only{n}-{dataset}.com" for n in range(5) for h in ("", "www."))]
+        rows.counts[dataset] = [{name: rng.randint(1, 5000) for name in names if rng.random() < 0.8} for _ in range(2)]
+
+
+def made(count, seed, datasets=OF_URLS):
     """Domains of every kind: in few or many datasets, in hidden ones alone, in both, in one version alone, nowhere."""
     rng, rows = random.Random(seed), Rows()
     hidden, shown = [datasets - 1, datasets], list(range(1, datasets - 1))
@@ -101,10 +113,11 @@ def made(count, seed, datasets=DATASETS):
                 url = f"http://{HOSTS[k % 5]}{domain}/{PARTS[k % 7]}?k={k + 100 * dataset}"
                 rows.add(both[k % 2], dataset, 1700000000 + k, url, "")
                 rows.note(domain, url)
+    count_hosts(rows, rng)
     return rows
 
 
-def reddit(path, lines, datasets=DATASETS):
+def reddit(path, lines, datasets=OF_URLS):
     """Posts, their subreddits thrown together into a few datasets."""
     rows = Rows()
     text = subprocess.Popen(["zstd", "-dc", str(path)], stdout=subprocess.PIPE)
@@ -119,6 +132,7 @@ def reddit(path, lines, datasets=DATASETS):
     text.stdout.close()
     text.wait()
     rows.absent = [f"nobody{n}.{s}" for n in range(1000) for s in ("com", "net")]
+    count_hosts(rows, random.Random(lines))
     return rows
 
 
@@ -129,14 +143,16 @@ class Root:
         self.all = set(range(1, datasets + 1))
         self.keep = self.all if keep is None else set(keep)
         # Ids are given in order of first appearance.
-        begin = [f"d{n:02}\t\thttps://first{n}.com/\t\t\t\n" for n in sorted(self.all)]
+        begin = [f"d{n:02}\t\thttps://first{n}.com/\t\t\t\n" for n in sorted(self.all) if n not in COUNTED]
         self.ingest(home, begin + rows.first)
+        self.count(home, {n: both[0] for n, both in rows.counts.items()})
         self.publish()
         gone = self.all - self.keep
         if gone:
             self.command("remove", *[word for n in sorted(gone) for word in ("--dataset", f"d{n:02}")])
         self.publish("--full", "--force")
         self.ingest(home, [line for line in rows.second if int(line.split("\t")[0][1:]) in self.keep])
+        self.count(home, {n: both[1] for n, both in rows.counts.items() if n in self.keep}, "--replace")
         self.publish("--force")
         # The version that had everything goes, in three steps.
         for _ in range(4):
@@ -160,3 +176,9 @@ class Root:
         self.command("ingest", "--max-rejects", "100%", "--format", "tsv", "--dataset-column", 1, "--ts-column", 2, "--url-column", 3,
                      "--extra-column", "extra", "--extra-column", "tags", "--canonical-column", "canonical", "--threads", 1,
                      home / "rows.tsv")
+
+    def count(self, home, counts, *arguments):
+        for dataset, hosts in sorted(counts.items()):
+            (home / "counts.tsv").write_text("".join(["host\tpages\n", *(f"{h}\t{n}\n" for h, n in hosts.items())]), encoding="utf-8")
+            self.command("ingest", "--dataset", f"d{dataset:02}", "--format", "tsv", "--url-column", "host", "--counts", "pages", "--threads", 1,
+                         *arguments, home / "counts.tsv")
