@@ -111,10 +111,10 @@ export type ForeignRowsAnswer = {
   dataset_id: DatasetId;
   /** Name of the dataset. */
   dataset: string;
-  /** Rows of the listing, exact. */
-  total: number;
+  /** Rows of the listing, exact. Missing if it is filtered. */
+  total?: number;
   withheld_rows?: number;
-  offset: number;
+  offset?: number;
   items: Array<{
     url: string;
     ts: string | null;
@@ -123,7 +123,9 @@ export type ForeignRowsAnswer = {
     row: { [name: string]: unknown } | null;
   }>;
   /** For ?offset=; null at the end. */
-  next_offset: number | null;
+  next_offset?: number | null;
+  /** For ?cursor=; null at the end and only there: a filtered page may have fewer rows than limit, or none. Missing if the server issues no cursors. */
+  next_cursor?: string | null;
   /** Rows of foreign files, column chunks of these that they lie in, and bytes of the chunks as stored. */
   cost: {
     rows: number;

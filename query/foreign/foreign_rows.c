@@ -246,6 +246,23 @@ static void copy_u64(struct dx_json_in *in, const struct dx_json_node *answer, c
         dx_json_key_u64(j, member, dx_json_in_u64(in, answer, member, 0, INT64_MAX));
 }
 
+/* As the listing goes on: filtered ones have no offsets, and servers without cursors no cursor. */
+static void write_next(struct dx_json_in *in, const struct dx_json_node *answer, struct dx_json *j)
+{
+    if (dx_json_in_null(answer, "next_offset")) {
+        dx_json_key(j, "next_offset");
+        dx_json_null(j);
+    } else {
+        copy_u64(in, answer, "next_offset", j);
+    }
+    if (dx_json_in_has(answer, "next_cursor") || dx_json_in_null(answer, "next_cursor")) {
+        dx_json_key(j, "next_cursor");
+        dx_json_in_null(answer, "next_cursor")
+            ? dx_json_null(j)
+            : dx_json_str(j, dx_json_in_str(in, answer, "next_cursor", TEXT_MAX));
+    }
+}
+
 static void write_item(const struct foreign_task *t, const struct item *item, struct dx_json *j)
 {
     dx_json_object(j);
@@ -284,10 +301,7 @@ static int write_answer(const struct foreign_task *t, struct dx_json_in *in,
     for (size_t i = 0; i < t->count; i++)
         write_item(t, &t->item[i], &j);
     dx_json_end(&j);
-    dx_json_key(&j, "next_offset");
-    dx_json_in_null(answer, "next_offset")
-        ? dx_json_null(&j)
-        : dx_json_u64(&j, dx_json_in_u64(in, answer, "next_offset", 0, INT64_MAX));
+    write_next(in, answer, &j);
     dx_json_key(&j, "cost");
     dx_json_object(&j);
     dx_json_key_u64(&j, "rows", t->ordered);

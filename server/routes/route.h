@@ -196,6 +196,9 @@ int dx_route_refuse(struct dx_problem *problem, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 int dx_route_mismatch(struct dx_problem *problem, const char *what);
 
+/* For take_cursor: of the listing of the dataset that the request names. */
+int dx_listing_take_cursor(struct dx_ask *ask, struct dx_problem *problem);
+
 /* For take_cursor: of one dataset or of all of them, as the cursor says. */
 int dx_take_dataset(struct dx_ask *ask, struct dx_problem *problem);
 

@@ -8,7 +8,7 @@ static bool may_be_brief(const struct dx_ask *ask)
     return ask->page.limit <= DX_LIMIT_DEFAULT && !dx_row_filter_any(&ask->filter);
 }
 
-static int take_cursor(struct dx_ask *ask, struct dx_problem *problem)
+int dx_listing_take_cursor(struct dx_ask *ask, struct dx_problem *problem)
 {
     if (ask->dataset_name.data == NULL && ask->dataset_id != ask->from.dataset_id)
         return dx_route_mismatch(problem, "this cursor goes on with a listing of another dataset");
@@ -71,7 +71,7 @@ const struct dx_route dx_route_urls = {
     .rows = DX_ROWS(.member = "items", .urls = true, .page = "urls/{domain}/{dataset}"),
     .cost = { .base = 5, .rows_a_unit = 50 },
     .cursor = DX_CURSOR_LISTING,
-    .take_cursor = take_cursor,
+    .take_cursor = dx_listing_take_cursor,
     .may_be_brief = may_be_brief,
     .listing = true,
     .canon = true,

@@ -131,7 +131,7 @@ def answers(api, server):
         "/v1/tags/{tag}": ["/v1/tags/news", "/v1/tags/news?limit=1", "/v1/tags/a%2Fb%20%C3%A9?dataset=1", "/v1/tags/news?of=urls",
                            f"/v1/tags/news?of=urls&limit=1&fields={fields}", "/v1/tags/news?of=urls&fields=ts&dataset=2"],
         "/v1/tlds": ["/v1/tlds", "/v1/tlds?limit=1", "/v1/tlds?dataset=1"],
-        "/v1/domain/{domain}/datasets/{dataset}/rows": ["/v1/domain/example.com/datasets/1/rows", "/v1/domain/example.com/datasets/1/rows?limit=1&columns=a"],
+        "/v1/domain/{domain}/datasets/{dataset}/rows": ["/v1/domain/example.com/datasets/1/rows", "/v1/domain/example.com/datasets/1/rows?limit=1&columns=a", "/v1/domain/example.com/datasets/1/rows?prefix=/a"],
         "/v1/suffix/{suffix}": ["/v1/suffix/com", "/v1/suffix/com?limit=1", "/v1/suffix/example.net?dataset=1", "/v1/suffix/%D1%80%D1%84"],
         "/v1/complete": ["/v1/complete?q=exam", "/v1/complete?q=https://www.example.com/x&limit=1", "/v1/complete?q="],
         "/v1/keys": ["/v1/keys?url=http://example.com/x", "/v1/keys?url=http://nobody.example/", "/v1/keys?url=example.com/a%7Cb"],

@@ -259,6 +259,18 @@ def served(root, lake):
         dxtest.domaindex("suppress", "lift", "--root", root, rule)
 
 
+def followed(ask, target):
+    """The items of all pages by cursors; a page has no more than its limit."""
+    path, query = target.split("?")
+    again, items, cursor = "&".join(x for x in query.split("&") if x.startswith(("limit", "columns"))), [], None
+    while True:
+        page = ask(target if cursor is None else f"{path}?{again}&cursor={cursor}")
+        items += page["items"]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            return items
+
+
 def foreign_rows(lake, ask, site, where, mine):
     """Rows of the files themselves, by what a listing leads to: those that DuckDB finds at the locators, page by page, all columns or some."""
     want = {}
@@ -280,6 +292,17 @@ def foreign_rows(lake, ask, site, where, mine):
     dxtest.equal([i["row"] for i in some], [{"text": i["row"]["text"], "tags": i["row"]["tags"]} for i in got[:1000]], "two columns, in the order of the file")
     dxtest.check(ask(f"{site}/datasets/1/rows?limit=20&columns=lang")["cost"]["bytes"] < ask(f"{site}/datasets/1/rows?limit=20")["cost"]["bytes"], "fewer columns cost less")
     dxtest.check("there are text, url, ts" in ask(f"{site}/datasets/1/rows?columns=txt", 400)["detail"], "a column that is not there")
+    pages = followed(ask, f"{site}/datasets/1/rows?limit=37&columns=text")
+    dxtest.equal([(i["url"], i["row"]) for i in pages], [(i["url"], {"text": i["row"]["text"]}) for i in got], "rows by cursors")
+    for query in ("filter=lang:de", "from=2023-11-15", "prefix=/news/", "filter=lang:nowhere"):
+        want = followed(ask, f"{site}/datasets/1/urls?limit=100&fields=url,ts,locator&{query}")
+        pages = followed(ask, f"{site}/datasets/1/rows?limit=37&columns=text&{query}")
+        dxtest.equal([(i["url"], i["locator"]) for i in pages], [(i["url"], i["locator"]) for i in want], f"rows with {query}")
+    first = ask(f"{site}/datasets/1/rows?limit=1")
+    other = ask(f"{site}/datasets/1/urls?limit=1&filter=lang:de")["next_cursor"]
+    dxtest.equal({i["url"] for i in ask(f"{site}/datasets/1/rows?limit=1000&columns=lang&cursor={other}")["items"]} - {i["url"] for i in followed(ask, f"{site}/datasets/1/urls?filter=lang:de")},
+                 set(), "the cursor of a filtered listing goes on with its filter")
+    ask(f"{site}/datasets/1/rows?filter=lang:de&cursor={first['next_cursor']}", 400)
     for bad in ("columns=", "columns=a,,b", "columns=" + ",".join("a" * 65), "limit=1001", "format=csv", "cursor=x", "fields=url"):
         ask(f"{site}/datasets/1/rows?{bad}", 400)
     ask("/v1/domain/nowhere.example/datasets/1/rows", 404)
