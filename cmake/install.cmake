@@ -10,10 +10,15 @@ set(printed)
 function(dx_printed name folder program)
     set(path ${CMAKE_BINARY_DIR}/printed/${folder}/${name})
     get_filename_component(parent ${path} DIRECTORY)
+    # A program of another machine runs in the emulator, and starts no other one there.
+    set(printer ${program})
+    if(CMAKE_CROSSCOMPILING AND TARGET ${program}_all)
+        set(printer ${program}_all)
+    endif()
     add_custom_command(OUTPUT ${path}
         COMMAND ${CMAKE_COMMAND} -E make_directory ${parent}
         COMMAND sh -c "\"$0\" \"$@\" > '${path}.tmp' && mv '${path}.tmp' '${path}'"
-                $<TARGET_FILE:${program}> ${ARGN}
+                ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${printer}> ${ARGN}
         DEPENDS ${program} $<TARGET_NAME_IF_EXISTS:${program}_all>
         COMMENT "${name}"
         VERBATIM)

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# arm64.sh [TARGET…] - cross build for arm64 into build/arm64; what is built runs under qemu-user (e2e test arm64).
+# arm64.sh [TARGET… | sysroot] - cross build for arm64 into build/arm64; what is built runs under qemu-user (e2e test arm64).
 #
-# TARGET: of the build; default the two programs. Needs the packages of the section [arm64] of scripts/packages.txt. The libraries are the
-# arm64 packages of the section [build], unpacked into build/arm64-sysroot by an apt of its own: nothing of another architecture
-# is installed on this machine. DX_DEBIAN_MIRROR (http://deb.debian.org/debian). Exit 77: the packages cannot be had.
+# TARGET: of the build; default the two programs; sysroot: only the folder of libraries, whose path is printed. Needs the packages of
+# the section [arm64] of scripts/packages.txt. The libraries are the arm64 packages of the section [build], unpacked into
+# build/arm64-sysroot by an apt of its own: nothing of another architecture is installed on this machine. DX_DEBIAN_MIRROR (http://deb.debian.org/debian). Exit 77: the packages cannot be had.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -82,6 +82,10 @@ wanted=$suite" 2 "$(libraries | sha256sum)
 if [ "$(cat build/arm64-sysroot/wanted 2>/dev/null)" != "$wanted" ]; then
     make_sysroot
     echo "$wanted" >"$sysroot/wanted"
+fi
+if [ "$*" = sysroot ]; then
+    echo "$sysroot"
+    exit
 fi
 export DX_ARM64_SYSROOT=$sysroot
 cmake -S . -B build/arm64 -G Ninja --toolchain cmake/arm64.cmake -DCMAKE_BUILD_TYPE=RelWithDebInfo -DDX_BENCH=OFF -DDX_TEST_TIMEOUT_S=7200 >build/arm64.log 2>&1 || {

@@ -1,13 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# package.sh [tarball | deb | sbom | image]… - what is released, of the committed tree, into build/packages/.
+# package.sh [--arch arm64] [tarball | deb | sbom | image]… - what is released, of the committed tree, into build/packages/.
 #
 #   tarball   domaindex-VERSION.tar.gz: the sources; the same commit gives the same bytes
 #   deb       domaindex, domaindexd, libdomaindex1 and libdomaindex-dev, built from the tarball; lintian finds nothing
 #   sbom      domaindex-VERSION.spdx.json: the libraries that the programs load and what the page is made of
 #   image     domaindexd-VERSION.oci.tar: an OCI image of the server, on Debian 12, made from the deb (needs mmdebstrap and buildah)
 #
-# Without arguments: tarball, deb and sbom. Installs the packages that it needs (scripts/packages.txt, [package]).
+# --arch arm64: packages of that architecture, made here by the cross compiler (scripts/arm64.sh); manuals are printed under qemu-user.
+#
+# Without parts: tarball, deb and sbom; for another architecture deb. Installs the packages that it needs (scripts/packages.txt, [package]).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,8 +21,18 @@ name=domaindex-$version
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 
+arch=$(dpkg --print-architecture)
+if [ "${1:-}" = --arch ]; then
+    arch=${2:-}
+    shift 2
+fi
 parts=("$@")
-[ $# -gt 0 ] || parts=(tarball deb sbom)
+if [ "$arch" != "$(dpkg --print-architecture)" ]; then
+    [ "$arch" = arm64 ] || { echo "package.sh: --arch: arm64, or none for this machine's" >&2 && exit 2; }
+    [ $# -gt 0 ] || parts=(deb)
+    [ "${parts[*]}" = deb ] || { echo "package.sh: --arch $arch: deb only" >&2 && exit 2; }
+fi
+[ ${#parts[@]} -gt 0 ] || parts=(tarball deb sbom)
 for part in "${parts[@]}"; do
     case $part in
     tarball | deb | sbom | image) ;;
@@ -36,12 +48,18 @@ done
 make_tarball() {
     git archive --format=tar --prefix="$name/" HEAD | gzip -n -9 >"$out/$name.tar.gz.new"
     mv "$out/$name.tar.gz.new" "$out/$name.tar.gz"
+    tarball_is_made=1
     echo "$out/$name.tar.gz"
 }
 
 make_deb() {
-    local tree=$work/$name deb
-    [ -e "$out/$name.tar.gz" ] || make_tarball
+    local tree=$work/$name deb cross=()
+    if [ "$arch" = arm64 ]; then
+        DX_ARM64_SYSROOT=$(scripts/arm64.sh sysroot) || return
+        export DX_ARM64_SYSROOT
+        cross=(-d --host-arch arm64 -Pcross,nocheck)
+    fi
+    [ -n "${tarball_is_made:-}" ] || make_tarball # one from before may be of another commit
     rm -rf "$work"
     mkdir -p "$work"
     tar -xzf "$out/$name.tar.gz" -C "$work"
@@ -54,7 +72,7 @@ domaindex ($debian_version) unstable; urgency=medium
 
  -- $(sed -n 's/^Maintainer: //p' "$tree/debian/control")  $(date -u -R -d "@$SOURCE_DATE_EPOCH")
 EOF
-    (cd "$tree" && DEB_BUILD_OPTIONS="noautodbgsym parallel=$(nproc)" dpkg-buildpackage -us -uc -b) >"$out/deb-build.log" 2>&1 || {
+    (cd "$tree" && DEB_BUILD_OPTIONS="noautodbgsym parallel=$(nproc)" dpkg-buildpackage -us -uc -b "${cross[@]}") >"$out/deb-build.log" 2>&1 || {
         tail -n 40 "$out/deb-build.log" >&2
         echo "package.sh: dpkg-buildpackage failed; $out/deb-build.log has all of it" >&2
         return 1
@@ -64,7 +82,7 @@ EOF
         echo "$out/${deb##*/}"
     done
     # One tag is about uploads to Debian; the other about a name that documents link to.
-    lintian --allow-root --suppress-tags initial-upload-closes-no-bugs,wrong-name-for-upstream-changelog --fail-on error,warning "$out"/*_"$debian_version"_*.deb
+    lintian --allow-root --suppress-tags initial-upload-closes-no-bugs,wrong-name-for-upstream-changelog --fail-on error,warning "$out"/*_"${debian_version}_$arch".deb
     rm -rf "$work"
 }
 
@@ -82,7 +100,7 @@ make_sbom() {
 # packaging/image/Containerfile, which only adds that root and says how it runs.
 make_image() {
     local root=$work/root.tar deb
-    deb=$(find "$out" -maxdepth 1 -name "domaindexd_${debian_version}_*.deb" | head -n 1)
+    deb=$(find "$out" -maxdepth 1 -name "domaindexd_${debian_version}_$arch.deb" | head -n 1)
     [ -n "$deb" ] || { make_deb && deb=$(find "$out" -maxdepth 1 -name "domaindexd_${debian_version}_*.deb" | head -n 1); }
     rm -rf "$work"
     mkdir -p "$work"
@@ -98,7 +116,11 @@ make_image() {
     echo "$out/domaindexd-$version.oci.tar"
 }
 
-scripts/install_packages.sh build package
+if [ "$arch" = arm64 ]; then
+    scripts/install_packages.sh build package arm64
+else
+    scripts/install_packages.sh build package
+fi
 mkdir -p "$out"
 for part in "${parts[@]}"; do
     "make_$part"
