@@ -8,28 +8,49 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static int map_whole(struct dx_map *m, const char *path, enum dx_map_advice advice, int fd,
-                     const struct stat *st, struct dx_error *err)
+static int check_range(const struct dx_map_range *r, const char *path, const struct stat *st,
+                       struct dx_error *err)
+{
+    uint64_t there = (uint64_t)st->st_size;
+
+    if (there != r->total)
+        return dx_fail(err, there < r->total ? DX_E_TRUNCATED : DX_E_CORRUPT,
+                       "%s: %llu bytes, expected %llu", path, (unsigned long long)there,
+                       (unsigned long long)r->total);
+    if (r->at > there || r->size > there - r->at)
+        return dx_fail(err, DX_E_TRUNCATED, "%s: %llu bytes, which have no %llu from %llu on", path,
+                       (unsigned long long)there, (unsigned long long)r->size,
+                       (unsigned long long)r->at);
+    return DX_OK;
+}
+
+static int map_range(struct dx_map *m, const char *path, const struct dx_map_range *r,
+                     enum dx_map_advice advice, int fd, struct dx_error *err)
 {
     static const int advices[] = { [DX_MAP_SEQUENTIAL] = MADV_SEQUENTIAL,
                                    [DX_MAP_RANDOM] = MADV_RANDOM,
                                    [DX_MAP_WILLNEED] = MADV_WILLNEED };
+    size_t front = (size_t)(r->at % (uint64_t)sysconf(_SC_PAGESIZE));
+    size_t length = front + (size_t)r->size;
     void *base;
 
-    if (st->st_size == 0)
+    if (r->size == 0)
         return DX_OK;
-    base = mmap(NULL, (size_t)st->st_size, PROT_READ, MAP_SHARED, fd, 0);
+    base = mmap(NULL, length, PROT_READ, MAP_SHARED, fd, (off_t)(r->at - front));
     if (base == MAP_FAILED)
-        return dx_fail_errno(err, errno, "%s: cannot map %lld bytes", path, (long long)st->st_size);
-    (void)madvise(base, (size_t)st->st_size, advices[advice]); /* advice only */
+        return dx_fail_errno(err, errno, "%s: cannot map %llu bytes", path,
+                             (unsigned long long)r->size);
+    (void)madvise(base, length, advices[advice]); /* advice only */
     m->base = base;
-    m->bytes = dx_span_of(base, (size_t)st->st_size);
+    m->length = length;
+    m->bytes = dx_span_of((const uint8_t *)base + front, (size_t)r->size);
     return DX_OK;
 }
 
-int dx_map_open_keep(struct dx_map *m, const char *path, enum dx_map_advice advice, int *fd,
-                     struct dx_error *err)
+int dx_map_open_keep(struct dx_map *m, const char *path, const struct dx_map_range *range,
+                     enum dx_map_advice advice, int *fd, struct dx_error *err)
 {
+    struct dx_map_range whole;
     struct stat st;
     int rc;
 
@@ -40,7 +61,10 @@ int dx_map_open_keep(struct dx_map *m, const char *path, enum dx_map_advice advi
         *fd = -1;
         return rc;
     }
-    rc = map_whole(m, path, advice, *fd, &st, err);
+    whole = (struct dx_map_range){ 0, (uint64_t)st.st_size, (uint64_t)st.st_size };
+    rc = range == NULL ? DX_OK : check_range(range, path, &st, err);
+    if (rc == DX_OK)
+        rc = map_range(m, path, range == NULL ? &whole : range, advice, *fd, err);
     if (rc < 0) {
         (void)close(*fd);
         *fd = -1;
@@ -48,19 +72,32 @@ int dx_map_open_keep(struct dx_map *m, const char *path, enum dx_map_advice advi
     return rc;
 }
 
-int dx_map_open(struct dx_map *m, const char *path, enum dx_map_advice advice, struct dx_error *err)
+int dx_map_open_range(struct dx_map *m, const char *path, const struct dx_map_range *range,
+                      enum dx_map_advice advice, struct dx_error *err)
 {
     int fd;
-    int rc = dx_map_open_keep(m, path, advice, &fd, err);
+    int rc = dx_map_open_keep(m, path, range, advice, &fd, err);
 
     if (fd >= 0)
         (void)close(fd);
     return rc;
 }
 
+int dx_map_open(struct dx_map *m, const char *path, enum dx_map_advice advice, struct dx_error *err)
+{
+    return dx_map_open_range(m, path, NULL, advice, err);
+}
+
 void dx_map_close(struct dx_map *m)
 {
     if (m->base != NULL)
-        (void)munmap(m->base, m->bytes.size);
+        (void)munmap(m->base, m->length);
     *m = (struct dx_map)DX_MAP_INIT;
+}
+
+struct dx_span dx_map_pages(struct dx_span bytes)
+{
+    size_t front = (size_t)((uintptr_t)bytes.data % (uintptr_t)sysconf(_SC_PAGESIZE));
+
+    return dx_span_of(bytes.data - front, bytes.size + front);
 }

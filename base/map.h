@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * map.h - a whole file mapped read-only.
+ * map.h - a file, or a range of one, mapped read-only.
  *
  *   struct dx_map m = DX_MAP_INIT;
  *   rc = dx_map_open(&m, path, DX_MAP_RANDOM, &err);
  *   ... m.bytes ...                   borrowed: valid until dx_map_close
  *   dx_map_close(&m);
- *   rc = dx_map_open_keep(&m, path, DX_MAP_RANDOM, &fd, &err);    the same; fd is the caller's
+ *   struct dx_map_range r = { at, size, total };
+ *   rc = dx_map_open_range(&m, path, &r, DX_MAP_RANDOM, &err);    these bytes of a file of `total`
+ *   rc = dx_map_open_keep(&m, path, NULL, DX_MAP_RANDOM, &fd, &err);    fd is the caller's
  *
  * An empty file maps to a span of size 0. Closing is safe on a neutral or
  * half-made map. After open the struct is read-only; threads may share it.
@@ -28,20 +30,32 @@ enum dx_map_advice {
 
 struct dx_map {
     struct dx_span bytes;
-    void *base; /* NULL when nothing is mapped */
+    void *base;    /* NULL when nothing is mapped; a page boundary at or before the bytes */
+    size_t length; /* from base to the end of the bytes */
 };
 
-#define DX_MAP_INIT       \
-    {                     \
-        { NULL, 0 }, NULL \
+#define DX_MAP_INIT          \
+    {                        \
+        { NULL, 0 }, NULL, 0 \
     }
+
+struct dx_map_range {
+    uint64_t at, size;
+    uint64_t total; /* what the file must have: less is DX_E_TRUNCATED, more DX_E_CORRUPT */
+};
 
 int dx_map_open(struct dx_map *m, const char *path, enum dx_map_advice advice,
                 struct dx_error *err);
 
-/* *fd stays open, for who watches the file; -1 after an error. */
-int dx_map_open_keep(struct dx_map *m, const char *path, enum dx_map_advice advice, int *fd,
-                     struct dx_error *err);
+int dx_map_open_range(struct dx_map *m, const char *path, const struct dx_map_range *range,
+                      enum dx_map_advice advice, struct dx_error *err);
+
+/* range: NULL for the whole file. *fd stays open, for who watches the file; -1 after an error. */
+int dx_map_open_keep(struct dx_map *m, const char *path, const struct dx_map_range *range,
+                     enum dx_map_advice advice, int *fd, struct dx_error *err);
 void dx_map_close(struct dx_map *m);
+
+/* From the page boundary at or before the bytes of a map, for madvise. */
+struct dx_span dx_map_pages(struct dx_span bytes);
 
 #endif

@@ -17,8 +17,7 @@ int dx_cold_walk_begin(struct dx_cold_walk *w, const struct dx_part *part, enum 
     if (listed == NULL)
         return dx_fail(err, DX_E_CORRUPT, "manifest: version %s lists no %s", part->entry.version,
                        dx_cold_file_name(file));
-    dx_manifest_file_path(&part->entry, listed, w->name);
-    w->size = listed->size;
+    dx_manifest_place(&part->entry, listed, &w->place);
     w->decoder = dx_zstd_decoder_new();
     return w->decoder != NULL ? DX_OK : dx_no_memory(err, "%s", dx_cold_file_name(file));
 }
@@ -66,8 +65,8 @@ static int plan(const struct dx_cold_walk *w, size_t *size, uint32_t *end, struc
 static int read_ahead(struct dx_cold_walk *w, struct dx_error *err)
 {
     const struct dx_object object = { DX_OBJECT_COLD, w->file };
-    const struct dx_pin pin = dx_objects_pin(w->part->objects, object, w->size);
-    struct dx_read read = { w->name, w->page.offset, 0, NULL };
+    const struct dx_pin pin = dx_objects_pin(w->part->objects, object, w->place.total);
+    struct dx_read read = { w->place.object, w->place.at + w->page.offset, 0, NULL };
     const struct dx_source_batch batch = { .reads = &read, .pins = &pin, .count = 1 };
     uint32_t end;
     int rc = plan(w, &read.size, &end, err);
@@ -80,7 +79,7 @@ static int read_ahead(struct dx_cold_walk *w, struct dx_error *err)
         rc = dx_source_read_batch(dx_part_cold_source(w->part, w->file), &batch, err);
     if (rc != DX_OK)
         return rc;
-    w->raw_at = read.offset;
+    w->raw_at = w->page.offset;
     w->raw_end = end;
     w->ahead = w->ahead < AHEAD_BYTES / 2 ? 2 * read.size : AHEAD_BYTES;
     return DX_OK;

@@ -29,10 +29,9 @@ struct dx_cold_walk {
     struct dx_span plain;
 
     /* private */
-    char name[DX_MANIFEST_FILE_PATH];
+    struct dx_manifest_place place; /* of the file */
     struct dx_zstd_decoder *decoder;
     uint32_t next;
-    uint64_t size;    /* of the file */
     size_t ahead;     /* bytes to read at a time */
     uint32_t raw_end; /* pages that raw holds whole: up to this one */
     uint64_t raw_at;  /* where its bytes begin in the file */

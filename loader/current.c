@@ -82,6 +82,8 @@ static bool is_entry(const struct dx_version *v, const struct dx_manifest_versio
     return strcmp(v->entry.version, entry->version) == 0 &&
            memcmp(&v->entry.build, &entry->build, sizeof entry->build) == 0 &&
            v->entry.file_count == entry->file_count &&
+           strcmp(v->entry.pack.name, entry->pack.name) == 0 &&
+           dx_hash128_equal(&v->entry.pack.hash, &entry->pack.hash) &&
            memcmp(v->entry.files, entry->files, entry->file_count * sizeof *entry->files) == 0;
 }
 

@@ -109,7 +109,7 @@ static int watch_map(struct dx_guard *g, const struct dx_map *map, const char *p
     if (leased < 0)
         rc = leased;
     else if (map->base != NULL)
-        rc = dx_bus_add(map->base, map->bytes.size, &g->word, dx_guard_word(DX_GUARD_BUS, g->count),
+        rc = dx_bus_add(map->base, map->length, &g->word, dx_guard_word(DX_GUARD_BUS, g->count),
                         err);
     if (rc < 0) {
         free(copy);
@@ -122,14 +122,21 @@ static int watch_map(struct dx_guard *g, const struct dx_map *map, const char *p
 int dx_guard_map(struct dx_guard *g, struct dx_map *map, const char *path,
                  enum dx_map_advice advice, struct dx_error *err)
 {
+    return dx_guard_map_range(g, map, path, NULL, advice, err);
+}
+
+int dx_guard_map_range(struct dx_guard *g, struct dx_map *map, const char *path,
+                       const struct dx_map_range *range, enum dx_map_advice advice,
+                       struct dx_error *err)
+{
     struct dx_guard_file *f;
     int fd;
     int rc;
 
     if (g == NULL)
-        return dx_map_open(map, path, advice, err);
+        return dx_map_open_range(map, path, range, advice, err);
     assert(g->count < DX_GUARD_FILES);
-    rc = dx_map_open_keep(map, path, advice, &fd, err);
+    rc = dx_map_open_keep(map, path, range, advice, &fd, err);
     if (rc < 0)
         return rc;
     rc = watch_map(g, map, path, fd, err);

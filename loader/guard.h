@@ -6,6 +6,7 @@
  *
  *   rc = dx_guard_new(&g, "version 7", &err);     of one version; NULL and DX_OK if not started
  *   rc = dx_guard_map(g, &map, path, DX_MAP_RANDOM, &err);     as dx_map_open, and watched
+ *   rc = dx_guard_map_range(g, &map, path, &range, DX_MAP_RANDOM, &err);   as dx_map_open_range
  *   ... compute from map.bytes ...
  *   if (!dx_guard_intact(g))                      what was computed may be wrong: throw it away
  *       rc = dx_guard_why(g, &err);               DX_E_CONFLICT, and which file
@@ -65,6 +66,9 @@ void dx_guard_stop(void);
 int dx_guard_new(struct dx_guard **g, const char *name, struct dx_error *err);
 int dx_guard_map(struct dx_guard *g, struct dx_map *map, const char *path,
                  enum dx_map_advice advice, struct dx_error *err); /* g NULL: dx_map_open */
+int dx_guard_map_range(struct dx_guard *g, struct dx_map *map, const char *path,
+                       const struct dx_map_range *range, enum dx_map_advice advice,
+                       struct dx_error *err);
 void dx_guard_unmap(struct dx_guard *g, struct dx_map *map);
 void dx_guard_free(struct dx_guard **g);
 

@@ -30,7 +30,8 @@ static bool is_same(const struct dx_part *p, const char *root,
 
     if (strcmp(e->version, entry->version) != 0 || strcmp(p->root, root) != 0 ||
         memcmp(&e->build, &entry->build, sizeof e->build) != 0 ||
-        e->file_count != entry->file_count)
+        e->file_count != entry->file_count || strcmp(e->pack.name, entry->pack.name) != 0 ||
+        !dx_hash128_equal(&e->pack.hash, &entry->pack.hash))
         return false;
     for (size_t i = 0; i < e->file_count; i++)
         if (strcmp(e->files[i].name, entry->files[i].name) != 0 ||

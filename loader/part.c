@@ -18,7 +18,10 @@ char *dx_part_path(const struct dx_part *p, const char *name)
 {
     char *path = NULL;
 
-    return asprintf(&path, "%s/%s/%s", p->root, p->directory, name) < 0 ? NULL : path;
+    return asprintf(&path, "%s/%s/%s%s", p->root, p->directory,
+                    dx_manifest_packed(&p->entry) ? DX_FILE_PACK ":" : "", name) < 0
+               ? NULL
+               : path;
 }
 
 int dx_part_check_listed(const struct dx_part *p, const char *name, const char *path,
@@ -76,7 +79,48 @@ static int open_reader(struct dx_part *p, enum dx_copy which, struct dx_span fil
     return dx_fail(err, DX_E_INVALID, "%s: no such file of a version", name);
 }
 
-/* copy: where its bytes are, if not under its name below the root. */
+/* Where a listed file lies on this machine. copy: of its object, if not under its name below the
+ * root. */
+struct located {
+    char *path; /* of malloc */
+    struct dx_map_range in_pack;
+    const struct dx_map_range *range; /* NULL: the whole file */
+};
+
+static int locate(const struct dx_part *p, const char *name, const char *copy, struct located *at,
+                  struct dx_error *err)
+{
+    const struct dx_manifest_file *f = dx_manifest_file(&p->entry, name);
+    struct dx_manifest_place place;
+
+    *at = (struct located){ .path = NULL };
+    if (f == NULL)
+        return dx_fail(err, DX_E_CORRUPT, "manifest: version %s lists no %s", p->entry.version,
+                       name);
+    dx_manifest_place(&p->entry, f, &place);
+    if (copy != NULL)
+        at->path = strdup(copy);
+    else if (asprintf(&at->path, "%s/%s", p->root, place.object) < 0)
+        at->path = NULL;
+    if (at->path == NULL)
+        return dx_no_memory(err, "%s", name);
+    at->in_pack = (struct dx_map_range){ place.at, f->size, place.total };
+    at->range = dx_manifest_packed(&p->entry) ? &at->in_pack : NULL;
+    return DX_OK;
+}
+
+static int map_listed(struct dx_part *p, const char *name, const char *copy,
+                      enum dx_map_advice advice, struct dx_map *map, struct dx_error *err)
+{
+    struct located at;
+    int rc = locate(p, name, copy, &at, err);
+
+    if (rc == DX_OK)
+        rc = dx_guard_map_range(p->guard, map, at.path, at.range, advice, err);
+    free(at.path);
+    return rc;
+}
+
 static int open_mapped(struct dx_part *p, enum dx_copy which, const char *name, const char *copy,
                        struct dx_map *map, bool verify, struct dx_error *err)
 {
@@ -85,7 +129,7 @@ static int open_mapped(struct dx_part *p, enum dx_copy which, const char *name, 
 
     if (path == NULL)
         return dx_no_memory(err, "%s", name);
-    rc = dx_guard_map(p->guard, map, copy != NULL ? copy : path, DX_MAP_RANDOM, err);
+    rc = map_listed(p, name, copy, DX_MAP_RANDOM, map, err);
     if (rc == DX_OK)
         rc = dx_part_check_listed(p, name, path, map->bytes, verify, err);
     if (rc == DX_OK)
@@ -151,6 +195,7 @@ static int drop_map(void *ctx, const char *name, struct dx_span bytes, struct dx
     (void)ctx;
     (void)name;
     (void)err;
+    bytes = dx_map_pages(bytes);
     (void)madvise((void *)(uintptr_t)bytes.data, bytes.size, MADV_DONTNEED); /* advice only */
     return DX_OK;
 }
@@ -327,7 +372,7 @@ int dx_part_take_etags(struct dx_part *p, const char *copy, const char *root_url
 {
     struct dx_map map = DX_MAP_INIT;
     struct dx_etags r = { .line = 0 };
-    int rc = dx_guard_map(p->guard, &map, copy, DX_MAP_SEQUENTIAL, err);
+    int rc = map_listed(p, DX_FILE_ETAGS, copy, DX_MAP_SEQUENTIAL, &map, err);
 
     if (rc == DX_OK)
         rc = dx_part_check_listed(p, DX_FILE_ETAGS, copy, map.bytes, verify, err);
@@ -355,7 +400,46 @@ static int open_paged(struct dx_part *p, struct dx_version_copies *copies, struc
 
 struct dx_source *dx_part_cold_source(const struct dx_part *p, enum dx_cold_file file)
 {
-    return file == DX_COLD_SKETCHES ? p->source : p->paged;
+    return file == DX_COLD_SKETCHES && !dx_manifest_packed(&p->entry) ? p->source : p->paged;
+}
+
+static int read_packed(const struct dx_part *p, const char *name, size_t cap, struct dx_buf *text,
+                       struct dx_error *err)
+{
+    const struct dx_manifest_file *f = dx_manifest_file(&p->entry, name);
+    struct dx_manifest_place place;
+    struct dx_read read;
+    struct dx_pin pin;
+    const struct dx_source_batch batch = { .reads = &read, .pins = &pin, .count = 1 };
+    uint8_t *to;
+
+    if (f == NULL || f->size > cap)
+        return dx_fail(err, f == NULL ? DX_E_CORRUPT : DX_E_LIMIT,
+                       "manifest: version %s: no usable line of %s", p->entry.version, name);
+    dx_manifest_place(&p->entry, f, &place);
+    to = dx_buf_reserve(text, (size_t)f->size);
+    if (to == NULL)
+        return dx_buf_fail(text, err, name);
+    pin = (struct dx_pin){ place.total, NULL };
+    read = (struct dx_read){ place.object, place.at, (size_t)f->size, to };
+    text->size += (size_t)f->size;
+    return f->size == 0 ? DX_OK : dx_source_read_batch(p->paged, &batch, err);
+}
+
+int dx_part_read(const struct dx_part *p, const char *name, const char *copy, size_t cap,
+                 struct dx_buf *text, struct dx_error *err)
+{
+    char *path = dx_part_path(p, name);
+    int rc;
+
+    if (path == NULL)
+        return dx_no_memory(err, "%s", name);
+    rc = dx_manifest_packed(&p->entry) ? read_packed(p, name, cap, text, err)
+                                       : dx_file_read(copy != NULL ? copy : path, cap, text, err);
+    if (rc == DX_OK)
+        rc = dx_part_check_listed(p, name, path, dx_span_of(text->data, text->size), true, err);
+    free(path);
+    return rc;
 }
 
 static bool mapped_file(const char *name)
@@ -372,21 +456,19 @@ int dx_part_check_others(const struct dx_part *p, struct dx_error *err)
 
     for (size_t i = 0; rc == DX_OK && i < p->entry.file_count; i++) {
         const struct dx_manifest_file *f = &p->entry.files[i];
-        char object[DX_MANIFEST_FILE_PATH];
         struct dx_map map = DX_MAP_INIT;
-        char *path = NULL;
+        struct located at;
 
         if (mapped_file(f->name) || strcmp(f->name, DX_FILE_DATASETS) == 0 ||
             strcmp(f->name, DX_FILE_PSL) == 0)
             continue;
-        dx_manifest_file_path(&p->entry, f, object);
-        if (asprintf(&path, "%s/%s", p->root, object) < 0)
-            return dx_no_memory(err, "%s", object);
-        rc = dx_map_open(&map, path, DX_MAP_SEQUENTIAL, err);
+        rc = locate(p, f->name, NULL, &at, err);
         if (rc == DX_OK)
-            rc = dx_part_check_listed(p, f->name, path, map.bytes, true, err);
+            rc = dx_map_open_range(&map, at.path, at.range, DX_MAP_SEQUENTIAL, err);
+        if (rc == DX_OK)
+            rc = dx_part_check_listed(p, f->name, at.path, map.bytes, true, err);
         dx_map_close(&map);
-        free(path);
+        free(at.path);
     }
     return rc;
 }

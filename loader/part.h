@@ -20,6 +20,7 @@
 #ifndef DX_LOADER_PART_H
 #define DX_LOADER_PART_H
 
+#include "base/buf.h"
 #include "base/map.h"
 #include "fetch/source.h"
 #include "format/core/counts.h"
@@ -90,8 +91,14 @@ void dx_part_free(struct dx_part **part);
 int dx_part_take_etags(struct dx_part *part, const char *copy, const char *root_url, bool verify,
                        struct dx_error *err);
 
-/* "root/index/version/name", of malloc; NULL: out of memory. */
+/* "root/index/version/name", in a pack "root/index/version/part.pack:name": for messages; of malloc.
+ * NULL: out of memory. */
 char *dx_part_path(const struct dx_part *part, const char *name);
+
+/* Reads a listed file of a part that is open. copy: where it is, if not under its name below the
+ * root; a pack is read from where the part reads it. */
+int dx_part_read(const struct dx_part *part, const char *name, const char *copy, size_t cap,
+                 struct dx_buf *text, struct dx_error *err);
 
 /* Whether bytes are what the manifest lists: always the size, the hash when asked for. path is for
  * messages. */

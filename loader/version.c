@@ -170,28 +170,13 @@ int dx_version_manifest(const char *root, struct dx_manifest *m, struct dx_error
     return read_manifest(root, &options, m, err);
 }
 
-static int read_listed(struct dx_version *v, const char *name, const char *copy, size_t cap,
-                       struct dx_buf *text, struct dx_error *err)
-{
-    const struct dx_part *part = dx_version_own(v);
-    char *path = dx_part_path(part, name);
-    int rc;
-
-    if (path == NULL)
-        return dx_no_memory(err, "%s", name);
-    rc = dx_file_read(copy != NULL ? copy : path, cap, text, err);
-    if (rc == DX_OK)
-        rc = dx_part_check_listed(part, name, path, dx_span_of(text->data, text->size), true, err);
-    free(path);
-    return rc;
-}
-
 static int open_texts(struct dx_version *v, const struct dx_version_copies *copies,
                       struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_REGISTRY_MAX);
-    int rc = read_listed(v, DX_FILE_DATASETS, copies->path[DX_COPY_DATASETS], DX_REGISTRY_MAX,
-                         &text, err);
+    const struct dx_part *part = dx_version_own(v);
+    int rc = dx_part_read(part, DX_FILE_DATASETS, copies->path[DX_COPY_DATASETS], DX_REGISTRY_MAX,
+                          &text, err);
 
     if (rc == DX_OK)
         rc = dx_registry_parse(&v->registry, dx_span_of(text.data, text.size), DX_FILE_DATASETS,
@@ -200,7 +185,8 @@ static int open_texts(struct dx_version *v, const struct dx_version_copies *copi
         rc = dx_dataset_heads_new(&v->heads, &v->registry, err);
     dx_buf_clear(&text);
     if (rc == DX_OK)
-        rc = read_listed(v, DX_FILE_PSL, copies->path[DX_COPY_PSL], DX_PSL_TEXT_MAX, &text, err);
+        rc = dx_part_read(part, DX_FILE_PSL, copies->path[DX_COPY_PSL], DX_PSL_TEXT_MAX, &text,
+                          err);
     if (rc == DX_OK)
         rc = dx_psl_new(&v->psl, dx_span_of(text.data, text.size), err);
     dx_buf_release(&text);

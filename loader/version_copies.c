@@ -33,6 +33,7 @@ struct wants {
     size_t count;
     struct dx_version_copies *c;
     bool believe; /* files that are in the tree */
+    bool in_pack[DX_COPY_COUNT];
 };
 
 static void add_want(struct wants *w, const struct dx_manifest_version *entry,
@@ -58,6 +59,17 @@ static bool in_tree(const char *name)
            strcmp(name, DX_FILE_FACTS) == 0 || strcmp(name, DX_FILE_URL_IDS) == 0;
 }
 
+/* The pack has all of them, and what is read by range as well. */
+static void want_pack(struct wants *w, const struct dx_manifest_version *entry, bool tree)
+{
+    add_want(w, entry, &entry->pack);
+    if (tree)
+        add_want(w, entry, &entry->pack);
+    for (unsigned i = 0; i < DX_COPY_COUNT; i++)
+        w->in_pack[i] = dx_manifest_file(entry, names[i]) != NULL;
+    w->copies = 1;
+}
+
 static int wants_make(struct wants *w, const struct dx_manifest_version *entry, bool older,
                       bool postings, struct dx_error *err)
 {
@@ -66,6 +78,10 @@ static int wants_make(struct wants *w, const struct dx_manifest_version *entry, 
                          .copy = calloc(DX_COPY_COUNT, sizeof *w->copy) };
     if (w->want == NULL || w->object == NULL || w->copy == NULL)
         return dx_no_memory(err, "version %s", entry->version);
+    if (dx_manifest_packed(entry)) {
+        want_pack(w, entry, postings);
+        return DX_OK;
+    }
     for (unsigned i = 0; i < DX_COPY_COUNT; i++) {
         const struct dx_manifest_file *f = dx_manifest_file(entry, names[i]);
 
@@ -93,18 +109,27 @@ static bool have(void *ctx, size_t i)
            dx_mirror_tree_has(w->c->tree, w->object[i], w->want[i].size);
 }
 
+static int keep_path(const struct wants *w, enum dx_copy which, const char *path,
+                     struct dx_error *err)
+{
+    w->c->path[which] = strdup(path);
+    return w->c->path[which] == NULL ? dx_no_memory(err, "%s", path) : DX_OK;
+}
+
 static int got(void *ctx, size_t i, const char *path, struct dx_error *err)
 {
     const struct wants *w = ctx;
-    char *copy;
+    bool packed = false;
+    int rc = DX_OK;
 
     if (i >= w->copies)
         return dx_mirror_tree_link(w->c->tree, w->object[i], path, err);
-    copy = strdup(path);
-    if (copy == NULL)
-        return dx_no_memory(err, "%s", path);
-    w->c->path[w->copy[i]] = copy;
-    return DX_OK;
+    for (unsigned k = 0; rc == DX_OK && k < DX_COPY_COUNT; k++) {
+        packed = packed || w->in_pack[k];
+        if (w->in_pack[k])
+            rc = keep_path(w, (enum dx_copy)k, path, err);
+    }
+    return packed || rc < 0 ? rc : keep_path(w, w->copy[i], path, err);
 }
 
 /* A tree is named by what is in it: by names, sizes and hashes of all its files. */
@@ -147,13 +172,15 @@ int dx_version_copies_fetch(struct dx_version_copies *c, struct dx_source *sourc
     struct dx_mirror *m = NULL;
     size_t wrong = 0;
     struct wants w;
-    const bool postings = options->mirror_postings && !(older && options->own_only);
+    const bool postings = dx_manifest_packed(entry) ||
+                          (options->mirror_postings && !(older && options->own_only));
     const bool verify = options->verify && !(older && options->own_only);
     int rc = wants_make(&w, entry, older, postings, err);
 
     *c = (struct dx_version_copies){ .tree = NULL };
     w.c = c;
-    w.believe = !verify;
+    /* The pack in the tree is the one that is mapped: where that was damaged, it is replaced too. */
+    w.believe = !verify && !dx_manifest_packed(entry);
     if (rc == DX_OK)
         rc = dx_mirror_open(&m, options->mirror_dir, err);
     if (rc == DX_OK && postings)

@@ -11,7 +11,8 @@
  *
  * older: as a part of a newer version, which has its own registry and suffix list.
  *
- * With options.mirror_postings `tree` holds postings, facts and url_ids under the names that
+ * Of a version in a pack each path is that of the pack, and `tree` holds it under its name: all is
+ * read from the one copy. Else, with options.mirror_postings, `tree` holds postings, facts and url_ids under the names that
  * they have below the root; else it is NULL. Sketches stay in the store: no answer needs them.
  * What was fetched was verified; what was there already is believed, but with options.verify the
  * files of the tree are hashed again.

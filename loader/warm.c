@@ -46,10 +46,12 @@ static int warm_slice(const char *name, size_t offset, uint8_t *at, size_t size,
 
 static int warm_map(void *ctx, const char *name, struct dx_span bytes, struct dx_error *err)
 {
-    uint8_t *base = (uint8_t *)(uintptr_t)bytes.data; /* of a mapping: page aligned */
+    struct dx_span pages = dx_map_pages(bytes);
+    uint8_t *base = (uint8_t *)(uintptr_t)pages.data;
     int rc = DX_OK;
 
     (void)ctx;
+    bytes = pages;
     for (size_t at = 0; at < bytes.size && rc == DX_OK; at += SLICE) {
         size_t size = bytes.size - at < SLICE ? bytes.size - at : SLICE;
         double begin = dx_clock_s();

@@ -215,22 +215,23 @@ static void examine_rights(struct examination *e, const char *root)
 static void examine_version_files(struct examination *e, const char *root,
                                   const struct dx_manifest_version *v)
 {
-    for (size_t i = 0; i < v->file_count; i++) {
+    for (size_t i = 0; i < dx_manifest_object_count(v); i++) {
+        const struct dx_manifest_file *object = dx_manifest_object(v, i);
         char name[DX_MANIFEST_FILE_PATH];
         char path[PATH_MAX];
         struct dx_error err = DX_ERROR_INIT;
         struct stat s;
         int failed;
 
-        dx_manifest_file_path(v, &v->files[i], name);
+        dx_manifest_file_path(v, object, name);
         if (dx_path_format(path, sizeof path, &err, "%s/%s", root, name) < 0)
             report_error(e, "index files", NULL, &err);
         else if ((failed = stat(path, &s) != 0 ? errno : 0) != 0 ||
-                 (uint64_t)s.st_size != v->files[i].size) {
+                 (uint64_t)s.st_size != object->size) {
             report(e, DX_FINDING_FAULT, "index files",
                    "run 'domaindex verify'; then 'domaindex rollback' to a sound version, or "
                    "'domaindex publish --full'",
-                   "%s: the manifest says %" PRIu64 " bytes, and it %s%s", path, v->files[i].size,
+                   "%s: the manifest says %" PRIu64 " bytes, and it %s%s", path, object->size,
                    failed != 0 ? "cannot be asked for: " : "has another size",
                    failed != 0 ? strerror(failed) : "");
             return;

@@ -220,6 +220,13 @@ static int inspect_psl(const struct dx_inspect *in, struct dx_error *err)
     return DX_OK;
 }
 
+static bool is_pack(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return strcmp(slash == NULL ? path : slash + 1, DX_FILE_PACK) == 0;
+}
+
 static int inspect_bytes(const struct dx_inspect *in, struct dx_error *err)
 {
     static const char zst_magic[] = "\x28\xb5\x2f\xfd";
@@ -228,6 +235,12 @@ static int inspect_bytes(const struct dx_inspect *in, struct dx_error *err)
 
     if (in->bytes.size == 0)
         return dx_fail(err, DX_E_TRUNCATED, "%s: is empty", in->path);
+    if (is_pack(in->path))
+        return dx_fail(
+            err, DX_E_UNSUPPORTED,
+            "%s: the files of a version in one object: the manifest says which and where; "
+            "inspect ROOT, or 'domaindex verify --root ROOT'",
+            in->path);
     if (begins(in->bytes, "PAR1"))
         return dx_inspect_parquet(in, err);
     if (begins(in->bytes, zst_magic))

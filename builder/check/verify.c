@@ -83,23 +83,24 @@ int dx_verify_map(const struct dx_verify *w, const char *name, struct dx_map *ma
     const struct dx_manifest_version *entry = &w->part->entry;
     struct dx_version_files copies = w->copies;
     const struct dx_manifest_file *file;
-    char object[DX_MANIFEST_FILE_PATH];
-    char copy[4096];
+    struct dx_manifest_place place;
+    struct dx_map_range range;
     char *path = NULL;
     int rc;
 
     if (!w->root.in_place) {
         copies.entry = entry;
-        rc = dx_version_files_path(&copies, name, copy, why);
-        return rc == DX_OK ? dx_map_open(map, copy, DX_MAP_SEQUENTIAL, why) : rc;
+        return dx_version_files_map(&copies, name, map, why);
     }
     file = dx_manifest_file(entry, name);
     if (file == NULL)
         return dx_fail(why, DX_E_CORRUPT, "manifest: version %s lists no %s", entry->version, name);
-    dx_manifest_file_path(entry, file, object);
-    if (asprintf(&path, "%s/%s", w->version->root, object) < 0)
+    dx_manifest_place(entry, file, &place);
+    range = (struct dx_map_range){ place.at, file->size, place.total };
+    if (asprintf(&path, "%s/%s", w->version->root, place.object) < 0)
         return dx_no_memory(why, "%s", name);
-    rc = dx_map_open(map, path, DX_MAP_SEQUENTIAL, why);
+    rc = dx_map_open_range(map, path, dx_manifest_packed(entry) ? &range : NULL, DX_MAP_SEQUENTIAL,
+                           why);
     free(path);
     return rc;
 }
@@ -143,13 +144,13 @@ static uint64_t size_of(const struct dx_manifest *m, const struct dx_manifest_ve
     for (size_t i = 0; i <= entry->part_count; i++) {
         const struct dx_manifest_version *part = part_entry(m, entry, i);
 
-        for (size_t k = 0; part != NULL && k < part->file_count; k++)
-            bytes += part->files[k].size;
+        for (size_t k = 0; part != NULL && k < dx_manifest_object_count(part); k++)
+            bytes += dx_manifest_object(part, k)->size;
     }
     return bytes;
 }
 
-/* Size and hash of one listed file. */
+/* Size and hash of one object. */
 static int check_file(struct dx_verify *w, const struct dx_manifest_version *entry,
                       const struct dx_manifest_file *f, struct dx_error *err)
 {
@@ -189,7 +190,7 @@ out:
 static int ask_for(void *ctx, size_t i, struct dx_error *err)
 {
     const struct dx_verify *w = ctx;
-    const struct dx_manifest_file *f = &w->copies.entry->files[i];
+    const struct dx_manifest_file *f = dx_manifest_object(w->copies.entry, i);
     struct dx_pin pin = { f->size, NULL };
     char object[DX_MANIFEST_FILE_PATH];
     uint8_t byte;
@@ -203,7 +204,8 @@ static int ask_for(void *ctx, size_t i, struct dx_error *err)
 static int fetch_files(struct dx_verify *w, const struct dx_manifest_version *entry,
                        struct dx_error *err)
 {
-    struct dx_error *found = calloc(entry->file_count + 1, sizeof *found);
+    size_t count = dx_manifest_object_count(entry);
+    struct dx_error *found = calloc(count + 1, sizeof *found);
     struct dx_error why = DX_ERROR_INIT;
     int rc = DX_OK;
 
@@ -217,11 +219,11 @@ static int fetch_files(struct dx_verify *w, const struct dx_manifest_version *en
     rc = dx_version_files_fetch(&w->copies, found, err);
     w->copies.bytes = w->copies.items = NULL; /* later they come from the mirror */
     if (rc == DX_OK && w->options->cache_dir != NULL &&
-        dx_parallel(w->copies.threads, entry->file_count, ask_for, w, &why) < 0)
+        dx_parallel(w->copies.threads, count, ask_for, w, &why) < 0)
         rc = dx_verify_damage(w, &why, err);
-    for (size_t i = 0; rc == DX_OK && i < entry->file_count; i++) {
+    for (size_t i = 0; rc == DX_OK && i < count; i++) {
         w->result->files++;
-        w->result->bytes += entry->files[i].size;
+        w->result->bytes += dx_manifest_object(entry, i)->size;
         if (found[i].code != DX_OK)
             rc = dx_verify_damage(w, &found[i], err);
     }
@@ -247,9 +249,10 @@ static int check_files(struct dx_verify *w, const struct dx_manifest *m,
                             entry->parts[i]);
         else if (!w->root.in_place)
             rc = fetch_files(w, part, err);
-        for (size_t k = 0; part != NULL && w->root.in_place && k < part->file_count && rc == DX_OK;
+        for (size_t k = 0;
+             part != NULL && w->root.in_place && k < dx_manifest_object_count(part) && rc == DX_OK;
              k++)
-            rc = check_file(w, part, &part->files[k], err);
+            rc = check_file(w, part, dx_manifest_object(part, k), err);
     }
     return rc;
 }

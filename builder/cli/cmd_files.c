@@ -10,6 +10,7 @@
 #include "builder/cli/command.h"
 #include "builder/lake/listed_files.h"
 #include "builder/root/root.h"
+#include "builder/root/version_files.h"
 #include "format/root/registry_json.h"
 #include "loader/version.h"
 
@@ -74,16 +75,12 @@ static int open_root(struct files *f, struct dx_manifest *m, struct dx_error *er
 static int read_datasets(struct files *f, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_REGISTRY_MAX);
-    char name[DX_MANIFEST_FILE_PATH];
-    char etag[DX_SOURCE_ETAG];
-    int rc;
+    int rc = dx_version_file_read(f->root.source, f->entry, DX_FILE_DATASETS, DX_REGISTRY_MAX,
+                                  &text, err);
 
-    dx_name_of_version(name, f->entry->version, DX_FILE_DATASETS);
-    rc = dx_root_get(&f->root, name, DX_REGISTRY_MAX, &text, etag, err);
-    if (rc == 0)
-        rc = dx_fail(err, DX_E_NOT_FOUND, "%s: is not there", name);
-    if (rc == 1)
-        rc = dx_registry_parse(&f->datasets, dx_span_of(text.data, text.size), name, err);
+    if (rc == DX_OK)
+        rc = dx_registry_parse(&f->datasets, dx_span_of(text.data, text.size), DX_FILE_DATASETS,
+                               err);
     dx_buf_release(&text);
     return rc;
 }

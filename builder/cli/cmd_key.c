@@ -7,6 +7,7 @@
 #include "builder/input/bytes/stdin_lines.h"
 #include "builder/lake/suffix_list.h"
 #include "builder/root/root.h"
+#include "builder/root/version_files.h"
 #include "canon/domain64.h"
 #include "canon/ids.h"
 #include "canon/key_number.h"
@@ -265,8 +266,6 @@ static int open_root(struct keys *k, struct dx_buf *psl, struct dx_error *err)
 {
     struct dx_root remote = DX_ROOT_INIT;
     struct dx_manifest m = DX_MANIFEST_INIT;
-    char object[DX_MANIFEST_FILE_PATH];
-    char etag[DX_SOURCE_ETAG];
     int rc = dx_root_open(&remote, k->root, DX_ROOT_READ, err);
 
     if (rc == DX_OK)
@@ -280,13 +279,10 @@ static int open_root(struct keys *k, struct dx_buf *psl, struct dx_error *err)
         rc = k->decode ? DX_OK : dx_root_manifest(k->root, &m, err);
     }
     if (rc == DX_OK && !k->decode) {
-        dx_name_of_version(object, dx_manifest_current(&m)->version, DX_FILE_PSL);
-        rc = dx_root_get(&remote, object, DX_PSL_TEXT_MAX, psl, etag, err);
-        if (rc == 0)
-            rc = dx_fail(
-                err, DX_E_NOT_FOUND,
-                "%s/%s: no such file; 'domaindex verify --root %s' says what else is missing",
-                k->root, object, k->root);
+        rc = dx_version_file_read(remote.source, dx_manifest_current(&m), DX_FILE_PSL,
+                                  DX_PSL_TEXT_MAX, psl, err);
+        if (rc == DX_E_NOT_FOUND)
+            rc = dx_fail_in(err, "'domaindex verify --root %s' says what else is missing", k->root);
     }
     dx_manifest_release(&m);
     dx_root_close(&remote);

@@ -30,6 +30,7 @@ enum {
     OPT_PARTS,
     OPT_MERGE_MAX,
     OPT_NO_MERGE,
+    OPT_PACK,
     OPT_FULL,
     OPT_FORCE,
     OPT_DRY_RUN,
@@ -66,6 +67,10 @@ static const struct dx_option options_table[OPT_COUNT] = {
                        "end when the version is current, and leave larger merges to a later "
                        "publish",
                        DX_OPT_FLAG },
+    [OPT_PACK] = { "pack", "SIZE", NULL,
+                   "put the files of the new part into one object where they have at most so many "
+                   "bytes; 0: never; if not given 8M on object storage, and 0 in a directory",
+                   DX_OPT_SIZE(0, DX_PUBLISH_PACK_MAX), AT(pack_max) },
     [OPT_FULL] = { "full", NULL, NULL,
                    "read the whole lake, also where the current version could be merged with",
                    DX_OPT_FLAG, AT(full) },
@@ -246,6 +251,8 @@ static int parse(const struct dx_options *options, struct dx_publish_options *o,
            NULL)
         o->allow.count++;
     o->allow.say = say;
+    if (dx_options_has(options, OPT_PACK) && o->pack_max == 0)
+        o->pack_max = 1; /* no version is so small */
     if (rc == DX_OK)
         rc = dx_options_value(options, OPT_FOREIGN_ROWS, &foreign, err);
     if (dx_options_has(options, OPT_FOREIGN_ROWS))

@@ -3,10 +3,9 @@
 
 #include <stdio.h>
 
-#include "base/file.h"
+#include "builder/root/version_files.h"
 #include "format/core/zseek.h"
 #include "format/version/dead.h"
-#include "loader/mirror.h"
 
 #include <roaring/roaring.h>
 
@@ -14,43 +13,32 @@
 #define PLAIN_MAX ((size_t)2 << 30) /* as the builder writes at most: some ten million files */
 
 static int read_copy(struct dx_source *source, struct dx_mirror *copies,
-                     const struct dx_manifest_file *file, const char *object, struct dx_buf *out,
+                     const struct dx_manifest_version *entry, const char *name, struct dx_buf *out,
                      struct dx_error *err)
 {
-    const struct dx_mirror_want want = { object, file->size, file->hash, NULL };
-    char path[DX_MIRROR_PATH];
-    int rc = dx_mirror_fetch(copies, source, &want, path, err);
+    const struct dx_version_files files = { .mirror = copies, .source = source, .entry = entry };
+    const struct dx_manifest_file *file = dx_manifest_file(entry, name);
+    struct dx_map map = DX_MAP_INIT;
+    struct dx_hash128 hash;
+    int rc = dx_version_files_map(&files, name, &map, err);
 
-    return rc == DX_OK ? dx_file_read(path, FILE_MAX, out, err) : rc;
-}
-
-static int read_object(struct dx_source *source, const char *object, struct dx_buf *out,
-                       struct dx_error *err)
-{
-    const struct dx_get get = { .object = object, .cap = FILE_MAX };
-    char etag[DX_SOURCE_ETAG];
-
-    return dx_source_get(source, &get, out, etag, err);
+    if (rc < 0)
+        return rc;
+    hash = dx_hash128_of(map.bytes);
+    if (map.bytes.size != file->size || !dx_hash128_equal(&hash, &file->hash))
+        rc = dx_fail(err, DX_E_CORRUPT, "%zu bytes, which are not the %llu that were published",
+                     map.bytes.size, (unsigned long long)file->size);
+    dx_buf_append(out, map.bytes.data, map.bytes.size);
+    dx_map_close(&map);
+    return rc == DX_OK && out->failed ? dx_buf_fail(out, err, name) : rc;
 }
 
 static int read_file(struct dx_source *source, struct dx_mirror *copies,
-                     const struct dx_manifest_file *file, const char *object, struct dx_buf *out,
+                     const struct dx_manifest_version *entry, const char *name, struct dx_buf *out,
                      struct dx_error *err)
 {
-    struct dx_hash128 hash;
-    int rc;
-
-    if (file == NULL || file->size > FILE_MAX)
-        return dx_fail(err, DX_E_CORRUPT, "the manifest has no usable line of it");
-    rc = copies == NULL ? read_object(source, object, out, err)
-                        : read_copy(source, copies, file, object, out, err);
-    if (rc < 0)
-        return rc;
-    hash = dx_hash128_of(dx_span_of(out->data, out->size));
-    if (out->size != file->size || !dx_hash128_equal(&hash, &file->hash))
-        return dx_fail(err, DX_E_CORRUPT, "%zu bytes, which are not the %llu that were published",
-                       out->size, (unsigned long long)file->size);
-    return DX_OK;
+    return copies == NULL ? dx_version_file_read(source, entry, name, FILE_MAX, out, err)
+                          : read_copy(source, copies, entry, name, out, err);
 }
 
 static int decode(struct dx_span file, const char *name, struct dx_buf *plain, struct dx_error *err)
@@ -100,7 +88,7 @@ static int read_list(struct dx_source *source, struct dx_mirror *copies,
     int rc;
 
     dx_name_of_version(name, entry->version, list);
-    rc = read_file(source, copies, dx_manifest_file(entry, list), name, &file, err);
+    rc = read_file(source, copies, entry, list, &file, err);
     if (rc < 0)
         (void)dx_fail_in(err, "%s", name);
     if (rc == DX_OK)
@@ -134,7 +122,7 @@ int dx_listed_gone(struct dx_source *source, struct dx_mirror *copies,
     if (entry->gone_files == 0)
         return DX_OK;
     dx_name_of_version(name, entry->version, DX_FILE_DEAD);
-    rc = read_file(source, copies, dx_manifest_file(entry, DX_FILE_DEAD), name, &file, err);
+    rc = read_file(source, copies, entry, DX_FILE_DEAD, &file, err);
     if (rc < 0)
         (void)dx_fail_in(err, "%s", name);
     if (rc == DX_OK)

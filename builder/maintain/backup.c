@@ -491,8 +491,9 @@ static int add_version(struct dx_manifest *m, const struct dx_manifest_version *
         rc = dx_manifest_add(m, from->version, &to, err);
     if (rc < 0)
         return rc;
+    /* ETags are of the store that it was in; in a pack they stay, and say nothing of another one. */
     for (size_t i = 0; i < copy.file_count; i++)
-        if (strcmp(copy.files[i].name, DX_FILE_ETAGS) != 0) /* of the store that it was in */
+        if (dx_manifest_packed(&copy) || strcmp(copy.files[i].name, DX_FILE_ETAGS) != 0)
             copy.files[count++] = copy.files[i];
     copy.file_count = count;
     copy.state = DX_VERSION_LISTED;

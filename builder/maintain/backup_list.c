@@ -83,8 +83,8 @@ int dx_backup_list_read(struct dx_backup_list *l, struct dx_source *source,
     struct walk walk = { l, entry };
     int rc = dx_listed_files(source, NULL, entry, see_file, &walk, err);
 
-    for (size_t i = 0; rc == DX_OK && i < entry->file_count; i++) {
-        const struct dx_manifest_file *file = &entry->files[i];
+    for (size_t i = 0; rc == DX_OK && i < dx_manifest_object_count(entry); i++) {
+        const struct dx_manifest_file *file = dx_manifest_object(entry, i);
         char name[DX_MANIFEST_FILE_PATH];
         const struct dx_backup_object object = { .name = name,
                                                  .size = file->size,

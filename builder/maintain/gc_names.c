@@ -77,11 +77,12 @@ static int read_version(struct dx_gc_names *n, struct dx_source *source,
     struct walk walk = { .v = &m->versions[i], .version = i, .names = n };
     int rc = walk_files(source, &walk, err);
 
-    for (size_t k = 0; k < walk.v->file_count && rc == DX_OK; k++) {
+    for (size_t k = 0; k < dx_manifest_object_count(walk.v) && rc == DX_OK; k++) {
+        const struct dx_manifest_file *f = dx_manifest_object(walk.v, k);
         char object[DX_MANIFEST_FILE_PATH];
 
-        dx_manifest_file_path(walk.v, &walk.v->files[k], object);
-        rc = add(n, dx_span_str(object), walk.v->files[k].size, i, err);
+        dx_manifest_file_path(walk.v, f, object);
+        rc = add(n, dx_span_str(object), f->size, i, err);
     }
     return rc;
 }
@@ -170,6 +171,12 @@ void dx_gc_names_share(const struct dx_gc_names *n, const bool *going, uint64_t 
     }
 }
 
+static bool has_lists(const struct dx_manifest_file *object)
+{
+    return strcmp(object->name, DX_FILE_FILES_TSV) == 0 ||
+           strcmp(object->name, DX_FILE_MISSING) == 0 || strcmp(object->name, DX_FILE_PACK) == 0;
+}
+
 int dx_gc_names_own(const struct dx_gc_names *n, struct dx_source *source,
                     const struct dx_manifest *m, size_t i, struct dx_gc_objects *lake,
                     struct dx_gc_objects *index, struct dx_error *err)
@@ -177,13 +184,12 @@ int dx_gc_names_own(const struct dx_gc_names *n, struct dx_source *source,
     struct walk walk = { .v = &m->versions[i], .version = i, .all = n, .own = lake };
     int rc = walk_files(source, &walk, err);
 
-    for (size_t k = 0; k < walk.v->file_count && rc == DX_OK; k++) {
-        const struct dx_manifest_file *f = &walk.v->files[k];
+    for (size_t k = 0; k < dx_manifest_object_count(walk.v) && rc == DX_OK; k++) {
+        const struct dx_manifest_file *f = dx_manifest_object(walk.v, k);
         char object[DX_MANIFEST_FILE_PATH];
 
         dx_manifest_file_path(walk.v, f, object);
-        if (strcmp(f->name, DX_FILE_FILES_TSV) != 0 && strcmp(f->name, DX_FILE_MISSING) != 0 &&
-            !dx_gc_names_other(n, object, i))
+        if (!has_lists(f) && !dx_gc_names_other(n, object, i))
             rc = dx_gc_objects_add(index, object, f->size, err);
     }
     return rc;

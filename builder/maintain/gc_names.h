@@ -9,7 +9,7 @@
  *   dx_gc_names_forget(&n, i);          version i is no longer in the manifest
  *   dx_gc_names_release(&n);
  *
- * Objects of the index are those of each entry's files, in the folder where they are; lake files
+ * Objects of the index are those of each entry's files or pack, in the folder where they are; lake files
  * are those of its files.tsv and of its missing.tsv. Of all entries: listed, condemned, dropped.
  * Indexes are those of manifest.versions. A list that is missing or damaged is an error
  * (DX_E_NOT_FOUND, DX_E_CORRUPT). Memory: 32 bytes a name an entry.
@@ -46,8 +46,8 @@ bool dx_gc_names_any(const struct dx_gc_names *n, const char *object);
 void dx_gc_names_share(const struct dx_gc_names *n, const bool *going, uint64_t *total,
                        uint64_t *gone, uint64_t *objects);
 
-/* What version i has and no other entry: its lake files; and its objects but for files.tsv.zst
- * and missing.tsv.zst, which others may still want to read while the entry is there. */
+/* What version i has and no other entry: its lake files; and its objects but for those with
+ * files.tsv.zst or missing.tsv.zst, which others may still want to read while the entry is there. */
 int dx_gc_names_own(const struct dx_gc_names *n, struct dx_source *source,
                     const struct dx_manifest *manifest, size_t i, struct dx_gc_objects *lake,
                     struct dx_gc_objects *index, struct dx_error *err);

@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "builder/lake/lake_layout.h"
 #include "builder/publish/publish_job.h"
+#include "builder/publish/publish_pack.h"
 #include "builder/publish/publish_remote.h"
 #include "builder/root/work_folder.h"
 #include "loader/version.h"
@@ -182,6 +183,8 @@ static int build(struct publish *p, struct dx_error *err)
     dx_publish_job_enter(p->job, DX_PUBLISH_BUILD, 0);
     if (rc == DX_OK)
         rc = dx_publish_job_build(p->job, NULL, DX_SYNC_NOW, err);
+    if (rc == DX_OK && dx_publish_packs(p->job->entry, p->job->options->pack_max, 0))
+        rc = dx_publish_pack(p->job->entry, p->job->making, DX_SYNC_NOW, err);
     return rc == DX_OK ? dx_dir_sync(p->job->making, err) : rc;
 }
 
@@ -196,8 +199,8 @@ static int check_hashes(const struct publish *p, const char *dir, struct dx_erro
 {
     int rc = DX_OK;
 
-    for (size_t i = 0; rc == DX_OK && i < p->job->entry->file_count; i++) {
-        const struct dx_manifest_file *f = &p->job->entry->files[i];
+    for (size_t i = 0; rc == DX_OK && i < dx_manifest_object_count(p->job->entry); i++) {
+        const struct dx_manifest_file *f = dx_manifest_object(p->job->entry, i);
         struct dx_map map = DX_MAP_INIT;
         struct dx_hash128 hash;
         char path[PATH_MAX];

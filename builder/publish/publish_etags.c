@@ -8,6 +8,7 @@
 #include "builder/lake/lake_files.h"
 #include "builder/publish/publish_lake.h"
 #include "builder/publish/publish_listing.h"
+#include "builder/root/version_files.h"
 #include "format/version/cold.h"
 #include "format/version/etags_tsv.h"
 #include "format/version/manifest.h"
@@ -73,8 +74,8 @@ static void compare_row(const struct compare *c, const struct dx_etags_row *row)
  * has it, its listing says. */
 static void compare_sizes(const struct compare *c)
 {
-    for (size_t i = 0; i < c->version->file_count; i++) {
-        const struct dx_manifest_file *f = &c->version->files[i];
+    for (size_t i = 0; i < dx_manifest_object_count(c->version); i++) {
+        const struct dx_manifest_file *f = dx_manifest_object(c->version, i);
         const struct dx_publish_listed *listed;
         char object[DX_MANIFEST_FILE_PATH];
 
@@ -100,22 +101,19 @@ static int compare_rows(const struct compare *c, struct dx_span file, struct dx_
 
 /* etags.tsv.zst of the version, mapped if it is there: 1, or 0 if it is not the one that was
  * published. */
-static int map_file(const struct compare *c, const struct dx_manifest_file *file, char *object,
+static int map_file(const struct compare *c, const struct dx_manifest_place *place,
                     struct dx_map *map, struct dx_error *err)
 {
-    const struct dx_mirror_want want = { object, file->size, file->hash, NULL };
-    const struct dx_publish_listed *listed;
+    const struct dx_version_files files = { .mirror = c->of->mirror,
+                                            .source = c->of->remote->source,
+                                            .entry = c->version };
+    const struct dx_publish_listed *listed = dx_publish_listing_find(c->of->listing, place->object);
     struct dx_error why = DX_ERROR_INIT;
-    char path[DX_MIRROR_PATH];
     int rc;
 
-    dx_manifest_file_path(c->version, file, object);
-    listed = dx_publish_listing_find(c->of->listing, object);
-    if (listed == NULL || listed->size != file->size)
+    if (listed == NULL || listed->size != place->total)
         return 1; /* which compare_sizes has counted */
-    rc = dx_mirror_fetch(c->of->mirror, c->of->remote->source, &want, path, &why);
-    if (rc == DX_OK)
-        rc = dx_map_open(map, path, DX_MAP_SEQUENTIAL, &why);
+    rc = dx_version_files_map(&files, DX_FILE_ETAGS, map, &why);
     if (rc == DX_E_NOT_FOUND || rc == DX_E_CORRUPT || rc == DX_E_TRUNCATED || rc == DX_E_CONFLICT)
         return 0;
     if (rc < 0 && err != NULL)
@@ -129,15 +127,16 @@ static int compare_part(struct dx_publish_etags *e, const struct dx_publish_etag
     const struct compare c = { e, of, version };
     const struct dx_manifest_file *file = dx_manifest_file(version, DX_FILE_ETAGS);
     struct dx_map map = DX_MAP_INIT;
-    char object[DX_MANIFEST_FILE_PATH];
+    struct dx_manifest_place place;
     int rc;
 
     compare_sizes(&c);
     if (file == NULL)
         return DX_OK;
-    rc = map_file(&c, file, object, &map, err);
+    dx_manifest_place(version, file, &place);
+    rc = map_file(&c, &place, &map, err);
     if (rc == 0)
-        differs(e, object);
+        differs(e, place.object);
     else if (rc == 1 && map.bytes.size > 0)
         rc = compare_rows(&c, map.bytes, err);
     dx_map_close(&map);

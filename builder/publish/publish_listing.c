@@ -42,7 +42,15 @@ static bool version_of(const char *object, char name[DX_VERSION_NAME], bool *cla
     return dx_version_name_ok(dx_span_str(name), NULL);
 }
 
-/* A file that the current version has, or one of its parts. */
+static bool has_object(const struct dx_manifest_version *v, const char *name)
+{
+    for (size_t i = 0; i < dx_manifest_object_count(v); i++)
+        if (strcmp(dx_manifest_object(v, i)->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* An object that the current version has, or one of its parts. */
 static bool is_current(const struct dx_manifest *m, const char *version, const char *object)
 {
     const struct dx_manifest_version *current = dx_manifest_current(m);
@@ -53,7 +61,7 @@ static bool is_current(const struct dx_manifest *m, const char *version, const c
         is = is || strcmp(current->parts[i], version) == 0;
     if (is)
         current = dx_manifest_find(m, version);
-    return is && current != NULL && dx_manifest_file(current, file) != NULL;
+    return is && current != NULL && has_object(current, file);
 }
 
 static int keep(struct dx_publish_listing *l, const struct dx_listed *listed, struct dx_error *err)

@@ -63,7 +63,10 @@ struct dx_publish_options {
     /* nothing new: what the current version has in fewer parts, if some should be merged */
     bool merge;
     bool (*stopped)(void); /* of a merge: true ends it soon, nothing changed; may be NULL */
-    bool full;             /* read the whole lake though the current version could be merged with */
+    /* the files of a version become one object where they have at most so many bytes; 1: never; 0:
+     * DX_PUBLISH_PACK_STORE on object storage, never in a directory */
+    uint64_t pack_max;
+    bool full; /* read the whole lake though the current version could be merged with */
     const struct dx_publish_rewrite *rewrite; /* publish_rewrite.h; NULL: the lake as it is */
     const struct dx_rules *rules;             /* for the rewrite; may be NULL */
     uint64_t rules_last;                      /* number of the last of them */
@@ -107,5 +110,7 @@ struct dx_publish_result {
 };
 
 #define DX_PUBLISH_MEMORY_MIN (64u << 20)
+#define DX_PUBLISH_PACK_STORE (8u << 20)
+#define DX_PUBLISH_PACK_MAX (512u << 20)
 
 #endif

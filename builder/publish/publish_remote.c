@@ -13,6 +13,7 @@
 #include "builder/publish/publish_etags.h"
 #include "builder/publish/publish_job.h"
 #include "builder/publish/publish_listing.h"
+#include "builder/publish/publish_pack.h"
 #include "builder/publish/publish_upload.h"
 #include "builder/root/work_folder.h"
 #include "format/version/etags_tsv.h"
@@ -214,9 +215,8 @@ static int add_etag(struct dx_etags_writer *w, enum dx_etag_kind kind, uint32_t 
     return etag[0] != '"' ? DX_OK : dx_etags_writer_add(w, kind, number, etag, err);
 }
 
-static int add_etags(const struct publish *p, struct dx_etags_writer *w, struct dx_error *err)
+static int add_own_etags(const struct publish *p, struct dx_etags_writer *w, struct dx_error *err)
 {
-    const struct dx_index_lake *lake = &p->job->lake.lake;
     int rc = add_etag(w, DX_ETAG_IDX, 0, dx_publish_upload_etag(&p->upload, DX_FILE_POSTINGS_IDX),
                       err);
 
@@ -227,6 +227,15 @@ static int add_etags(const struct publish *p, struct dx_etags_writer *w, struct 
         rc = add_etag(w, DX_ETAG_COLD, i,
                       dx_publish_upload_etag(&p->upload, dx_cold_file_name((enum dx_cold_file)i)),
                       err);
+    return rc;
+}
+
+/* Of a pack none are known before it is put, and none are needed: it is read whole, by its hash. */
+static int add_etags(const struct publish *p, struct dx_etags_writer *w, struct dx_error *err)
+{
+    const struct dx_index_lake *lake = &p->job->lake.lake;
+    int rc = add_own_etags(p, w, err);
+
     for (size_t i = lake->first_file; rc == DX_OK && i < lake->file_count; i++)
         if (lake->files[i].path != NULL)
             rc = add_etag(w, DX_ETAG_LAKE, (uint32_t)i, lake->files[i].etag, err);
@@ -252,10 +261,27 @@ static int write_etags(struct publish *p, struct dx_error *err)
     return rc;
 }
 
+/* ETags of lake files are known before anything is put, so they go into a pack; those of what is
+ * read by range only behind it. */
+static int upload_files(struct publish *p, struct dx_error *err)
+{
+    struct dx_publish_job *job = p->job;
+    bool packs = dx_publish_packs(job->entry, job->options->pack_max, DX_PUBLISH_PACK_STORE);
+    int rc = packs ? write_etags(p, err) : DX_OK;
+
+    if (rc == DX_OK && packs)
+        rc = dx_publish_pack(job->entry, job->making, DX_SYNC_LATER, err);
+    if (rc == DX_OK)
+        rc = dx_publish_upload_files(&p->upload, err);
+    if (rc < 0 || packs)
+        return rc;
+    rc = write_etags(p, err);
+    return rc == DX_OK ? dx_publish_upload_one(&p->upload, DX_FILE_ETAGS, err) : rc;
+}
+
 static int upload(struct publish *p, struct dx_error *err)
 {
     struct dx_publish_job *job = p->job;
-    int rc;
 
     dx_publish_job_enter(job, DX_PUBLISH_UPLOAD, dx_publish_job_index_bytes(job));
     p->upload = (struct dx_publish_upload){ .store = p->job->root.store,
@@ -264,10 +290,7 @@ static int upload(struct publish *p, struct dx_error *err)
                                             .threads = THREADS,
                                             .bytes = dx_publish_job_bytes(job),
                                             .items = dx_publish_job_items(job) };
-    rc = dx_publish_upload_files(&p->upload, err);
-    if (rc == DX_OK)
-        rc = write_etags(p, err);
-    return rc == DX_OK ? dx_publish_upload_one(&p->upload, DX_FILE_ETAGS, err) : rc;
+    return upload_files(p, err);
 }
 
 static int check(struct publish *p, struct dx_error *err)

@@ -66,11 +66,14 @@ static int put_one(void *ctx, size_t i, struct dx_error *err)
 
 int dx_publish_upload_files(struct dx_publish_upload *u, struct dx_error *err)
 {
-    u->files = calloc(u->entry->file_count + 1, sizeof *u->files);
+    size_t count = dx_manifest_object_count(u->entry);
+
+    u->files = calloc(count + 1, sizeof *u->files);
     if (u->files == NULL)
         return dx_no_memory(err, "upload");
-    for (size_t i = 0; i < u->entry->file_count; i++)
-        memcpy(u->files[u->file_count++].name, u->entry->files[i].name, sizeof u->files->name);
+    for (size_t i = 0; i < count; i++)
+        memcpy(u->files[u->file_count++].name, dx_manifest_object(u->entry, i)->name,
+               sizeof u->files->name);
     return dx_parallel(u->threads, u->file_count, put_one, u, err);
 }
 

@@ -3,7 +3,7 @@
  *
  *   rc = dx_publish_upload_claim(store, version, &err);     DX_E_EXISTS: the name is taken
  *   struct dx_publish_upload u = { .store = store, .dir = dir, .entry = entry, ... };
- *   rc = dx_publish_upload_files(&u, &err);      files of its own folder, some at a time
+ *   rc = dx_publish_upload_files(&u, &err);      objects of its own folder, some at a time
  *   etag = dx_publish_upload_etag(&u, name);     as the store gave it; "" if it gave none
  *   rc = dx_publish_upload_one(&u, name, &err);  one more file
  *   dx_publish_upload_undo(&u);                  takes away what was put
@@ -31,7 +31,7 @@ struct dx_publish_upload {
     _Atomic uint64_t *bytes; /* += of each file; may be NULL */
     _Atomic uint64_t *items;
     /* private */
-    struct dx_publish_uploaded *files; /* one a file, and one more */
+    struct dx_publish_uploaded *files; /* one an object, and one more */
     size_t file_count;
 };
 

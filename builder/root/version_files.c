@@ -27,7 +27,7 @@ static void count(_Atomic uint64_t *counter, uint64_t n)
 static int fetch_one(void *ctx, size_t i, struct dx_error *err)
 {
     const struct fetching *b = ctx;
-    const struct dx_manifest_file *file = &b->f->entry->files[i];
+    const struct dx_manifest_file *file = dx_manifest_object(b->f->entry, i);
     char path[4096];
     int rc;
 
@@ -45,15 +45,67 @@ int dx_version_files_fetch(const struct dx_version_files *f, struct dx_error *fo
 {
     struct fetching b = { f, found };
 
-    return dx_parallel(f->threads, f->entry->file_count, fetch_one, &b, err);
+    return dx_parallel(f->threads, dx_manifest_object_count(f->entry), fetch_one, &b, err);
 }
 
-int dx_version_files_path(const struct dx_version_files *f, const char *name, char path[4096],
-                          struct dx_error *err)
+static const struct dx_manifest_file *listed(const struct dx_manifest_version *entry,
+                                             const char *name, struct dx_error *err)
 {
-    const struct dx_manifest_file *file = dx_manifest_file(f->entry, name);
+    const struct dx_manifest_file *file = dx_manifest_file(entry, name);
 
-    return file == NULL ? dx_fail(err, DX_E_CORRUPT, "manifest: version %s lists no %s",
-                                  f->entry->version, name)
-                        : fetch(f, file, path, err);
+    if (file == NULL)
+        (void)dx_fail(err, DX_E_CORRUPT, "manifest: version %s lists no %s", entry->version, name);
+    return file;
+}
+
+int dx_version_files_map(const struct dx_version_files *f, const char *name, struct dx_map *map,
+                         struct dx_error *err)
+{
+    const struct dx_manifest_file *file = listed(f->entry, name, err);
+    bool packed = dx_manifest_packed(f->entry);
+    struct dx_manifest_place place;
+    struct dx_map_range range;
+    char path[4096];
+    int rc;
+
+    *map = (struct dx_map)DX_MAP_INIT;
+    if (file == NULL)
+        return DX_E_CORRUPT;
+    dx_manifest_place(f->entry, file, &place);
+    range = (struct dx_map_range){ place.at, file->size, place.total };
+    rc = fetch(f, packed ? &f->entry->pack : file, path, err);
+    return rc == DX_OK
+               ? dx_map_open_range(map, path, packed ? &range : NULL, DX_MAP_SEQUENTIAL, err)
+               : rc;
+}
+
+int dx_version_file_read(struct dx_source *source, const struct dx_manifest_version *entry,
+                         const char *name, size_t cap, struct dx_buf *out, struct dx_error *err)
+{
+    const struct dx_manifest_file *file = listed(entry, name, err);
+    struct dx_manifest_place place;
+    struct dx_read read;
+    struct dx_hash128 hash;
+    int rc = DX_OK;
+
+    if (file == NULL)
+        return DX_E_CORRUPT;
+    dx_manifest_place(entry, file, &place);
+    if (file->size > cap)
+        return dx_fail(err, DX_E_LIMIT, "%s: %s has %llu bytes, at most %zu are read", place.object,
+                       name, (unsigned long long)file->size, cap);
+    read = (struct dx_read){ place.object, place.at, (size_t)file->size,
+                             dx_buf_reserve(out, (size_t)file->size) };
+    if (out->failed)
+        return dx_buf_fail(out, err, place.object);
+    if (file->size > 0)
+        rc = dx_source_read(source, &read, 1, err);
+    if (rc != DX_OK)
+        return rc;
+    hash = dx_hash128_of(dx_span_of(read.to, read.size));
+    if (!dx_hash128_equal(&hash, &file->hash))
+        return dx_fail(err, DX_E_CORRUPT, "%s: the bytes of %s are not those that were published",
+                       place.object, name);
+    out->size += read.size;
+    return DX_OK;
 }

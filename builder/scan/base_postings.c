@@ -19,8 +19,8 @@ static int name_file(struct dx_base_postings *b, enum dx_base_file which, struct
     if (listed == NULL)
         return dx_fail(err, DX_E_CORRUPT, "manifest: version %s lists no %s",
                        b->part->entry.version, file);
-    dx_manifest_file_path(&b->part->entry, listed, b->name[which]);
-    b->pin[which] = dx_objects_pin(b->part->objects, object, listed->size);
+    dx_manifest_place(&b->part->entry, listed, &b->place[which]);
+    b->pin[which] = dx_objects_pin(b->part->objects, object, b->place[which].total);
     return DX_OK;
 }
 
@@ -101,7 +101,8 @@ static int read_frames(struct dx_base_postings *b, const struct dx_postings_page
     b->raw_at[DX_BASE_DAT] = first->dat_offset;
     for (int i = 0; rc == DX_OK && i < DX_BASE_FILES; i++) {
         rc = reserve(&b->raw[i], &b->raw_capacity[i], size[i], err);
-        reads[i] = (struct dx_read){ b->name[i], b->raw_at[i], size[i], b->raw[i] };
+        reads[i] = (struct dx_read){ b->place[i].object, b->place[i].at + b->raw_at[i], size[i],
+                                     b->raw[i] };
     }
     if (rc == DX_OK)
         rc = dx_source_read_batch(b->part->paged, &batch, err);

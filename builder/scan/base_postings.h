@@ -27,7 +27,7 @@ enum dx_base_file { DX_BASE_IDX, DX_BASE_DAT, DX_BASE_FILES };
 
 struct dx_base_postings {
     const struct dx_part *part;
-    char name[DX_BASE_FILES][DX_MANIFEST_FILE_PATH];
+    struct dx_manifest_place place[DX_BASE_FILES];
     struct dx_pin pin[DX_BASE_FILES];
     struct dx_zstd_decoder *decoder;
     uint8_t *raw[DX_BASE_FILES]; /* frames of pages [raw_first, raw_end) */

@@ -72,6 +72,7 @@ static uint64_t *part_number(const struct dx_manifest_part *part, size_t i)
 #define PAGES_MEMBER "page_count"       /* only of a version with datasets of counts */
 #define LEFT_OUT_MEMBER "rows_left_out" /* only of a version that leaves rows out */
 #define PARTS_MEMBER "parts"            /* only of a version of several, as part_numbers */
+#define PACK_MEMBER "pack"              /* only of a version whose files are in one object */
 #define FIXED_FILES 17
 #define OPTIONAL_FILES 4 /* ETags, tags, missing lake files, dead domains */
 /* version, sequence, published, build_id, psl_hash, parquet_root, files; MISSING_MEMBER,
@@ -243,6 +244,60 @@ void dx_manifest_file_path(const struct dx_manifest_version *v, const struct dx_
                            char out[DX_MANIFEST_FILE_PATH])
 {
     dx_name_of_version(out, v->version, f->name);
+}
+
+size_t dx_manifest_object_count(const struct dx_manifest_version *v)
+{
+    return dx_manifest_packed(v) ? 1 : v->file_count;
+}
+
+const struct dx_manifest_file *dx_manifest_object(const struct dx_manifest_version *v, size_t i)
+{
+    return dx_manifest_packed(v) ? &v->pack : &v->files[i];
+}
+
+/* Where the i-th file begins in a pack, or where the one before the i-th ends if i is their number. */
+static uint64_t pack_offset(const struct dx_manifest_version *v, size_t i)
+{
+    uint64_t at = 0;
+
+    for (size_t k = 0; k < i; k++) {
+        if (v->files[k].size > DX_PACK_MAX - at)
+            return UINT64_MAX;
+        at += v->files[k].size;
+        if (k + 1 < v->file_count)
+            at = (at + DX_PACK_ALIGN - 1) / DX_PACK_ALIGN * DX_PACK_ALIGN;
+        if (at > DX_PACK_MAX)
+            return UINT64_MAX;
+    }
+    return at;
+}
+
+void dx_manifest_place(const struct dx_manifest_version *v, const struct dx_manifest_file *f,
+                       struct dx_manifest_place *place)
+{
+    bool packed = dx_manifest_packed(v);
+
+    dx_manifest_file_path(v, packed ? &v->pack : f, place->object);
+    place->at = packed ? pack_offset(v, (size_t)(f - v->files)) : 0;
+    place->total = packed ? v->pack.size : f->size;
+}
+
+uint64_t dx_manifest_pack_size(const struct dx_manifest_version *v)
+{
+    return pack_offset(v, v->file_count);
+}
+
+int dx_manifest_pack_set(struct dx_manifest_version *v, const struct dx_hash128 *hash,
+                         struct dx_error *err)
+{
+    uint64_t size = dx_manifest_pack_size(v);
+
+    if (size > DX_PACK_MAX)
+        return dx_fail(err, DX_E_LIMIT, "version %s: its files are too large for a pack",
+                       v->version);
+    v->pack = (struct dx_manifest_file){ .name = DX_FILE_PACK, .size = size, .hash = *hash };
+    return DX_OK;
 }
 
 int dx_manifest_add(struct dx_manifest *m, const char *version, struct dx_manifest_version **out,
@@ -582,6 +637,8 @@ static void write_version(struct dx_buf *b, const struct dx_manifest_version *v)
                    paths[i].file);
     write_hex(b, "psl_hash", v->psl_hash.bytes);
     dx_buf_fmt(b, "      \"parquet_root\": \"%s\",\n", v->parquet_root);
+    if (dx_manifest_packed(v))
+        write_hex(b, PACK_MEMBER, v->pack.hash.bytes);
     write_files(b, v);
     dx_buf_str(b, "    }");
 }
@@ -662,6 +719,18 @@ static void read_files(struct dx_json_in *in, const struct dx_json_node *o,
     dx_json_in_map(in, &l, o, "files", FIXED_FILES + OPTIONAL_FILES);
     while ((file = dx_json_in_next(in, &l)) != NULL)
         read_file(in, file, l.key, v);
+}
+
+static void read_pack(struct dx_json_in *in, const struct dx_json_node *o,
+                      struct dx_manifest_version *v)
+{
+    struct dx_hash128 hash;
+
+    if (!dx_json_in_has(o, PACK_MEMBER))
+        return;
+    dx_json_in_hex(in, o, PACK_MEMBER, hash.bytes, sizeof hash.bytes);
+    if (in->rc == DX_OK)
+        (void)dx_json_in_try(in, dx_manifest_pack_set(v, &hash, &in->err));
 }
 
 static void read_counts(struct dx_json_in *in, const struct dx_json_node *o,
@@ -755,7 +824,7 @@ static void read_version(struct dx_json_in *in, const struct dx_json_node *o, st
 {
     size_t members = VERSION_MEMBERS + dx_json_in_has(o, MISSING_MEMBER) +
                      dx_json_in_has(o, GONE_MEMBER) + dx_json_in_has(o, PAGES_MEMBER) +
-                     dx_json_in_has(o, LEFT_OUT_MEMBER) +
+                     dx_json_in_has(o, LEFT_OUT_MEMBER) + dx_json_in_has(o, PACK_MEMBER) +
                      (dx_json_in_has(o, PARTS_MEMBER) ? 1 + PART_NUMBERS : 0);
     struct dx_manifest_version *v = NULL;
     const char *name;
@@ -783,6 +852,7 @@ static void read_version(struct dx_json_in *in, const struct dx_json_node *o, st
     read_base(in, o, v);
     read_paths(in, o, v->version);
     read_files(in, o, v);
+    read_pack(in, o, v);
 }
 
 static void check_format(struct dx_json_in *in, const struct dx_json_node *root)

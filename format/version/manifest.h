@@ -6,6 +6,7 @@
  *   v = dx_manifest_find(&m, "000001-20261121T103000Z");   NULL: not listed
  *   v = dx_manifest_current(&m);
  *   f = dx_manifest_file(v, "domains.dict");               size and hash; NULL: not listed
+ *   dx_manifest_place(v, f, &place);                       the object that has its bytes, and where
  *
  *   rc = dx_manifest_add(&m, version_name, &v, &err);      zeroed but for name and sequence
  *   rc = dx_manifest_file_add(v, "domains.dict", size, &hash, &err);
@@ -16,8 +17,10 @@
  * A version has one part or several: its own files, and before them those of the older versions that
  * `parts` names (docs/FORMAT.md 11.4), which must be listed too.
  *
- * A file of a version is at "index/" version "/" name, below the root: the names are fixed, so no
- * path in a manifest can lead elsewhere. dx_manifest_file_path says where a file is. The text ends in
+ * A file of a version is at "index/" version "/" name, below the root, or in the version's pack
+ * (docs/FORMAT.md 11.6): the names are fixed, so no path in a manifest can lead elsewhere. What reads
+ * a file asks dx_manifest_place where it is; what counts, copies or removes objects walks
+ * dx_manifest_object. The text ends in
  * the XXH3-128 of what is before its last member; a manifest that was damaged or cut is refused whole. Pointers
  * into m are valid until the next add or release. One thread at a time; read-only use may be
  * shared.
@@ -91,6 +94,7 @@ struct dx_manifest_version {
     struct dx_manifest_file *files;             /* by name in byte order */
     size_t file_count;
     size_t file_capacity;
+    struct dx_manifest_file pack; /* that has all of them; name "": each is an object of its own */
 };
 
 struct dx_manifest {
@@ -123,9 +127,38 @@ int dx_manifest_remove(struct dx_manifest *m, const char *version, struct dx_err
 int dx_manifest_file_add(struct dx_manifest_version *v, const char *name, uint64_t size,
                          const struct dx_hash128 *hash, struct dx_error *err);
 
-/* Where the file is, relative to the root. */
+/* Whether the files of the version's own folder are in one object. */
+static inline bool dx_manifest_packed(const struct dx_manifest_version *v)
+{
+    return v->pack.name[0] != '\0';
+}
+
+/* The objects of the version's own folder: its files, or its pack. Borrowed. */
+size_t dx_manifest_object_count(const struct dx_manifest_version *v);
+const struct dx_manifest_file *dx_manifest_object(const struct dx_manifest_version *v, size_t i);
+
+/* "index/" version "/" name: of an object its name below the root, of a file for messages too. */
 void dx_manifest_file_path(const struct dx_manifest_version *v, const struct dx_manifest_file *f,
                            char out[DX_MANIFEST_FILE_PATH]);
+
+struct dx_manifest_place {
+    char object[DX_MANIFEST_FILE_PATH]; /* relative to the root */
+    uint64_t at;                        /* where the file begins in it */
+    uint64_t total;                     /* bytes of the object */
+};
+
+/* Where the bytes of a file are; f is one of v->files. */
+void dx_manifest_place(const struct dx_manifest_version *v, const struct dx_manifest_file *f,
+                       struct dx_manifest_place *place);
+
+#define DX_PACK_ALIGN 64u /* each file of a pack begins at a multiple, as sections do in a file */
+#define DX_PACK_MAX (1ull << 30) /* bytes of a pack */
+
+/* Bytes of the pack that the listed files make: the last one ends it. UINT64_MAX: over DX_PACK_MAX. */
+uint64_t dx_manifest_pack_size(const struct dx_manifest_version *v);
+/* From now on the files are in a pack with that hash. DX_E_LIMIT: it is too large. */
+int dx_manifest_pack_set(struct dx_manifest_version *v, const struct dx_hash128 *hash,
+                         struct dx_error *err);
 
 /* A deep copy; out is written over. */
 int dx_manifest_version_copy(const struct dx_manifest_version *from,

@@ -61,6 +61,8 @@
  * version still has them, as far as collecting is concerned, and the next one takes those that are
  * back. */
 #define DX_FILE_MISSING "missing.tsv.zst"
+/* All of the above in one object, of a small version (docs/FORMAT.md 11.6). */
+#define DX_FILE_PACK "part.pack"
 #define DX_MANIFEST_FILE_NAME 40
 
 /* "index/" version "/" name, and NUL */

@@ -14,18 +14,18 @@ static int want(struct dx_cold_page_wanted *p, const struct dx_caches *caches, s
     const struct dx_manifest_version *entry = &p->part->entry;
     const struct dx_manifest_file *listed = dx_manifest_file(entry,
                                                              dx_cold_file_name(p->page.file));
+    struct dx_manifest_place place;
 
     if (listed == NULL)
         return dx_fail(err, DX_E_CORRUPT, "manifest: version %s lists no %s", entry->version,
                        dx_cold_file_name(p->page.file));
-    dx_manifest_file_path(entry, listed, p->name);
+    dx_manifest_place(entry, listed, &place);
+    memcpy(p->name, place.object, sizeof p->name);
     p->wanted = (struct dx_block_request){
-        .of = { .part = p->part,
-                .object = { DX_OBJECT_COLD, p->page.file },
-                .total = listed->size },
+        .of = { .part = p->part, .object = { DX_OBJECT_COLD, p->page.file }, .total = place.total },
         .cache = caches->payload,
         .key = { .part = (uint64_t)p->page.file << 32 | p->page.number, .kind = KIND_COLD },
-        .offset = p->page.offset,
+        .offset = place.at + p->page.offset,
         .size = p->page.stored_size,
     };
     memcpy(p->wanted.key.object, entry->build.bytes, sizeof p->wanted.key.object);

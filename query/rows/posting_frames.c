@@ -34,19 +34,21 @@ static int want_frame(struct dx_posting_frames *f, struct dx_block_request *w,
     const struct dx_postings_page *page = &f->page;
     const char *file = which == DX_OBJECT_IDX ? DX_FILE_POSTINGS_IDX : DX_FILE_POSTINGS_DAT;
     const struct dx_manifest_file *listed = dx_manifest_file(&f->part->entry, file);
+    struct dx_manifest_place place;
 
     if (listed == NULL)
         return dx_fail(err, DX_E_CORRUPT, "manifest: version %s lists no %s",
                        f->part->entry.version, file);
-    dx_manifest_file_path(&f->part->entry, listed, name);
+    dx_manifest_place(&f->part->entry, listed, &place);
+    memcpy(name, place.object, DX_MANIFEST_FILE_PATH);
     memcpy(w->key.object, page->build.bytes, sizeof w->key.object);
     w->key.part = page->number;
     w->key.kind = which == DX_OBJECT_IDX ? KIND_IDX : KIND_DAT;
     w->of.part = f->part;
     w->of.object = (struct dx_object){ which, 0 };
     w->of.name = name;
-    w->of.total = listed->size;
-    w->offset = which == DX_OBJECT_IDX ? page->idx_offset : page->dat_offset;
+    w->of.total = place.total;
+    w->offset = place.at + (which == DX_OBJECT_IDX ? page->idx_offset : page->dat_offset);
     w->size = which == DX_OBJECT_IDX ? page->idx_size : page->dat_size;
     return DX_OK;
 }

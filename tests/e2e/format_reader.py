@@ -12,7 +12,7 @@ Nothing here shares code with the product, and what it checks is named by the se
 Needs xxhash and zstandard (tests/e2e/requirements.txt); exit 77 without them.
 
 In detail: a second reader of an index version, written from FORMAT.md alone: every byte, every answer, every
-damage; also of a version that was merged three times, and of versions of several parts.
+damage; also of a version that was merged three times, of versions of several parts, and of packs.
 """
 import bisect
 import collections
@@ -1302,7 +1302,7 @@ def manifest_json(data):
                                "file_ids", "build_id", "canon_version", "domains", "datasets",
                                "pairs", "rows", "urls", "lake_files", *["gone_files"] * ("gone_files" in version),
                                *["page_count"] * ("page_count" in version), *PART_MEMBERS * ("parts" in version), *PLACES,
-                               "psl_hash", "parquet_root", "files"],
+                               "psl_hash", "parquet_root", *["pack"] * ("pack" in version), "files"],
              f"manifest: members {list(version)}")
         motion(version)
         root = version["parquet_root"]
@@ -1311,6 +1311,7 @@ def manifest_json(data):
         need(list(files) == sorted(files), "manifest: files are not in byte order")
         there = {*PLACES.values(), *["dead.dxb"] * ("parts" in version)}
         need(set(files) - {"tags.dxt"} == there, f"manifest: files {sorted(files)}")
+        need(re.match("^[0-9a-f]{32}$", version.get("pack", "0" * 32)), "manifest: pack")
         for path, facts in files.items():
             need(list(facts) == ["size", "hash"] and re.match("^[0-9a-f]{32}$", facts["hash"]), f"manifest: {path}")
     entries = {version["version"]: version for version in versions}
@@ -1352,6 +1353,21 @@ PLACES = {
 }
 
 
+def pack_files(entry, data, hashes=True):
+    """11.6: the files of a pack, by name."""
+    need(not hashes or hash128(data).hex() == entry["pack"], "part.pack: hash in the manifest")
+    need(len(data) <= 1 << 30, "part.pack: size")
+    found, at = {}, 0
+    for name, facts in entry["files"].items():
+        gap = data[at:at + -at % 64]
+        at += len(gap)
+        need(at % 64 == 0 and not any(gap), f"part.pack: before {name}")
+        found[name] = data[at:at + facts["size"]]
+        at += facts["size"]
+    need(at == len(data), f"part.pack: {len(data)} bytes, its files have {at}")
+    return found
+
+
 class Part:
     """The files in the folder of one version, read and checked; `older`: the parts before it (11.4)."""
 
@@ -1359,8 +1375,9 @@ class Part:
         self.manifest, self.older, self.hashes, self.number = entry, older, hashes, len(older)
         self.folder = root / "index" / entry["version"]
         here = {str(p.relative_to(self.folder)) for p in self.folder.rglob("*") if p.is_file()}
-        listed = set(entry["files"])
+        listed = {"part.pack"} if "pack" in entry else set(entry["files"])
         need(here == listed, f"files of the folder {self.folder.name}: {sorted(here ^ listed)[:5]}")
+        self.pack = pack_files(entry, (self.folder / "part.pack").read_bytes(), hashes) if "pack" in entry else {}
         self.first_file = entry.get("first_file", 0)
         self.build_id = bytes.fromhex(entry["build_id"])  # until it is made again
         gone = entry.get("gone_files")
@@ -1378,7 +1395,7 @@ class Part:
 
     def read(self, path):
         facts = self.manifest["files"][path]
-        data = (self.folder / path).read_bytes()
+        data = self.pack[path] if self.pack else (self.folder / path).read_bytes()
         need(len(data) == facts["size"], f"{path}: {len(data)} bytes, the manifest says {facts['size']}")
         need(not self.hashes or hash128(data).hex() == facts["hash"], f"{path}: hash in the manifest")
         return data
@@ -2183,7 +2200,7 @@ def tiny_lake(root):
     dxtest.domaindex("publish", "--root", root)
 
 
-def parts_lake(root, scale=1, publish=None):
+def parts_lake(root, scale=1, publish=None, pack="0"):
     """Versions of several parts (11.4): new domains, known ones again in the same and in other datasets, one that goes
     from part to part, a part without tags, and a publish that merges the newest parts. -> number of parts of each version."""
     head, extra, parts = ("dataset", "ts", "url", "tags"), ("--extra-column", "tags"), []
@@ -2195,7 +2212,7 @@ def parts_lake(root, scale=1, publish=None):
         ingest(root, [head[:3 + tags], *lines], *(extra if tags else ()))
 
     def done():
-        dxtest.domaindex("publish", "--root", root, "--parts", 8)
+        dxtest.domaindex("publish", "--root", root, "--parts", 8, "--pack", pack)
         entries, current = manifest_json((root / "index/manifest.json").read_bytes())
         parts.append(1 + len(entries[current].get("parts", [])))
         if publish:
@@ -2399,8 +2416,13 @@ def complaint(root, hashes):
     return None
 
 
-def same_plain(name, before, after):
+def same_plain(name, before, after, root):
     """Section 2.1: a flipped bit may leave what a frame says as it was."""
+    if name == "part.pack":
+        entries, _ = manifest_json((root / "index/manifest.json").read_bytes())
+        entry = next(e for e in entries.values() if e.get("pack") == hash128(before).hex())
+        a, b = pack_files(entry, before), pack_files(entry, after, False)
+        return all(a[n] == b[n] or same_plain(n, a[n], b[n], root) for n in a)
     return name.endswith(".zst") and Seekable(name, before).all() == Seekable(name, after).all()
 
 
@@ -2411,12 +2433,12 @@ def places_of(data, rng, some):
     return sorted(p for p in places if 0 <= p < end)
 
 
-def self_test(root, clock, some=12, kinds=19):
+def self_test(root, clock, some=12, kinds=19, only="*"):
     """Flips a byte in some places of each file, those of older parts too; kinds: names of files there are at least."""
     rng, flips, quiet = random.Random(4), collections.Counter(), 0
     dxtest.equal(complaint(root, True), None, "complaints about a sound version")
     dxtest.equal(complaint(root, False), None, "complaints about a sound version without hashes")
-    files = sorted(p for p in root.rglob("*") if p.is_file() and "rejects" not in p.parts and p.name != ".lock")
+    files = sorted(p for p in root.rglob(only) if p.is_file() and "rejects" not in p.parts and p.name != ".lock")
     files = [p for p in files if not (p.suffix == ".parquet" and "dataset_id=1" not in str(p))]
     for path in files:
         name, sound = path.name, path.read_bytes()
@@ -2428,7 +2450,7 @@ def self_test(root, clock, some=12, kinds=19):
                 flips[name] += 1
                 if complaint(root, hashes):
                     continue
-                if not hashes and (same_plain(name, sound, bytes(damaged)) or in_index(path, sound, place)):
+                if not hashes and (same_plain(name, sound, bytes(damaged), root) or in_index(path, sound, place)):
                     quiet += 1
                     continue
                 dxtest.check(False, f"{path.relative_to(root)}: byte {place} of {len(sound)} flipped, hashes {hashes}: no complaint")
@@ -2539,6 +2561,10 @@ def main():
         self_test(tmp / "tiny parts", clock, 3, 20 if ID_MASK == M64 else 19)
         comparison_can_fail(tmp / "tiny parts")
         parts_can_fail(tmp / "tiny parts")
+        parts_lake(tmp / "tiny packs", pack="1M")
+        entries, _ = manifest_json((tmp / "tiny packs/index/manifest.json").read_bytes())
+        dxtest.check(all("pack" in entry for entry in entries.values()), "versions of packs")
+        self_test(tmp / "tiny packs", clock, 6, 1, "part.pack")
         roaring_files()
         clock("wrong answers noticed")
         if not arguments:
@@ -2546,6 +2572,7 @@ def main():
             dxtest.check(several == [1, 2, 3, 2, 3, 4] or ID_MASK != M64, f"parts of the versions of a lake: {several}")
             clock("versions of several parts published")
             compare(tmp / "parts", clock, pairs=800)
+            compare(tmp / "tiny packs", clock, pairs=100)
             removed = removed_lake(tmp / "parts")
             counts, holes = zip(*removed)
             dxtest.check(ID_MASK != M64 or (counts == (4, 1, 2, 3, 1, 1) and holes[0] and not holes[-1]),

@@ -4,7 +4,7 @@
 
 1. The same lake published in a directory and on a store: the same build id and the same bytes of
    every file but etags.tsv.zst; verify finds both sound, also over HTTP behind nginx.
-2. Damage: a flipped byte, a missing object, a replaced one, in the index and in the lake: exit 3.
+2. Damage: a flipped byte, a missing object, a replaced one, in the index and in the lake: exit 3. The same of a pack.
 3. Two publishers at once, DX_PUBLISH_ROUNDS times (2; 6 with DX_WHOLE=1): one succeeds, the other
    fails with a conflict and leaves nothing, or they come one after the other.
 4. publish is killed at DX_PUBLISH_KILLS random moments (2; 8 with DX_WHOLE=1): the old version or the new one is
@@ -23,6 +23,8 @@ import time
 
 import dxtest
 import faultproxy
+import manifests
+import remains
 import stores
 
 ROUNDS = int(os.environ.get("DX_PUBLISH_ROUNDS") or (6 if dxtest.WHOLE else 2))
@@ -120,7 +122,7 @@ def same_bytes(root, work):
     shutil.copytree(root.folder, local)
     want = publish(local).stdout
     before = set(os.listdir(work))
-    done = publish(root, "--work-dir", str(work))
+    done = publish(root, "--work-dir", str(work), "--pack", "0")
     dxtest.equal(done.stdout, want, "the version's name, alone on a line")
     dxtest.equal(set(os.listdir(work)), before, "the work folder is gone")
     version = want.decode().strip()
@@ -207,6 +209,32 @@ def damage(root, version):
     verify(root, "all is back", "--deep", says="sound")
     dxtest.domaindex("verify", "--root", root.url, "--version", "000009-20240101T000000Z", expect=1)
     dxtest.domaindex("verify", "--root", root.store.root("no-such-bucket", "x"), expect=1)
+
+
+def packed(root, local):
+    """The same files in one object; it is damaged, short, or missing."""
+    publish(local, "--pack", "1M", "--force", epoch=EPOCH + 30)
+    version = publish(root, "--force", epoch=EPOCH + 30).stdout.decode().strip()
+    here, there = (json.loads((local / "index/manifest.json").read_text())["versions"][-1], root.manifest()["versions"][-1])
+    dxtest.equal((root.names(f"index/{version}/"), os.listdir(local / "index" / here["version"])), ([f"index/{version}/part.pack"], ["part.pack"]), "objects")
+    dxtest.equal({**there["files"], "etags.tsv.zst": None}, {**here["files"], "etags.tsv.zst": None}, "files of the packs")
+    name, body, at = f"index/{version}/part.pack", root.get(f"index/{version}/part.pack"), 0
+    for file, facts in there["files"].items():
+        at += -at % 64
+        if file in here["files"]:
+            dxtest.equal(body[at:at + facts["size"]], remains.file_of(lambda one: (local / one).read_bytes(), here, file), f"{file} in both packs")
+        at += facts["size"]
+    dxtest.equal((at, manifests.hash128(body)), (len(body), there["pack"]), "size and hash of the pack")
+    verify(root, "a pack", "--deep", says="sound")
+    verify(local, "a pack in a directory", "--deep", says="sound")
+    for words, bad in (("a bit", body[:5000] + bytes([body[5000] ^ 1]) + body[5001:]), ("short", body[:-1]), ("missing", None)):
+        if bad is None:
+            root.remove(name)
+        else:
+            root.put(name, bad)
+        verify(root, f"a pack, {words}", expect=3)
+        root.put(name, body)
+    verify(root, "all is back", says="sound")
 
 
 # 3 ------------------------------------------------------------------------------ two publishers
@@ -403,6 +431,7 @@ def all_of(store, tmp):
     version, local = timed(same_bytes, root, tmp)
     timed(over_http, local)
     timed(damage, root, version)
+    timed(packed, root, local)
     timed(two_at_once, root)
     timed(killed, root)
     timed(refused_flip, root)

@@ -17,6 +17,7 @@ import sys
 import time
 
 import dxtest
+import remains
 import stores
 
 PUBLISHERS = 8
@@ -90,7 +91,8 @@ class Rounds:
         self.known = set()  # versions
 
     def rows_of(self, version):
-        text = self.place.read(f"index/{version}/datasets.json")
+        entry = next(v for v in json.loads(self.place.read("index/manifest.json"))["versions"] if v["version"] == version)
+        text = remains.file_of(self.place.read, entry, "datasets.json")
         if not dxtest.check(text is not None, f"{version}: has no datasets.json"):
             return {}
         return {d["name"]: d["rows"] for d in json.loads(text)["datasets"]}

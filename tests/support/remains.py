@@ -7,6 +7,7 @@
     there.get(name), there.put(name, bytes), there.remove(name), there.manifest()
     remains.lake_of(there, entry)                    names of the lake files of a version
     remains.objects_of(entry)                        names of its own objects in the index
+    remains.file_of(there.get, entry, "files.tsv.zst")      bytes of one of its files, also of a pack
     remains.closure_of(manifest, entry)              names of its objects and of its parts'
     remains.whole(there, words)                      checks that every version that may be read is
                                                      there to the last object; gives the manifest
@@ -100,18 +101,31 @@ class Bucket:
         self.store.upload(self.bucket, self.prefix, folder)
 
 
+def file_of(get, entry, name):
+    folder = f"index/{entry['version']}"
+    if "pack" not in entry:
+        return get(f"{folder}/{name}")
+    at = 0
+    for one, facts in entry["files"].items():
+        at += -at % 64
+        if one == name:
+            return get(f"{folder}/part.pack")[at:at + facts["size"]]
+        at += facts["size"]
+    raise KeyError(name)
+
+
 def lake_of(there, entry):
-    rows = []
+    rows, entries = [], {e["version"]: e for e in there.manifest()["versions"]}
     for part in (*entry.get("parts", ()), entry["version"]):
-        packed = there.get(f"index/{part}/files.tsv.zst")
+        packed = file_of(there.get, entries.get(part, entry), "files.tsv.zst")
         plain = subprocess.run(["zstd", "-dc"], input=packed, stdout=subprocess.PIPE, check=True).stdout
         rows += [line.split("\t") for line in plain.decode().splitlines()]
     return {entry["parquet_root"] + row[3] for row in rows if row[3] != "-"}
 
 
 def objects_of(entry):
-    return {f"index/{file.get('in', entry['version'])}/{name}"
-            for name, file in entry["files"].items()}
+    names = ["part.pack"] if "pack" in entry else entry["files"]
+    return {f"index/{entry['version']}/{name}" for name in names}
 
 
 def closure_of(manifest, entry):

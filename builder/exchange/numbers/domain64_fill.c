@@ -15,6 +15,7 @@
 #include "builder/lake/lake_scan.h"
 #include "builder/lake/listed_files.h"
 #include "builder/root/root.h"
+#include "builder/root/version_files.h"
 #include "builder/root/work_folder.h"
 #include "builder/sort/spill_sort.h"
 #include "canon/psl.h"
@@ -164,15 +165,10 @@ static int read_rules(struct filling *g, struct dx_error *err)
 static int open_form(struct filling *g, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_PSL_TEXT_MAX);
-    char object[DX_MANIFEST_FILE_PATH];
-    char etag[DX_SOURCE_ETAG];
-    int rc;
+    int rc = dx_version_file_read(g->remote.source, g->entry, DX_FILE_PSL, DX_PSL_TEXT_MAX, &text,
+                                  err);
 
-    dx_manifest_file_path(g->entry, dx_manifest_file(g->entry, DX_FILE_PSL), object);
-    rc = dx_root_get(&g->remote, object, DX_PSL_TEXT_MAX, &text, etag, err);
-    if (rc == 0)
-        rc = dx_fail(err, DX_E_NOT_FOUND, "%s/%s: is not there", g->f->root, object);
-    if (rc == 1)
+    if (rc == DX_OK)
         rc = dx_psl_new(&g->psl, dx_span_of(text.data, text.size), err);
     dx_buf_release(&text);
     return rc == DX_OK ? dx_row_form_new(&g->form, g->psl, err) : rc;
@@ -181,16 +177,12 @@ static int open_form(struct filling *g, struct dx_error *err)
 static int read_registry(struct filling *g, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_REGISTRY_MAX);
-    char object[DX_MANIFEST_FILE_PATH];
-    char etag[DX_SOURCE_ETAG];
-    int rc;
+    int rc = dx_version_file_read(g->remote.source, g->entry, DX_FILE_DATASETS, DX_REGISTRY_MAX,
+                                  &text, err);
 
-    dx_manifest_file_path(g->entry, dx_manifest_file(g->entry, DX_FILE_DATASETS), object);
-    rc = dx_root_get(&g->remote, object, DX_REGISTRY_MAX, &text, etag, err);
-    if (rc == 0)
-        rc = dx_fail(err, DX_E_NOT_FOUND, "%s/%s: is not there", g->f->root, object);
-    if (rc == 1)
-        rc = dx_registry_parse(&g->registry, dx_span_of(text.data, text.size), object, err);
+    if (rc == DX_OK)
+        rc = dx_registry_parse(&g->registry, dx_span_of(text.data, text.size), DX_FILE_DATASETS,
+                               err);
     dx_buf_release(&text);
     return rc;
 }

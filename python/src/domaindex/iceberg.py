@@ -270,6 +270,21 @@ def _delete_file(files: Files, folder: str, dataset: int, positions: Mapping[str
             "lower_bounds": avro.pairs({_PATH: uris[0].encode()}), "upper_bounds": avro.pairs({_PATH: uris[-1].encode()})}
 
 
+def _suffix_list(files: Files, version: str) -> bytes:
+    """psl.dat of a version, by itself or in its pack (docs/FORMAT.md 11.6)."""
+    entries = json.loads(files.read("index/manifest.json"))["versions"]
+    entry = next(one for one in entries if one["version"] == version)
+    if "pack" not in entry:
+        return files.read(f"index/{version}/psl.dat")
+    at = 0
+    for name, file in entry["files"].items():
+        at += -at % 64
+        if name == "psl.dat":
+            return files.read(f"index/{version}/part.pack")[at:at + file["size"]]
+        at += file["size"]
+    raise ValueError(f"version {version} lists no psl.dat")
+
+
 def _moment(text: str) -> int:
     return int(datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)
 
@@ -292,9 +307,9 @@ def _update_rows(files: Files, root: str, versions: Sequence[Mapping[str, Any]],
             had = table.paths(snapshot or parent)
             wanted = lake.of(name, had)
             table.columns(_columns_of(lake, wanted, sorted(set(wanted) - had if table.meta["schemas"] else wanted), table))
-            canon = canon or {"": Canonicaliser(suffix_list=files.read(f"index/{name}/psl.dat"))}
+            canon = canon or {"": Canonicaliser(suffix_list=_suffix_list(files, name))}
             rules = hidden.rules_of(log, int(version["cleansed"]), canon[""])
-            faulty = Canonicaliser(suffix_list=files.read(f"index/{name}/psl.dat")) if version["rows_left_out"] else None
+            faulty = Canonicaliser(suffix_list=_suffix_list(files, name)) if version["rows_left_out"] else None
             positions: Dict[int, Dict[str, List[int]]] = {}
             for uri in sorted(wanted) if rules or faulty else ():
                 try:

@@ -50,6 +50,8 @@ static void sh(const char *text, const char *a, const char *b)
     dx_buf_release(&command);
 }
 
+static uint64_t pack_max = 1; /* each file is an object */
+
 static int publish(const char *root, struct dx_publish_result *r, struct dx_error *err)
 {
     struct dx_publish_options o = { .root = root,
@@ -57,6 +59,7 @@ static int publish(const char *root, struct dx_publish_result *r, struct dx_erro
                                     .through_store = true,
                                     .memory = DX_PUBLISH_MEMORY_MIN,
                                     .threads = 2,
+                                    .pack_max = pack_max,
                                     .now_us = NOW_US };
 
     return dx_publish(&o, r, err);
@@ -136,6 +139,28 @@ static void test_restored(const char *root)
         EXPECT(publish(root, &r, &err) == DX_OK && r.unchanged, "row %zu, again: %s", i, err.text);
         dx_publish_result_release(&r);
     }
+}
+
+/* A pack is one object, known by its hash: with another ETag it is as good, but it must be there. */
+static void test_restored_pack(const char *root)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_publish_result r;
+
+    sh("rm -rf %/index", root, "");
+    pack_max = 0;
+    EXPECT(publish(root, &r, &err) == DX_OK &&
+               dx_manifest_object_count(dx_manifest_current(&r.manifest)) == 1,
+           "small, and no pack: %s", err.text);
+    dx_publish_result_release(&r);
+    sh("f=$(find %/index -name part.pack) && cp $f $f.new && mv $f.new $f", root, "");
+    EXPECT(publish(root, &r, &err) == DX_OK && r.unchanged, "replaced by its copy: %s", err.text);
+    dx_publish_result_release(&r);
+    sh("rm $(find %/index -name part.pack)", root, "");
+    EXPECT(publish(root, &r, &err) == DX_OK && !r.unchanged && r.other_etags == 1,
+           "missing: %llu differ: %s", (unsigned long long)r.other_etags, err.text);
+    dx_publish_result_release(&r);
+    pack_max = 1;
 }
 
 /* A name that is taken, and a version that was left behind long ago. */
@@ -432,6 +457,7 @@ int main(void)
     test_room(&lake);
     test_same_bytes(&lake, root);
     test_restored(root);
+    test_restored_pack(root);
     test_names(root);
     test_refused(root);
     dx_test_root_remove(&lake);

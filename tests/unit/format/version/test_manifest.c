@@ -295,6 +295,54 @@ static void test_parts(void)
     dx_buf_release(&text);
 }
 
+static void test_pack(void)
+{
+    static const struct member_case rows[] = {
+        { "\"pack\": \"09", "\"pack\": \"08", NULL },
+        { "\"pack\": \"09", "\"pack\": \"9", "pack" },
+        { "\"pack\": \"", "\"pack\": null, \"x\": \"", "members" },
+        { "\"pack\": ", "\"puck\": ", "members" },
+        { "\"size\": 1600", "\"size\": 1073741824", "too large for a pack" },
+        { "\"size\": 1600", "\"size\": 9223372036854775807", "too large for a pack" },
+    };
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_manifest back = DX_MANIFEST_INIT;
+    struct dx_buf text = DX_BUF_INIT(1 << 20);
+    struct dx_error err = DX_ERROR_INIT;
+    const struct dx_hash128 hash = { { 9, 1 } };
+    const struct dx_manifest_version *v;
+    struct dx_manifest_place place;
+    uint64_t at = 0;
+
+    fill(&m, 2);
+    EXPECT(dx_manifest_pack_set(&m.versions[0], &hash, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_manifest_write(&m, &text, &err) == DX_OK &&
+               dx_manifest_parse(dx_span_of(text.data, text.size), "m", &back, &err) == DX_OK,
+           "%s", err.text);
+    v = &back.versions[0];
+    for (size_t i = 0; i < v->file_count; i++) {
+        at = (at + DX_PACK_ALIGN - 1) / DX_PACK_ALIGN * DX_PACK_ALIGN;
+        dx_manifest_place(v, &v->files[i], &place);
+        EXPECT(place.at == at && place.total == v->pack.size &&
+                   strstr(place.object, "/" DX_FILE_PACK) != NULL,
+               "%s is in %s at %llu", v->files[i].name, place.object, (unsigned long long)place.at);
+        at += v->files[i].size;
+    }
+    EXPECT(at == v->pack.size && dx_hash128_equal(&v->pack.hash, &hash) &&
+               dx_manifest_object_count(v) == 1 && dx_manifest_object(v, 0) == &v->pack,
+           "the pack");
+    v = &back.versions[1];
+    dx_manifest_place(v, &v->files[3], &place);
+    EXPECT(dx_manifest_object_count(v) == v->file_count &&
+               dx_manifest_object(v, 3) == &v->files[3] && place.at == 0 &&
+               place.total == v->files[3].size,
+           "files of their own");
+    dx_manifest_release(&m);
+    try_members(&back, rows, sizeof rows / sizeof rows[0]);
+    dx_manifest_release(&back);
+    dx_buf_release(&text);
+}
+
 static void test_names(void)
 {
     static const struct {
@@ -368,5 +416,6 @@ int main(void)
     test_round();
     test_members();
     test_parts();
+    test_pack();
     return failures > 0;
 }
