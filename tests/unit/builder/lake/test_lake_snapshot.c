@@ -59,21 +59,27 @@ static void collect(struct beside *b)
     dx_manifest_release(&m);
 }
 
-static int get_beside(struct dx_source *source, const struct dx_get *get, struct dx_buf *out,
-                      char etag[DX_SOURCE_ETAG], struct dx_error *err)
+static int read_beside(struct dx_source *source, const struct dx_source_batch *batch,
+                       struct dx_error *err)
 {
     struct beside *b = (struct beside *)source;
 
-    if (!b->done && strstr(get->object, DX_FILE_FILES_TSV) != NULL) {
+    if (!b->done && strstr(batch->reads[0].object, DX_FILE_FILES_TSV) != NULL) {
         b->done = true;
         collect(b);
     }
-    return dx_source_get(b->below, get, out, etag, err);
+    return dx_source_read_batch(b->below, batch, err);
+}
+
+static int get_beside(struct dx_source *source, const struct dx_get *get, struct dx_buf *out,
+                      char etag[DX_SOURCE_ETAG], struct dx_error *err)
+{
+    return dx_source_get(((struct beside *)source)->below, get, out, etag, err);
 }
 
 static void test_collected(bool whole)
 {
-    static const struct dx_source_ops ops = { .get = get_beside };
+    static const struct dx_source_ops ops = { .read = read_beside, .get = get_beside };
     struct dx_root below = DX_ROOT_INIT;
     struct dx_lake_snapshot now = DX_LAKE_SNAPSHOT_INIT;
     struct dx_error err = DX_ERROR_INIT;
