@@ -228,7 +228,7 @@ stage_alone() {
         DX_TIMED=1 tests_of release -L 'alone|timed' -j 1
         return
     fi
-    tests_of release -L alone
+    tests_of release -L alone -LE '^long$'
 }
 
 # What tests of a stage said they skip, whole tests or parts, with the reason they gave.
