@@ -76,7 +76,7 @@ class Publisher:
         self.batches += 1
 
     def publish(self):
-        done = run("publish", "--root", self.place.root, "--memory", "64M", "--threads", "1",
+        done = run("publish", "--root", self.place.root, "--memory", "64M", "--threads", "1", "--no-merge",
                    "--quiet")
         return done.returncode, done.stdout.decode().strip(), done.stderr.decode()
 
