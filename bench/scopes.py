@@ -90,19 +90,39 @@ def made_up(count):
 
 # ------------------------------------------------------------------------------------ the others
 
-class Outback:
+class Peer:
+    """A process of its own on a port."""
+
+    def start(self, command, core, log, cwd):
+        self.port = serve.free_port()
+        with machine.pinned(core):
+            self.process = subprocess.Popen([*command, "-b", "127.0.0.1", "-p", str(self.port)], cwd=cwd, stdout=open(log, "wb"), stderr=subprocess.STDOUT)
+        serve.wait_for(self.port, self.process, 5000)
+
+    def pids(self):
+        return [self.process.pid]
+
+    def cpu_s(self):
+        return serve.threads_cpu_s(self.process.pid)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait(30)
+
+
+class Outback(Peer):
     """The jar on a port. Rows are numbered by offset, so that none takes the place of another."""
 
     name = OUTBACK
 
     def __init__(self, jar, tmp, core, rows):
-        self.port = serve.free_port()
         (tmp / "outback").mkdir()
-        with machine.pinned(core):
-            self.process = subprocess.Popen(["java", "-Xmx3g", "-jar", str(jar), "-b", "127.0.0.1", "-p", str(self.port), "-d", str(tmp / "outback")],
-                                            stdout=open(tmp / "outback.log", "wb"), stderr=subprocess.STDOUT)
-        serve.wait_for(self.port, self.process, 5000)
-        self.load(rows)
+        self.start(["java", "-Xmx3g", "-jar", os.path.abspath(jar), "-d", str(tmp / "outback")], core, tmp / "outback.log", tmp)
+        try:
+            self.load(rows)
+        except BaseException:
+            self.close()
+            raise
 
     def load(self, rows):
         link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
@@ -123,16 +143,6 @@ class Outback:
         if reply.status != 200:
             sys.exit(f"OutbackCDX: {reply.status} {said[:300]}")
 
-    def pids(self):
-        return [self.process.pid]
-
-    def cpu_s(self):
-        return serve.threads_cpu_s(self.process.pid)
-
-    def close(self):
-        self.process.kill()
-        self.process.wait(30)
-
     def target(self, group, what):
         if group.startswith("url"):
             return f"/all?url={quote(what)}"
@@ -140,28 +150,14 @@ class Outback:
         return f"/all?url={quote(what)}&matchType=domain&limit=100&fl=timestamp,original{dates}"
 
 
-class Pywb:
+class Pywb(Peer):
     name = PYWB
 
     def __init__(self, program, tmp, core, rows):
         folder = tmp / "pywb"
         (folder / "collections" / "all" / "indexes").mkdir(parents=True)
         lake.cdxj([(url, stamp(seconds)) for _, seconds, url in rows], folder / "collections" / "all" / "indexes" / "index.cdxj")
-        self.port = serve.free_port()
-        with machine.pinned(core):
-            self.process = subprocess.Popen([str(program), "-b", "127.0.0.1", "-p", str(self.port)], cwd=folder,
-                                            stdout=open(tmp / "pywb.log", "wb"), stderr=subprocess.STDOUT)
-        serve.wait_for(self.port, self.process, 5000)
-
-    def pids(self):
-        return [self.process.pid]
-
-    def cpu_s(self):
-        return serve.threads_cpu_s(self.process.pid)
-
-    def close(self):
-        self.process.kill()
-        self.process.wait(30)
+        self.start([str(program)], core, tmp / "pywb.log", folder)
 
     def target(self, group, what):
         if group.startswith("url"):
