@@ -164,6 +164,7 @@ int dx_container_reset(struct dx_container *c, struct dx_error *err)
     if (c->zstd != NULL)
         (void)ZSTD_DCtx_reset(c->zstd, ZSTD_reset_session_only);
     c->in_dictionary = false;
+    c->has_begun = false;
     return c->kind == DX_CONTAINER_BZIP2 ? reset_bzip2(c, err)
            : c->kind == DX_CONTAINER_XZ  ? reset_xz(c, err)
                                          : DX_OK;
@@ -339,10 +340,11 @@ static int step_zstd(struct dx_container *c, struct dx_span *from, struct dx_con
     ZSTD_outBuffer out = { to->data, to->size, 0 };
     size_t left;
 
-    if (c->is_first && !c->in_dictionary && has_magic(*from, "\x5D\x2A\x4D\x18", 4)) {
+    if (c->is_first && !c->has_begun && has_magic(*from, "\x5D\x2A\x4D\x18", 4)) {
         c->in_dictionary = true;
         dx_buf_clear(&c->dictionary);
     }
+    c->has_begun = true;
     if (c->in_dictionary)
         return step_dictionary(c, from, err);
     left = ZSTD_decompressStream(c->zstd, &out, &in);

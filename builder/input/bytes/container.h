@@ -52,6 +52,7 @@ struct dx_container {
     lzma_stream xz;
     struct dx_buf dictionary; /* the frame that may hold one, while it comes */
     bool is_first;            /* no member has ended */
+    bool has_begun;           /* of this member some step was taken */
     bool in_dictionary;
 };
 
