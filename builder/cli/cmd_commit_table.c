@@ -96,11 +96,8 @@ static int run(const struct dx_options *options)
         rc = dx_options_value(options, OPT_NUMBER, &number, &err);
     if (rc == DX_OK)
         rc = dx_options_value(options, OPT_TABLE, &table, &err);
-    if (rc < 0) {
-        fprintf(stderr, "domaindex commit-table: %s\nTry 'domaindex help commit-table'.\n",
-                err.text);
-        return DX_EXIT_USAGE;
-    }
+    if (rc < 0)
+        return dx_command_fail("commit-table", DX_EXIT_USAGE, &err);
     rc = dx_root_open(&root, name, DX_ROOT_WRITE, &err);
     if (rc == DX_OK && !root.in_place)
         rc = dx_root_enter(&root, 0, 0, &err); /* does the store keep conditions? */
@@ -118,7 +115,8 @@ const struct dx_command dx_command_commit_table = {
         "The last step of an update of the tables in ROOT/iceberg, by which 'domaindex publish "
         "--iceberg' and the Python package end one: FILE becomes metadata file N of the table on "
         "the "
-        "condition that there is none, and version-hint.text is raised to N. If two updates race, "
+        "condition that no file has this name, and version-hint.text is raised to N. If two "
+        "updates race, "
         "one succeeds; the other fails, exits with 1, and nothing of the table has changed by it.",
     .example = "domaindex commit-table --root s3://lake/p --table rows --number 7 v7.json",
     .options = options_table,

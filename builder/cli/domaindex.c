@@ -221,12 +221,8 @@ static int run(const struct dx_command *c, int argc, char **argv)
         return help(3, asked);
     }
     code = dx_options_parse(&options, c->options, c->option_count, argc, argv, &err);
-    if (code == DX_E_NOMEM)
-        return dx_command_fail(c->name, DX_EXIT_REFUSED, &err);
-    if (code < 0) {
-        fprintf(stderr, "domaindex %s: %s\nTry 'domaindex help %s'.\n", c->name, err.text, c->name);
-        return DX_EXIT_USAGE;
-    }
+    if (code < 0)
+        return dx_command_fail(c->name, code == DX_E_NOMEM ? DX_EXIT_REFUSED : DX_EXIT_USAGE, &err);
     code = dx_command_run(c, &options);
     dx_options_release(&options);
     return code;

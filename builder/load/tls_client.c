@@ -51,7 +51,6 @@ int dx_tls_client_new(struct dx_tls_client **out, const char *name, const char *
 {
     static const unsigned char alpn[] = "\x08http/1.1";
     struct dx_tls_client *c = calloc(1, sizeof *c);
-    int rc;
 
     *out = c;
     if (c != NULL)
@@ -64,8 +63,7 @@ int dx_tls_client_new(struct dx_tls_client **out, const char *name, const char *
     (void)SSL_CTX_set_session_cache_mode(c->context, SSL_SESS_CACHE_OFF);
     (void)SSL_CTX_set_mode(c->context,
                            SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    rc = trust(c->context, ca_file, insecure, err);
-    return rc;
+    return trust(c->context, ca_file, insecure, err);
 }
 
 void dx_tls_client_free(struct dx_tls_client **c)

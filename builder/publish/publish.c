@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/map.h"
 #include "base/path.h"
 #include "builder/lake/lake_layout.h"
 #include "builder/publish/publish_job.h"
@@ -201,23 +200,11 @@ static int check_hashes(const struct publish *p, const char *dir, struct dx_erro
 
     for (size_t i = 0; rc == DX_OK && i < dx_manifest_object_count(p->job->entry); i++) {
         const struct dx_manifest_file *f = dx_manifest_object(p->job->entry, i);
-        struct dx_map map = DX_MAP_INIT;
-        struct dx_hash128 hash;
-        char path[PATH_MAX];
+        struct dx_map map;
 
-        rc = dx_path_format(path, PATH_MAX, err, "%s/%s", dir, f->name);
-        if (rc == DX_OK)
-            rc = dx_map_open(&map, path, DX_MAP_SEQUENTIAL, err);
-        if (rc != DX_OK)
-            return rc;
-        hash = dx_hash128_of(map.bytes);
+        rc = dx_publish_job_file(&map, dir, f, err);
         count(dx_publish_job_bytes(p->job), map.bytes.size);
         count(dx_publish_job_items(p->job), 1);
-        if (map.bytes.size != f->size || !dx_hash128_equal(&hash, &f->hash))
-            rc = dx_fail(err, DX_E_CORRUPT,
-                         "%s: reads otherwise than it was written: check disk "
-                         "and memory",
-                         path);
         dx_map_close(&map);
     }
     return rc;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "builder/lake/suffix_list.h"
 #include "builder/policy/suppress.h"
 #include "builder/publish/publish_merge.h"
@@ -653,6 +654,25 @@ uint64_t dx_publish_job_guess(const struct dx_publish_job *job)
             bytes += part->files[i].size;
     }
     return bytes + job->lake.bytes_new;
+}
+
+int dx_publish_job_file(struct dx_map *map, const char *dir, const struct dx_manifest_file *file,
+                        struct dx_error *err)
+{
+    struct dx_hash128 hash;
+    char path[PATH_MAX];
+    int rc = dx_path_format(path, sizeof path, err, "%s/%s", dir, file->name);
+
+    *map = (struct dx_map)DX_MAP_INIT;
+    if (rc == DX_OK)
+        rc = dx_map_open(map, path, DX_MAP_SEQUENTIAL, err);
+    if (rc < 0)
+        return rc;
+    hash = dx_hash128_of(map->bytes);
+    return map->bytes.size == file->size && dx_hash128_equal(&hash, &file->hash)
+               ? DX_OK
+               : dx_fail(err, DX_E_CORRUPT,
+                         "%s: reads otherwise than it was written: check disk and memory", path);
 }
 
 int dx_publish_job_space(const char *dir, uint64_t need, uint64_t *room, struct dx_error *err)

@@ -27,6 +27,7 @@
 
 #include <limits.h>
 
+#include "base/map.h"
 #include "builder/index/index_identity.h"
 #include "builder/publish/publish_lake.h"
 #include "builder/publish/publish_options.h"
@@ -116,6 +117,10 @@ int dx_publish_job_rewrite(struct dx_publish_job *job, const struct dx_index_fet
 int dx_publish_job_rewrite_again(struct dx_publish_job *job, struct dx_error *err);
 /* Nothing is known of the lake any more; what a rewrite made stays in the work folder. */
 void dx_publish_job_forget(struct dx_publish_job *job);
+
+/* Maps a file of a new version in dir; DX_E_CORRUPT: it is not what was written. To be closed in each case. */
+int dx_publish_job_file(struct dx_map *map, const char *dir, const struct dx_manifest_file *file,
+                        struct dx_error *err);
 
 /* Bytes that the version has in its own folder. */
 uint64_t dx_publish_job_index_bytes(const struct dx_publish_job *job); /* of entry */

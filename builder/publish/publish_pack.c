@@ -5,9 +5,9 @@
 #include <limits.h>
 #include <unistd.h>
 
-#include "base/map.h"
 #include "base/path.h"
 #include "builder/index/index_out.h"
+#include "builder/publish/publish_job.h"
 
 bool dx_publish_packs(const struct dx_manifest_version *entry, uint64_t max, uint64_t usual)
 {
@@ -26,19 +26,9 @@ static int pad(struct dx_index_out *out, struct dx_error *err)
 static int add_file(struct dx_index_out *out, const char *dir, const struct dx_manifest_file *file,
                     struct dx_error *err)
 {
-    struct dx_map map = DX_MAP_INIT;
-    struct dx_hash128 hash;
-    char path[PATH_MAX];
-    int rc = dx_path_format(path, sizeof path, err, "%s/%s", dir, file->name);
+    struct dx_map map;
+    int rc = dx_publish_job_file(&map, dir, file, err);
 
-    if (rc == DX_OK)
-        rc = dx_map_open(&map, path, DX_MAP_SEQUENTIAL, err);
-    if (rc < 0)
-        return rc;
-    hash = dx_hash128_of(map.bytes);
-    if (map.bytes.size != file->size || !dx_hash128_equal(&hash, &file->hash))
-        rc = dx_fail(err, DX_E_CORRUPT,
-                     "%s: reads otherwise than it was written: check disk and memory", path);
     if (rc == DX_OK)
         rc = pad(out, err);
     if (rc == DX_OK)

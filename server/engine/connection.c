@@ -343,8 +343,7 @@ static size_t serve(struct dx_connection *c, struct dx_span bytes)
         if (!c->in_head)
             dx_exchange_begin(c);
         verdict = dx_request_head_parse(&c->head, rest);
-        if (verdict ==
-            DX_HEAD_MORE) { /* nearly every head comes in one piece: then there is no wait for it */
+        if (verdict == DX_HEAD_MORE) { /* seldom: nearly every head comes in one piece */
             if (c->stream.wait != DX_WAIT_HEAD)
                 dx_stream_wait(&c->stream, DX_WAIT_HEAD);
             break;

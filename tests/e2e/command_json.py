@@ -175,7 +175,7 @@ def suppressions(root):
 
 
 def waits(root, words):
-    """gc waits for another command as long as it is told to."""
+    """gc --wait SECONDS: so long gc waits for another command."""
     with open(root / ".lock", "r+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = dxtest.domaindex(*words, "--wait", 0, expect=1)
