@@ -80,7 +80,7 @@ static int write_cursor(const struct urls_task *task, uint64_t next, uint64_t en
 {
     const struct dx_listing *l = &task->listing;
     struct dx_cursor c = {
-        .kind = DX_CURSOR_LISTING,
+        .kind = task->ask.foreign ? DX_CURSOR_FOREIGN : DX_CURSOR_LISTING,
         .build = l->version->entry.build,
         .began_s = task->ask.paging.from != NULL ? task->ask.paging.from->began_s
                                                  : task->ask.paging.began_s,

@@ -58,7 +58,8 @@ struct dx_urls_ask {
     struct dx_row_filter filter; /* of a cursor: its own */
     unsigned plan;               /* so many cursors instead of rows; 0: rows */
     struct dx_paging paging;
-    bool brief; /* the caller must not be held: see below */
+    bool foreign; /* it is for dx_task_foreign_rows, whose cursors these are */
+    bool brief;   /* the caller must not be held: see below */
     /* on the clock of dx_clock_ms, for all that is waited for; 0: the source's own for each batch */
     uint64_t deadline_ms;
 };

@@ -13,6 +13,7 @@
 #include "query/answers/answer_end.h"
 #include "query/answers/task_kind.h"
 #include "query/foreign/foreign_folder.h"
+#include "query/suppression/shown_request.h"
 #include "query/view/view.h"
 
 #define LISTING_BODY_MAX ((size_t)64 << 20)
@@ -47,6 +48,9 @@ struct foreign_task {
     uint64_t bytes; /* of column chunks */
     unsigned chunks;
     struct dx_buf texts;
+    struct dx_shown_request shown;
+    int is_shown; /* the row being written: 1; 0: a rule hides a URL in it; <0: unknown, why_not */
+    struct dx_error why_not;
 };
 
 /* ---- the items ---- */
@@ -164,6 +168,35 @@ static int plan(struct foreign_task *t, struct dx_error *err)
 
 /* ---- the rows ---- */
 
+/* A row is of all URLs in it: of a list of them, or of other columns. */
+static void note_text(void *ctx, struct dx_span text)
+{
+    struct foreign_task *t = ctx;
+
+    if (t->is_shown == 1)
+        t->is_shown = dx_shown_request_text(&t->shown, text, &t->why_not);
+}
+
+static int write_row(struct foreign_task *t, struct dx_pq_rows *rows, size_t row, struct item *item,
+                     struct dx_error *err)
+{
+    struct dx_json j;
+    int rc;
+
+    item->at = t->texts.size;
+    t->is_shown = 1;
+    dx_json_open(&j, &t->texts);
+    rc = dx_pq_rows_json(rows, row, &j, note_text, t, err);
+    if (rc == DX_OK && t->is_shown < 0) {
+        *err = t->why_not;
+        return t->is_shown;
+    }
+    if (t->is_shown == 0)
+        t->texts.size = item->at;
+    item->size = t->texts.size - item->at;
+    return rc;
+}
+
 static int write_rows(struct foreign_task *t, struct dx_pq_rows *rows, struct item *const *item,
                       size_t count, struct dx_error *err)
 {
@@ -171,17 +204,12 @@ static int write_rows(struct foreign_task *t, struct dx_pq_rows *rows, struct it
     int rc = DX_OK;
 
     for (size_t i = 0; rc == DX_OK && i < count; i++) {
-        struct dx_json j;
-
         if (i > 0 && item[i]->place.place[1] == item[i - 1]->place.place[1]) {
             item[i]->at = item[i - 1]->at; /* a list of URLs: several items of one row */
             item[i]->size = item[i - 1]->size;
             continue;
         }
-        item[i]->at = t->texts.size;
-        dx_json_open(&j, &t->texts);
-        rc = dx_pq_rows_json(rows, row++, &j, NULL, NULL, err);
-        item[i]->size = t->texts.size - item[i]->at;
+        rc = write_row(t, rows, row++, item[i], err);
     }
     if (rc == DX_OK && t->texts.failed)
         rc = dx_buf_fail(&t->texts, err, "rows of foreign files");
@@ -398,6 +426,7 @@ static void release(struct dx_task *of)
     dx_buf_release(&t->answer);
     dx_buf_release(&t->columns);
     dx_buf_release(&t->texts);
+    dx_shown_request_release(&t->shown);
     free(t);
 }
 
@@ -453,9 +482,11 @@ int dx_task_foreign_rows(const struct dx_view *view, struct dx_canon *canon,
     t->deadline_ms = urls.deadline_ms;
     dx_buf_init(&t->answer, LISTING_BODY_MAX);
     dx_buf_init(&t->texts, body->max);
+    dx_shown_request_init(&t->shown, view->version);
     rc = take_columns(t, ask->columns, problem);
     urls.fields = DX_FIELD_URL | DX_FIELD_TS | DX_FIELD_LOCATOR;
     urls.brief = false;
+    urls.foreign = true;
     if (rc == 1)
         rc = dx_task_urls(view, canon, &urls, &t->listing, summary, &t->answer, problem);
     return dx_task_begun(&t->task, go_on(t, rc, body, problem), task);

@@ -7,7 +7,7 @@
  * GET /v1/domain/{d}/datasets/{id}/rows. The listing is that of dx_task_urls, with its filter and cursors, which
  * decides what may be seen; then the row of each locator with `was=` is read (query/foreign/foreign_folder.h)
  * and becomes the member `row` of its item, with the columns that are asked for, or all. Items without such a
- * locator have null. Rows are read in the order of the files, each page of theirs once.
+ * locator have null, and so have those whose row has a URL that a rule hides, as one of its strings. Rows are read in the order of the files, each page of theirs once.
  *
  * What has to be read is known from locators and footers: over DX_FOREIGN_FILES files, DX_FOREIGN_FOOTERS bytes of
  * footers, DX_FOREIGN_CHUNKS column chunks or DX_LISTING_READ_MAX bytes of them is DX_E_LIMIT, which is 422, before one

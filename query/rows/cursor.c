@@ -178,6 +178,11 @@ static bool decode(struct dx_span text, uint8_t out[BYTES_MAX], size_t *size)
 #define FLAG_KEPT 2u
 #define FLAG_SUBDOMAINS 4u
 
+static bool is_of_listing(const struct dx_cursor *c)
+{
+    return c->kind == DX_CURSOR_LISTING || c->kind == DX_CURSOR_FOREIGN;
+}
+
 static bool is_of_tags(const struct dx_cursor *c)
 {
     return c->kind == DX_CURSOR_TAGS || c->kind == DX_CURSOR_TAG;
@@ -263,7 +268,7 @@ static void put(const struct dx_cursor *c, bool build_in_front, struct dx_buf *b
         dx_buf_append(b, c->build.bytes, BUILD_SIZE);
     dx_buf_u64(b, (uint64_t)c->began_s);
     dx_buf_u32(b, c->limit);
-    if (c->kind == DX_CURSOR_LISTING) {
+    if (is_of_listing(c)) {
         dx_buf_u64(b, c->domain_id);
         dx_buf_u32(b, c->dataset_id);
         dx_buf_u16(b, (uint16_t)c->fields);
@@ -487,7 +492,7 @@ static bool take(struct dx_span bytes, const uint8_t *front, struct dx_cursor *c
         take_build(&r, &c->build);
     c->began_s = (int64_t)dx_bytes_u64(&r);
     c->limit = dx_bytes_u32(&r);
-    if (c->kind == DX_CURSOR_LISTING) {
+    if (is_of_listing(c)) {
         c->domain_id = dx_bytes_u64(&r);
         c->dataset_id = dx_bytes_u32(&r);
         c->fields = dx_bytes_u16(&r);

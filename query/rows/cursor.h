@@ -32,7 +32,7 @@
  *
  *   u8 format (5)  [16 build, where the key is made of it]  16 synthetic IV
  *   sealed:   u8 kind  23 version  [16 build, where it is not in front]  i64 began_s  u32 limit
- *   listing:  u64 domain_id  u32 dataset_id  u16 fields  u64 next_row  u64 end_row  packed filter, to the end
+ *   listing, foreign: u64 domain_id  u32 dataset_id  u16 fields  u64 next_row  u64 end_row  packed filter, to the end
  *   changes:  23 since  16 since_build  u64 next_before  u64 next_after
  *   tags:     u64 tag_hash  u32 dataset_id  u8 flags  u16 fields  u64 next_row  u64 end_row  u32 next_file
  *   range:    16 numbers  u64 first  u64 end  u8 one_dataset  u32 dataset_id  u16 fields
@@ -76,7 +76,9 @@ enum dx_cursor_kind {
      * match as `status`, and its regex as `lang` */
     DX_CURSOR_DOMAINS = 8,
     /* of /v1/suffix/{suffix}: next_row is a number of a domain, tag_hash that of the suffix */
-    DX_CURSOR_SUFFIX = 9
+    DX_CURSOR_SUFFIX = 9,
+    DX_CURSOR_FOREIGN =
+        10 /* of /v1/domain/{d}/datasets/{id}/rows: as of the listing that it is made of */
 };
 
 enum dx_cursor_sort {

@@ -62,7 +62,7 @@ const struct dx_route dx_route_foreign_rows = {
     .limit = { DX_FOREIGN_LIMIT_DEFAULT, DX_FOREIGN_LIMIT_MAX },
     /* A row may be a page of a file, and the pages before it in its row group. */
     .cost = { .base = 10, .rows_a_unit = 1 },
-    .cursor = DX_CURSOR_LISTING,
+    .cursor = DX_CURSOR_FOREIGN,
     .take_cursor = dx_listing_take_cursor,
     .canon = true,
     .restart = restart,

@@ -6,7 +6,7 @@
 One server has all datasets and a table of who may see which. For each set of datasets that some principal may see there is a
 server of a root without the others, made from the same rows (tests/support/twins.py), with the same table. Each question is
 put to both by each principal, and status, fields (but Date) and body must be the same bytes: of names that are in visible datasets, in
-hidden ones, in both and in none, in datasets of counts that are seen or hidden; every endpoint and parameter, lists of names in each format, older versions, differences and
+hidden ones, in both and in none, in datasets of counts that are seen or hidden, rows of files that were indexed in place; every endpoint and parameter, lists of names in each format, older versions, differences and
 changes between two of them, while suppressions are in force. Then again, and again in other orders, so that what was kept of
 one principal's answer would be given to the next one; several connections at once, each with requests of all principals.
 
@@ -117,10 +117,10 @@ class Table:
 
 
 def tables(rng):
-    many = Table(rng, {1, 2}, {"plain": set(), "team-a": {3, 4, 11}, "team-b": {4, 5, 6}, "most": {3, 4, 5, 6, 7, 8, 12}},
+    many = Table(rng, {1, 2}, {"plain": set(), "team-a": {3, 4, 11, 13}, "team-b": {4, 5, 6}, "most": {3, 4, 5, 6, 7, 8, 12, 14}},
                  ["auditor"])
     # A list of all there is is another thing than all.
-    none = Table(rng, set(), {"nobody": set(), "solo": {8, 11}, "each": set(range(1, twins.DATASETS + 1))}, ["auditor"])
+    none = Table(rng, set(), {"nobody": set(), "solo": {8, 11, 13}, "each": set(range(1, twins.DATASETS + 1))}, ["auditor"])
     return [many, none]
 
 
@@ -194,7 +194,11 @@ def of_domain(domain, rng, old):
     n = rng.choice(ids)
     yield Ask(f"{d}/datasets/{n}/urls?fields=url_id,raw_url,extras&offset={rng.randint(0, 3)}")
     yield Ask(f"{d}/datasets/{n}/urls?plan=2&version={old}")
-    yield Ask(f"{d}/datasets/{n}/rows?limit={rng.choice((1, 100))}&offset={rng.randint(0, 3)}{rng.choice(('', '&columns=none'))}")
+    for k in (n, *twins.IN_PLACE):
+        rows = f"{d}/datasets/{k}/rows?limit={rng.choice((1, 3, 100))}"
+        yield Ask(f"{rows}&offset={rng.randint(0, 3)}{rng.choice(('', '&columns=none', '&columns=url', '&columns=ts,extras'))}")
+        yield Ask(f"{rows}&{rng.choice(('tag=placed', f'tag={twins.place_tag(13, 0)}', 'prefix=/a', 'from=2020', 'to=2019-06', 'filter=!extra:x', 'filter=~path:[0-4]$&columns=url', 'mime=text/*', 'lang=en&status=200', 'tag=placed&offset=1', 'from=x'))}&version={old}", rng.choice(("GET", "GET", "HEAD")))
+        yield Ask(f"{rows}&{rng.choice(('receipt=1', 'cursor=AAAA', 'plan=2', 'columns='))}")
     yield Ask(f"{d}/datasets/{n}/urls?prefix=/{rng.choice(('', 'a', 'wiki/', 'zz'))}&fields=url,extras,title,tags&limit={rng.choice((1, 1000))}")
     yield Ask(f"{d}/datasets/{n}/urls?{rng.choice(('tag=none', 'tag=every', 'tag=only%20d09', f'tag=only%20d{n:02}&prefix=/a', 'mime=text/*', 'prefix=/&plan=2', 'prefix=/n&offset=1', 'mime=', 'from=2020', 'to=2019-06', 'from=2001&to=2024-03&tag=every', 'filter=!extra:x', 'filter=~path:[0-4]$', 'filter=extra:x&status=200', 'lang=en', 'from=x'))}&version={old}")
     yield Ask(f"{d}/datasets/{n}/urls?limit=2&version={old}", "HEAD")
@@ -354,7 +358,7 @@ def shown(ask, reply):
     status, fields, body = reply
     masked, count = CURSOR.subn(lambda m: m[1] + b"x" * len(m[2]) + b'"', body)
     masked = NUMBER.sub(b"", masked)
-    has_cursor = count > 0 or (ask.method == "HEAD" and ("/urls" in ask.target or "/tags" in ask.target))
+    has_cursor = count > 0 or (ask.method == "HEAD" and any(word in ask.target for word in ("/urls", "/tags", "/rows")))
     fields = [said(f, has_cursor) for f in fields]
     if has_cursor:
         fields = [f for f in fields if not f.startswith(b"ETag: ")]
@@ -368,6 +372,7 @@ class Pair:
     def __init__(self, whole, less):
         self.whole, self.less = whole, less
         self.wrong, self.asked, self.statuses = [], 0, collections.Counter()
+        self.placed = 0     # rows of files in place
         self.lock = threading.Lock()
 
     def links(self):
@@ -388,6 +393,7 @@ class Pair:
         with self.lock:
             self.asked += 1
             self.statuses[got[0]] += 1
+            self.placed += got[2].count(b'"row":{')
             if shown(ask, got) != shown(ask, want) or (got[0] >= 500 and b"version-newer" not in got[2]):
                 self.wrong.append(f"{who.name} sees {'all' if who.sees is None else sorted(who.sees)}: {ask}\n    all:  {got}\n    less: {want}"[:1500])
 
@@ -453,7 +459,9 @@ def judge_cursors(pair, table, rng, old):
                 ("/v1/domain/large0.com/urls?limit=300", "items"), ("/v1/domain/large0.com/urls?limit=300&sort=url", "items"), ("/v1/domain/large1.com/urls?limit=250&closest=2019", "items"), ("/v1/domain/large2.com/urls?limit=170&dataset=1,2", "items"),
                 ("/v1/domain/large1.com/datasets/2/urls?limit=300", "items"),
                 ("/v1/domain/large3.com/datasets/1/urls?limit=900", "items"), (f"/v1/changes?since={old}&limit=5", "changes"),
-                ("/v1/tlds?limit=1", "tlds"), ("/v1/suffix/com?limit=1", "datasets"), ("/v1/domains?limit=40", "domains"), ("/v1/tags?limit=3", "tags"), (f"/v1/tags/every?limit=9&version={old}", "items"), ("/v1/tags/some%2F1?of=urls&limit=100", "items")]
+                ("/v1/tlds?limit=1", "tlds"), ("/v1/suffix/com?limit=1", "datasets"), ("/v1/domains?limit=40", "domains"), ("/v1/tags?limit=3", "tags"), (f"/v1/tags/every?limit=9&version={old}", "items"),
+                *((f"/v1/domain/large{k}.com/datasets/{n}/rows?limit={20 * k + 7}{more}", "items")
+                  for k, (n, more) in enumerate(((13, ""), (14, "&tag=placed&columns=url"), (13, "&from=2000&prefix=/a"), (14, f"&version={old}")))), ("/v1/tags/some%2F1?of=urls&limit=100", "items")]
     for target, member in listings:
         cursors = []
         for who in table.who:
@@ -564,7 +572,7 @@ def serve(stack, root, table, tmp, *arguments):
     return stack.enter_context(dxtest.Server(
         root.path, "--access-file", file, "--access", "require", "--principal-header", HEADER, "--trusted-proxy", "127.0.0.1",
         "--threads", 1, "--workers", 2, "--lease", "no", "--cursor-key-file", tmp / "cursor.key",
-        "--receipt-key-file", tmp / "receipt.pem", "--foreign", tmp,
+        "--receipt-key-file", tmp / "receipt.pem", "--foreign", tmp / "in-place" / "lake",
         "--queue-timeout-ms", 20000,    # what is refused because others are being answered is another matter
         *arguments))
 
@@ -602,8 +610,9 @@ def one_table(tmp, table, made, rows, domains, rng, arguments=()):
         check(False, words)
     equal(len(pair.wrong), 0, f"answers that differ, of {pair.asked}")
     check(pair.statuses[200] > 100 and pair.statuses[404] > 100 or len(domains) < 50, f"answers of all sorts: {pair.statuses}")
+    check(pair.placed > 50, f"rows of files in place: {pair.placed}")
     print(f"{len(table.who)} principals, {len(less)} scopes, {len(domains)} domains, {len(asks)} questions: {pair.asked} pairs "
-          f"of replies, {dict(sorted(pair.statuses.items()))}, {len(pair.wrong)} differ; {cursors} strange cursors; "
+          f"of replies, {dict(sorted(pair.statuses.items()))}, {len(pair.wrong)} differ; {pair.placed} rows of files in place; {cursors} strange cursors; "
           f"{time.monotonic() - begin:.0f} s", flush=True)
 
 
@@ -628,6 +637,7 @@ def main():
         (tmp / "cursor.key").write_bytes(secrets.token_bytes(32))
         dxtest.run("openssl", "genpkey", "-algorithm", "ed25519", "-out", tmp / "receipt.pem")
         rows = twins.reddit(posts, 400_000) if posts else twins.made(10_000 if WHOLE else int(SIZE), seed=rng.randint(0, 99))
+        twins.make_lake(tmp / "in-place", rows)
         wanted = tables(rng)
         scopes = sorted({s for t in wanted for s in t.scopes() if len(s) < twins.DATASETS}, key=sorted)
         begin = time.monotonic()

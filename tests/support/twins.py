@@ -2,12 +2,14 @@
 """twins - roots of the same rows, of which one has datasets that the other never shows.
 
     rows = twins.made(count=400, seed=1)                  or twins.reddit(...); Rows: .first, .second, .urls
+    twins.make_lake(tmp / "lake", rows)                   Parquet files for the datasets that are indexed in place; rows.lake
     whole = twins.Root(tmp / "a", rows)                   all datasets
     less = twins.Root(tmp / "b", rows, keep={1, 2, 3})    the others were removed; ids, versions' names and files as in whole
 
 Each root has two versions: the first rows, then the second ones with them. In a root with fewer datasets all of them are ingested,
 so that ids come out the same, published, and removed again; then everything is published from scratch, and the version that still
-had them collected. Two datasets have counts of hosts in place of URLs; in the second version others. Names of versions hold a sequence and SOURCE_DATE_EPOCH, so they are equal too. Nothing is taken away from a
+had them collected. Two datasets have counts of hosts in place of URLs; in the second version others. Two more are indexed in place, of some of the same
+rows, with a file for each version. Names of versions hold a sequence and SOURCE_DATE_EPOCH, so they are equal too. Nothing is taken away from a
 root with all datasets but by what is tested.
 """
 import hashlib
@@ -20,7 +22,8 @@ import dxtest
 
 OF_URLS = 10
 COUNTED = (11, 12)
-DATASETS = OF_URLS + len(COUNTED)
+IN_PLACE = (13, 14)
+DATASETS = OF_URLS + len(COUNTED) + len(IN_PLACE)
 EPOCH = 1795000000
 HOSTS = ("", "", "www.", "m.", "a.b.")
 PARTS = ("", "a", "b/c", "news/2024", "wiki/Main_Page", "q.html", "x_y/1")
@@ -44,6 +47,7 @@ class Rows:
     def __init__(self):
         self.first, self.second, self.urls, self.absent = [], [], {}, []
         self.counts = {}    # dataset: {host: pages} of both versions
+        self.lake = None    # folder of the files of IN_PLACE, named by dataset and version
 
     def add(self, part, dataset, ts, url, extra, canonical=""):
         part.append(f"d{dataset:02}\t{ts}\t{url}\t{extra}\t{tags_of(dataset, url)}\t{canonical}\n")
@@ -136,6 +140,34 @@ def reddit(path, lines, datasets=OF_URLS):
     return rows
 
 
+def make_lake(home, rows):
+    """Files that others might have written: rows of a tag as a server streams them, of a root that has no other use."""
+    rng, scratch = random.Random(len(rows.first)), home / "scratch"
+    home.mkdir()
+    lines = []
+    for dataset in IN_PLACE:
+        for version, part in enumerate((rows.first, rows.second)):
+            for line in rng.sample(part, min(len(part) // 4, 3000)):
+                _, ts, url, extra, _, _ = line.split("\t")
+                lines.append(f"rows\t{ts}\t{url}\t{extra}-{dataset}\t{json.dumps([place_tag(dataset, version), 'placed'])}\n")
+    (home / "rows.tsv").write_text("".join(["dataset\tts\turl\textra\ttags\n", *lines]), encoding="utf-8")
+    dxtest.domaindex("ingest", "--root", scratch, "--max-rejects", "100%", "--format", "tsv", "--dataset-column", 1, "--ts-column", 2,
+                     "--url-column", 3, "--extra-column", "extra", "--extra-column", "tags", home / "rows.tsv")
+    dxtest.domaindex("publish", "--root", scratch, "--quiet")
+    rows.lake = home / "lake"
+    rows.lake.mkdir()
+    with dxtest.Server(scratch) as server:
+        for dataset in IN_PLACE:
+            for version in range(2):
+                reply = server.get(f"/v1/tags/{place_tag(dataset, version)}?of=urls&fields=url,ts,tags,extras&format=parquet")
+                dxtest.check(reply.status == 200 and reply.body[-4:] == b"PAR1", f"a file of dataset {dataset}: {reply.status}")
+                (rows.lake / f"d{dataset:02}-{version}.parquet").write_bytes(reply.body)
+
+
+def place_tag(dataset, version):
+    return f"placed-{dataset}-{version}"
+
+
 class Root:
     def __init__(self, home, rows, keep=None, rules=(), datasets=DATASETS):
         home.mkdir()
@@ -143,9 +175,10 @@ class Root:
         self.all = set(range(1, datasets + 1))
         self.keep = self.all if keep is None else set(keep)
         # Ids are given in order of first appearance.
-        begin = [f"d{n:02}\t\thttps://first{n}.com/\t\t\t\n" for n in sorted(self.all) if n not in COUNTED]
+        begin = [f"d{n:02}\t\thttps://first{n}.com/\t\t\t\n" for n in sorted(self.all) if n not in COUNTED + IN_PLACE]
         self.ingest(home, begin + rows.first)
         self.count(home, {n: both[0] for n, both in rows.counts.items()})
+        self.place(rows.lake, 0, IN_PLACE)
         self.publish()
         gone = self.all - self.keep
         if gone:
@@ -153,6 +186,7 @@ class Root:
         self.publish("--full", "--force")
         self.ingest(home, [line for line in rows.second if int(line.split("\t")[0][1:]) in self.keep])
         self.count(home, {n: both[1] for n, both in rows.counts.items() if n in self.keep}, "--replace")
+        self.place(rows.lake, 1, [n for n in IN_PLACE if n in self.keep])
         self.publish("--force")
         # The version that had everything goes, in three steps.
         for _ in range(4):
@@ -164,8 +198,8 @@ class Root:
         for words in rules:
             self.command("suppress", "add", *words, "--reason", "test")
 
-    def command(self, name, *arguments):
-        return dxtest.domaindex(name, "--root", self.path, *arguments, env={"SOURCE_DATE_EPOCH": str(EPOCH + self.step)})
+    def command(self, name, *arguments, **options):
+        return dxtest.domaindex(name, "--root", self.path, *arguments, env={"SOURCE_DATE_EPOCH": str(EPOCH + self.step)}, **options)
 
     def publish(self, *arguments):
         self.step += 3600
@@ -182,3 +216,8 @@ class Root:
             (home / "counts.tsv").write_text("".join(["host\tpages\n", *(f"{h}\t{n}\n" for h, n in hosts.items())]), encoding="utf-8")
             self.command("ingest", "--dataset", f"d{dataset:02}", "--format", "tsv", "--url-column", "host", "--counts", "pages", "--threads", 1,
                          *arguments, home / "counts.tsv")
+
+    def place(self, lake, version, datasets):
+        for dataset in datasets:
+            self.command("ingest", "--in-place", "--dataset", f"d{dataset:02}", "--ts-column", "ts", "--extra-column", "tags", "--threads", 1,
+                         f"d{dataset:02}-{version}.parquet", cwd=lake)

@@ -29,6 +29,14 @@ static struct dx_cursor listing(void)
     return c;
 }
 
+static struct dx_cursor foreign(void)
+{
+    struct dx_cursor c = listing();
+
+    c.kind = DX_CURSOR_FOREIGN;
+    return c;
+}
+
 static struct dx_cursor filtered(void)
 {
     const struct dx_row_filter f = { .tag = dx_span_str("a tag"), .prefix = dx_span_str("/p") };
@@ -425,7 +433,7 @@ int main(void)
     struct dx_cursor_key own = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key other = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key shared = DX_CURSOR_KEY_INIT;
-    struct dx_cursor c[11];
+    struct dx_cursor c[12];
 
     c[0] = listing();
     c[1] = changes();
@@ -438,10 +446,11 @@ int main(void)
     c[8] = domains();
     c[9] = ordered();
     c[10] = suffix();
+    c[11] = foreign();
     check_key_file(&shared);
     EXPECT(dx_cursor_key_random(&own, &err) == DX_OK && dx_cursor_key_random(&other, &err) == DX_OK,
            "%s", err.text);
-    for (size_t i = 0; i < 11; i++) {
+    for (size_t i = 0; i < 12; i++) {
         check_round(&c[i], &own, NULL, &shared);
         check_round(&c[i], &own, "team-a", &other);
         check_round(&c[i], &shared, "", &own);
