@@ -305,46 +305,67 @@ static int plan(const struct dx_publish_options *o, bool json)
     return DX_EXIT_DONE;
 }
 
+static void report_merge(const struct dx_publish_result *r)
+{
+    const struct dx_manifest_version *v = dx_manifest_find(&r->manifest, r->version);
+    char pairs[32];
+
+    (void)fprintf(stderr, "parts merged: version %s has the same in %zu parts", r->version,
+                  v->part_count + 1);
+    (void)fprintf(stderr, "; pairs written %s, CPU seconds %.2f\n",
+                  dx_progress_count(v->part.pairs, pairs),
+                  r->cpu_s[DX_PUBLISH_BUILD] + r->cpu_s[DX_PUBLISH_CHECK]);
+}
+
+/* One step of a merge. *due: whether there is another. */
+static int merge_step(struct dx_publish_options *o, bool quiet, char merged[DX_VERSION_NAME],
+                      bool *due, struct dx_error *err)
+{
+    const struct dx_parts_policy policy = { o->parts_max, o->merge_max };
+    struct dx_publish_result result;
+    int rc;
+
+    *due = false;
+    if (!o->fixed_time)
+        o->now_us = (int64_t)time(NULL) * 1000000;
+    rc = dx_publish(o, &result, err);
+    if (rc < 0)
+        return rc;
+    if (!result.unchanged) {
+        memcpy(merged, result.version, sizeof result.version);
+        *due = dx_publish_merge_due(&result.manifest, &policy);
+        if (!quiet)
+            report_merge(&result);
+    }
+    dx_publish_result_release(&result);
+    return DX_OK;
+}
+
 /* Larger merges, now that the version is current: what becomes of them does not matter to what was
- * published. */
+ * published. merged: the version of the last step; "": none. */
 static void merge(const struct dx_options *options, const struct dx_publish_options *published,
                   const struct dx_manifest *m, bool quiet, char merged[DX_VERSION_NAME])
 {
     const struct dx_parts_policy policy = { published->parts_max, published->merge_max };
     struct dx_publish_options o = *published;
-    struct dx_publish_result result;
     struct dx_error err = DX_ERROR_INIT;
-    char pairs[32];
+    bool due = !dx_options_has(options, OPT_NO_MERGE) && dx_publish_merge_due(m, &policy);
+    int rc = DX_OK;
 
     merged[0] = '\0';
-    if (dx_options_has(options, OPT_NO_MERGE) || !dx_publish_merge_due(m, &policy))
-        return;
-    dx_interrupt_catch();
+    if (due)
+        dx_interrupt_catch();
     o.merge = true;
     o.stopped = dx_interrupted;
     o.progress = NULL;
-    if (!o.fixed_time)
-        o.now_us = (int64_t)time(NULL) * 1000000;
-    if (dx_publish(&o, &result, &err) < 0) {
+    for (unsigned i = 0; rc == DX_OK && due && i < DX_PARTS_MAX; i++)
+        rc = merge_step(&o, quiet, merged, &due, &err);
+    if (rc < 0)
         (void)fprintf(
             stderr,
             "publish: parts were not merged, which changes no answer, and a later publish "
             "merges them: %s\n",
             err.text);
-        return;
-    }
-    if (!result.unchanged)
-        memcpy(merged, result.version, sizeof result.version);
-    if (!result.unchanged && !quiet) {
-        const struct dx_manifest_version *v = dx_manifest_find(&result.manifest, merged);
-
-        (void)fprintf(stderr, "parts merged: version %s has the same in %zu parts", merged,
-                      v->part_count + 1);
-        (void)fprintf(stderr, "; pairs written %s, CPU seconds %.2f\n",
-                      dx_progress_count(v->part.pairs, pairs),
-                      result.cpu_s[DX_PUBLISH_BUILD] + result.cpu_s[DX_PUBLISH_CHECK]);
-    }
-    dx_publish_result_release(&result);
 }
 
 static int run(const struct dx_options *options)

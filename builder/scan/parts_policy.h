@@ -13,6 +13,10 @@
  * all levels are taken and the newest part is larger than a publish may merge, it frees one. So a publish merges more
  * than merge_max only if merges beside publishes did not come to an end.
  *
+ * Where a smaller merge is due as well, of at most half of the pairs, it comes first, as a version of its own: so levels
+ * become free early, and with a merge that is ended, or made void, only one step is lost. Ask again after each: the whole
+ * follows then, and the steps together write half as much again at most.
+ *
  * live: pairs of the version. What parts have beyond these is dead: newer parts have the domain, or it went. If that is
  * more than what lives, a merge beside publishes takes all parts. So a version takes up at most twice of what it has,
  * files that left can be deleted at some time, and a pair that was written once more, or went, costs one more at most.

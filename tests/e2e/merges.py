@@ -8,7 +8,9 @@
 2. A merge that is stopped (SIGSTOP) does not keep others from the root: publish, ingest and gc run, and the merge then gives up.
 3. SIGTERM ends a merge in order: exit 0, the published version is current; SIGKILL leaves it current too. The next publish merges,
    and nothing of the dead one is left.
-4. Where more of the parts is dead than lives, because datasets were removed, all are merged after a publish, and gc deletes the files of these.
+4. A merge goes by steps: where one is killed after the first, its version is current, and the next publish does the rest.
+5. Memory: a merge of many pairs keeps to --memory.
+6. Where more of the parts is dead than lives, because datasets were removed, all are merged after a publish, and gc deletes the files of these.
 """
 import json
 import os
@@ -18,7 +20,9 @@ import subprocess
 import time
 
 import dxtest
+from peaks import peak
 
+MEMORY_REST_MIB = 64    # beside --memory: the program, files of the parts that are mapped, output
 PUBLISH = ("publish", "--memory", "64M", "--threads", 1)
 
 
@@ -43,6 +47,14 @@ def publish(root, *more):
     """(the version printed, the one merged from it or None)"""
     done = json.loads(dxtest.domaindex(*PUBLISH, "--root", root, "--json", *more).stdout)
     return done["version"], done["merged"]
+
+
+def steps_from(root, name):
+    """The version that a merge began with: each step has fewer parts than the one before, and the same pairs."""
+    step = entry(root, name)
+    while step["base"] and len(step.get("parts", ())) < len((before := entry(root, step["base"])).get("parts", ())) and step["pairs"] == before["pairs"]:
+        step = before
+    return step["version"]
 
 
 def answers(server, version, names):
@@ -87,7 +99,7 @@ def policy(tmp):
         if merged:
             full += 1
             dxtest.equal(manifest(root)["current_version"], merged, "the merged version is current")
-            dxtest.equal(entry(root, merged)["base"], version, "and made from the one before")
+            dxtest.equal(steps_from(root, merged), version, "and made from the one before, by its steps")
             dxtest.check(len(entry(root, merged).get("parts", ())) < len(entry(root, version)["parts"]), "it has fewer parts")
             if full % 2:
                 same(root, version, merged, random.Random(step).sample(names, min(len(names), 60)))
@@ -170,6 +182,40 @@ def ended(tmp):
         dxtest.domaindex("verify", "--root", root)
 
 
+def steps(tmp):
+    """Parts of 4,000, 3,000, 2,000 and 1,500 domains: the newest two are due at first, then all."""
+    root = tmp / "steps"
+    for i, size in enumerate((4000, 3000, 2000, 1500)):
+        add(root, [f"step{i}-{k}.com/" for k in range(size)])
+        publish(root, "--merge-max", 1, "--no-merge")
+    before = manifest(root)["current_version"]
+    dxtest.equal(parts(root), 4, "parts before")
+    process = subprocess.Popen([dxtest.DOMAINDEX, *map(str, PUBLISH), "--root", root, "--merge-max", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while process.poll() is None and manifest(root)["current_version"] == before:
+        time.sleep(0.001)
+    code, out, words = end(process, signal.SIGKILL)
+    dxtest.equal((code, out), (-signal.SIGKILL, before), f"killed behind the first step: {words}")
+    first = manifest(root)["current_version"]
+    dxtest.equal((steps_from(root, first), parts(root)), (before, 3), "the first step stays")
+    version, merged = publish(root, "--merge-max", 1)
+    dxtest.equal((version, parts(root)), (first, 1), "the rest is merged")
+    dxtest.equal(entry(root, merged)["base"], first, "from the first step")
+    same(root, before, merged, [f"step{i}-{k}.com" for i in range(4) for k in range(0, 1500, 300)])
+    dxtest.equal(left(root), [], "left over")
+
+
+def memory(tmp):
+    """Two parts of half a million domains (whole; else fewer) in two datasets each are merged within a bound that they do not fit into at once."""
+    root, half = tmp / "memory", 500000 if dxtest.WHOLE else 75000
+    for i in range(2):
+        for name in ("crawl", "news"):
+            add(root, [f"h{i}-{k:x}.com/{k}" for k in range(half)], name)
+        publish(root, "--merge-max", 1, "--no-merge")
+    dxtest.equal((parts(root), entry(root)["pairs"]), (2, 4 * half), "before")
+    peak((*PUBLISH, "--root", root, "--merge-max", 1), 64 + MEMORY_REST_MIB, f"a merge of {4 * half:,} pairs with --memory 64M")
+    dxtest.equal((parts(root), entry(root)["pairs"]), (1, 4 * half), "merged")
+
+
 def dead(tmp):
     root = tmp / "dead"
     add(root, [f"gone{i}.com/" for i in range(400)], "gone")
@@ -200,6 +246,8 @@ def main():
         policy(tmp)
         beside(tmp)
         ended(tmp)
+        steps(tmp)
+        memory(tmp)
         dead(tmp)
     dxtest.finish()
 

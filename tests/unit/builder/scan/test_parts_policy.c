@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which parts are merged: a table, and thousands of publishes of random sizes, with merges beside them that come to an end or not.
+ * Which parts are merged: a table, and thousands of publishes of random sizes, with merges beside them that come to an end or not, step by
+ * step; and merges of which only those of up to some size do.
  */
 #include "builder/scan/parts_policy.h"
 
@@ -34,6 +35,9 @@ static const struct {
     { "half is dead", { 1000, 100 }, 2, 1, { 8, 100 }, 2, 2, 550 },
     { "more is dead", { 1000, 100 }, 2, 1, { 8, 100 }, 2, 0, 551 },
     { "all is dead, and no limit", { 1000, 100 }, 2, 1, { 8, 0 }, 2, 0, 1100 },
+    { "the newest first", { 1000, 400, 150, 50, 50 }, 5, 0, { 8, 90 }, 5, 1, 0 },
+    { "then the rest", { 1000, 650 }, 2, 0, { 8, 90 }, 2, 0, 0 },
+    { "none has at most half: at once", { 500, 400, 300 }, 3, 0, { 8, 90 }, 3, 0, 0 },
     { "one part has none dead", { 1000 }, 1, 1, { 8, 100 }, 1, 1, 1000 },
 };
 
@@ -78,18 +82,42 @@ static void publishes(unsigned parts_max, uint64_t merge_max, uint64_t most, uns
         EXPECT(count <= parts_max, "publish %u: %zu parts", i, count);
         written += merged + fresh;
         total += fresh;
-        kept = dx_parts_kept_of_merge(pairs, count, sum(pairs, count), &policy);
-        behind = kept < count;
-        if (behind && chance(&state, 10) < merges_in_10) {
+        while ((behind = dx_parts_kept_of_merge(pairs, count, sum(pairs, count), &policy) < count) &&
+               chance(&state, 10) < merges_in_10) {
+            kept = dx_parts_kept_of_merge(pairs, count, sum(pairs, count), &policy);
             EXPECT(kept + 1 < count, "a merge of one part");
             written += sum(pairs + kept, count - kept);
             count = put(pairs, count, kept, 0);
-            behind = false;
         }
     }
     EXPECT(merges_in_10 == 0 || parts_max < 8 || written < total * 16,
            "%u parts, at most %llu: a pair is written %.1f times", parts_max,
            (unsigned long long)merge_max, (double)written / (double)total);
+}
+
+/* Merges of more than half of the version never come to an end: publishes go on as if they did. */
+static void only_small_merges(void)
+{
+    const struct dx_parts_policy policy = { 8, 1000 };
+    uint64_t pairs[9] = { 0 };
+    uint64_t state = 1, steps = 0;
+    size_t count = 0;
+
+    for (unsigned i = 0; i < 5000; i++) {
+        uint64_t fresh = 1 + chance(&state, 1000);
+        size_t kept = dx_parts_kept(pairs, count, fresh, &policy);
+
+        EXPECT(sum(pairs + kept, count - kept) <= 1000, "publish %u merges %llu", i,
+               (unsigned long long)sum(pairs + kept, count - kept));
+        count = put(pairs, count, kept, fresh);
+        while ((kept = dx_parts_kept_of_merge(pairs, count, sum(pairs, count), &policy)) < count &&
+               (sum(pairs, count) < 100000 ||
+                sum(pairs + kept, count - kept) <= sum(pairs, count) / 2)) {
+            steps += sum(pairs, count) >= 100000;
+            count = put(pairs, count, kept, 0);
+        }
+    }
+    EXPECT(steps > 100, "%llu merges", (unsigned long long)steps);
 }
 
 /* Domains are taken over from the oldest part a little at a time, or go: it is merged all the same. */
@@ -146,6 +174,7 @@ int main(void)
                 publishes(parts, limits[i], 3, merges);
                 publishes(parts, limits[i], 5000, merges);
             }
+    only_small_merges();
     dying(10);
     dying(5);
     return failures == 0 ? 0 : 1;
