@@ -4,6 +4,9 @@
 answer as the source did when their version was current; what is there is not copied again; what is damaged at either end is
 found; another root is refused; from directory to store and back.
 
+Beside merges of parts: a copy is made before, while a merge is stopped at work, between its steps, and after it, of a root that a dataset was removed
+from, with collectors at both ends; each is restored into an empty place, where a publish finds nothing new, and onto the root, which refuses what is older.
+
 In detail: `backup` in a loop beside publishes, replacements and `gc --keep 1`: every copy passes `verify
 --deep` and answers as the source did at its version; what is copied again and what is not, damage at either
 end, roots that are refused, restore, large objects, versitygw and MinIO both ways.
@@ -11,6 +14,8 @@ end, roots that are refused, restore, large objects, versitygw and MinIO both wa
 import json
 import os
 import shutil
+import signal
+import subprocess
 import threading
 import time
 
@@ -38,8 +43,8 @@ def unlocked(*arguments, **options):
     return done.stdout.decode().strip()
 
 
-def publish(root, env=None):
-    return unlocked("publish", "--root", root, *SMALL, env=env)
+def publish(root, *more, env=None):
+    return unlocked("publish", "--root", root, *SMALL, *more, env=env)
 
 
 def backup(root, to, *more, expect=0, env=None):
@@ -68,8 +73,8 @@ def beside(tmp):
             if stop.is_set():
                 return
             ingest(root, number, f"set{number % 2}", *(["--replace"] if number % 5 == 4 else []))
-            version = publish(root)
-            said[version] = answers(root)
+            version = publish(root, *(["--merge-max", 1] if number % 3 == 2 else []))
+            said[version] = said[remains.Folder(root).manifest()["current_version"]] = answers(root)   # one that was merged has the same
             counts["publish"] += 1
 
     def collector():
@@ -141,6 +146,82 @@ def increments(tmp):
     dxtest.equal(backup(root, to, "--version", old)["version"], old, "an older version becomes current")
     dxtest.equal(backup(root, to)["version"], version, "and the newest again")
     return root, to
+
+
+def end(process, number):
+    process.send_signal(number)
+    process.communicate(timeout=120)
+
+
+def merging(root, until):
+    """A publish that merges step by step, stopped when until() holds."""
+    process = subprocess.Popen([dxtest.DOMAINDEX, "publish", "--root", root, *SMALL, "--merge-max", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while process.poll() is None and not until():
+        time.sleep(0.001)
+    process.send_signal(signal.SIGSTOP)
+    return process
+
+
+def merges(tmp):
+    """Stages of a merge, and what was removed before: files of the parts that are merged go, and do not come back."""
+    root, to = tmp / "merging", tmp / "merging-copy"
+
+    def add(dataset, name, count):
+        urls = "".join(f"http://{name}{i}.com/{dataset}\n" for i in range(count)) + "".join(f"http://{d}/{dataset}\n" for d in DOMAINS)
+        dxtest.domaindex("ingest", "--root", root, "--dataset", dataset, "--format", "list", "-", input=urls.encode())
+
+    def publish_part():
+        dxtest.domaindex("publish", "--root", root, *SMALL, "--merge-max", 1, "--no-merge")
+
+    def current(of):
+        return remains.Folder(of).manifest()["current_version"]
+
+    def parts(of):
+        m = remains.Folder(of).manifest()
+        return 1 + len(next(v for v in m["versions"] if v["version"] == m["current_version"]).get("parts", ()))
+
+    for dataset, name, count in (("gone", "g", 3000), ("a", "a", 4000), ("b", "b", 3500), ("c", "c", 2500)):
+        add(dataset, name, count)
+        publish_part()
+    dxtest.domaindex("remove", "--root", root, "--dataset", "gone")
+    publish_part()
+    begin, said = current(root), answers(root)
+    dxtest.check(parts(root) > 3, f"{parts(root)} parts are to be merged")
+    seen = {}
+
+    def stage(words, *more):
+        """The copy goes on by what is new; an empty place gets the same, and gives it back."""
+        got = backup(root, to, *more)
+        for number, name in enumerate((tmp / f"{words}-empty", tmp / f"{words}-back")):
+            backup(root if number == 0 else to, name, *more)
+            verify(name, f"{words}: {name.name}")
+            dxtest.equal(answers(name), said, f"{words}: answers of {name.name}")
+            dxtest.equal(publish(name), got["version"], f"{words}: {name.name} has nothing new to publish")
+        verify(to, f"{words}: the copy")
+        seen[words] = (got["version"], parts(to))
+
+    stage("before")
+    process = merging(root, lambda: list((root / "index").glob("domaindex-merge-*/version/*")))
+    stage("at-work")
+    end(process, signal.SIGCONT)
+    dxtest.check(current(root) != begin, "it was merged")
+    stage("merged", "--all")
+    for there in (root, to):    # the copy's collector too: its older versions and what they alone have go
+        latest = time.monotonic() + 120
+        while len(remains.Folder(there).manifest()["versions"]) > 1 or len(list((there / "urls").rglob("*.parquet"))) > 3:
+            if not dxtest.check(time.monotonic() < latest, f"{there.name}: older versions, or files of what was removed, are not collected"):
+                break
+            time.sleep(0.3)
+            dxtest.domaindex(*GC, "--root", there)
+    stage("collected")
+    dxtest.equal(seen["before"], seen["at-work"], "a merge at work is not in a copy")
+    dxtest.check(seen["merged"][1] < seen["before"][1] and seen["collected"] == seen["merged"], f"versions and parts: {seen}")
+    for there in (root, to, tmp / "collected-empty", tmp / "collected-back"):
+        dxtest.equal(len(list((there / "urls").rglob("*.parquet"))), 3, f"{there.name}: lake files")
+    dxtest.check("published there" in backup(tmp / "before-back", root, "--force", expect=1), "a backup of before a merge onto the root after it")
+    backup(tmp / "collected-back", root, "--force")
+    verify(root, "restored onto itself")
+    dxtest.equal(answers(root), said, "answers of the root at last")
 
 
 def damage(root, to, tmp):
@@ -235,7 +316,7 @@ def on_stores(root, tmp):
             dxtest.equal(answers(far, env), answers(root), f"{words}: answers")
             dxtest.equal(backup(far, other, "--all", env=env)["objects_copied"], first["objects"], f"{words}: store to store")
             ingest(other, 8, "set1", env=env)
-            version = publish(other, env)
+            version = publish(other, env=env)
             home = tmp / f"home-{words}"
             got = backup(other, home, env=env)
             dxtest.equal(got["version"], version, f"{words}: what was published in the copy")
@@ -268,6 +349,7 @@ def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
         beside(tmp)
+        merges(tmp)
         root, to = increments(tmp)
         damage(root, to, tmp)
         refusals(root, to, tmp)
