@@ -82,8 +82,9 @@ static void publishes(unsigned parts_max, uint64_t merge_max, uint64_t most, uns
         EXPECT(count <= parts_max, "publish %u: %zu parts", i, count);
         written += merged + fresh;
         total += fresh;
-        while ((behind = dx_parts_kept_of_merge(pairs, count, sum(pairs, count), &policy) < count) &&
-               chance(&state, 10) < merges_in_10) {
+        while (
+            (behind = dx_parts_kept_of_merge(pairs, count, sum(pairs, count), &policy) < count) &&
+            chance(&state, 10) < merges_in_10) {
             kept = dx_parts_kept_of_merge(pairs, count, sum(pairs, count), &policy);
             EXPECT(kept + 1 < count, "a merge of one part");
             written += sum(pairs + kept, count - kept);
