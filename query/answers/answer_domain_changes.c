@@ -145,14 +145,14 @@ static int compare_all(struct history *h, struct dx_problem *problem)
 }
 
 /* 1, 0 with the problem of what is withheld, or <0. A domain that rules hide as a whole is as one that never was, unless
- * the policy says so. */
+ * the policy says so: so its versions are compared too, and it is in none of them. */
 static int collect(struct history *h, struct dx_problem *problem)
 {
     struct dx_span domain = dx_span_of(h->item.domain, h->item.domain_size);
     int rc;
 
-    if (dx_lookup_allowed(h->view, domain, problem) == 0)
-        return problem->kind == DX_PROBLEM_WITHHELD ? 0 : 1;
+    if (dx_lookup_allowed(h->view, domain, problem) == 0 && problem->kind == DX_PROBLEM_WITHHELD)
+        return 0;
     h->newer.view = *h->view;
     rc = compare_all(h, problem);
     if (let_go(h, &h->older, problem) < 0 || let_go(h, &h->newer, problem) < 0)

@@ -7,6 +7,7 @@ Three versions: rows, more rows, then two datasets less. All pairs of versions a
 command and by the API, forwards and backwards.
 """
 import json
+import re
 import subprocess
 import uuid
 from xml.etree import ElementTree
@@ -255,6 +256,10 @@ def suppressed(server, root, versions, states):
     check(dxtest.wait_until(lambda: server.get(f"/v1/domain/{name}/diff?from={versions[0]}").status == 404), "the rule is followed")
     equal(history(server, name)[0], [], "changes of a domain that is suppressed")
     equal(feed_of(server, name).findall(f"{ATOM}entry"), [], "feed of a domain that is suppressed")
+    for more in ("", "limit=1", f"version={versions[1]}", "format=atom"):
+        got, never = (server.get(f"/v1/domain/{d}/changes?{more}".rstrip("?")) for d in (name, "never-was-there.org"))
+        known = [re.sub(rb"urn:uuid:[^<]*", b"", body) for body in (got.body, never.body.replace(b"never-was-there.org", name.encode()))]
+        equal((got.status, known[0]), (never.status, known[1]), f"changes?{more} of a domain that is absent by a rule, and of one that never was")
     del want[name]
     items, _ = changes_since(server, 1, 10000)
     same("changes without a suppressed domain", items, want)
