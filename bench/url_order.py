@@ -6,8 +6,8 @@
 
 FILE: TSV of dataset, Unix time, URL; default $DX_SHARED_DATA/lists/reddit-top-2.5-million/posts-A.tsv.zst, ingested and published into a temporary root
 unless ROOT has it already. First all rows of the domain in each order, page by page, are compared with a recount of FILE in Python (their number, their
-order, that each is there once). Then interleaved rounds of one page of `limit` rows in each order, pages cached: medians, and the median of ratios to the
-largest dataset's listing. A minute. DX_BIN_DIR (build/release): the programs.
+order, that each is there once). Then interleaved rounds of one page in each order, all kept but answers, some requests each: medians of time and of CPU
+of the server, and the median of ratios of CPU to the largest dataset's listing. First pages of other limits, of which each merges: `first look`. A minute. DX_BIN_DIR (build/release): the programs.
 """
 import argparse
 import collections
@@ -18,8 +18,11 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "tests" / "support")]
+sys.path[:0] = [str(HERE / "support"), str(HERE.parent / "tests" / "support")]
 import dxtest       # noqa: E402
+import serve        # noqa: E402
+
+EACH = 8        # requests of a measurement
 
 
 def lines_of(source):
@@ -82,12 +85,14 @@ def recount(server, domain, source, limit):
 
 
 def time_of(server, target):
-    begin = time.perf_counter()
-    reply = server.get(target)
-    seconds = time.perf_counter() - begin
-    if reply.status != 200:
-        sys.exit(f"{target}: {reply.status} {reply.body[:300]}")
-    return seconds, len(reply.json["items"])
+    """Seconds and CPU of the server, for one page of EACH."""
+    cpu, begin = serve.threads_cpu_s(server.process.pid), time.perf_counter()
+    for _ in range(EACH):
+        reply = server.get(target)
+        if reply.status != 200:
+            sys.exit(f"{target}: {reply.status} {reply.body[:300]}")
+    seconds, cpu = time.perf_counter() - begin, serve.threads_cpu_s(server.process.pid) - cpu
+    return seconds / EACH, cpu / EACH, len(reply.json["items"])
 
 
 def compare(server, domain, rounds, limit):
@@ -98,16 +103,17 @@ def compare(server, domain, rounds, limit):
                "host i., by dataset": f"/v1/host/i.{domain}/urls?limit={limit}", "host i., sort=url": f"/v1/host/i.{domain}/urls?sort=url&limit={limit}"}
     few = largest["row_count"]
     targets.update({"all, by dataset, as many rows": f"/v1/domain/{domain}/urls?limit={few}", "all, sort=url, as many rows": f"/v1/domain/{domain}/urls?sort=url&limit={few}"})
-    seconds = {name: [] for name in targets}
-    rows = {}
+    seconds, cpus, rows = {name: [] for name in targets}, {name: [] for name in targets}, {}
     for _ in range(rounds + 2):
         for name, target in targets.items():
-            taken, rows[name] = time_of(server, target)
-            seconds[name].append(taken / max(1, rows[name]))
-    base = seconds[next(iter(targets))][2:]
+            taken, cpu, rows[name] = time_of(server, target)
+            seconds[name].append(taken)
+            cpus[name].append(cpu)
+    base = cpus[next(iter(targets))][2:]
     for name in targets:
-        ratio = statistics.median(a / b for a, b in zip(seconds[name][2:], base))
-        print(f"{name:30} {rows[name]:6} rows  {statistics.median(seconds[name][2:]) * rows[name] * 1000:8.2f} ms  {ratio:6.2f} x a row of the largest")
+        ratio = statistics.median(a / b for a, b in zip(cpus[name][2:], base))
+        print(f"{name:30} {rows[name]:6} rows  {statistics.median(seconds[name][2:]) * 1000:8.2f} ms  {statistics.median(cpus[name][2:]) * 1000:8.3f} ms of CPU  "
+              f"{ratio:6.2f} x the page of the largest", flush=True)
 
 
 def main():

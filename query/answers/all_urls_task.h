@@ -16,7 +16,7 @@
 #include "query/answers/item_text.h"
 #include "query/answers/task_kind.h"
 #include "query/scan/filtered_domain.h"
-#include "query/scan/merged_rows.h"
+#include "query/scan/merged_page.h"
 #include "query/suppression/suppression_view.h"
 #include "query/view/dataset_list.h"
 #include "query/view/view.h"
@@ -46,7 +46,7 @@ struct all_urls_task {
     uint16_t filter_size;          /* packed, for cursors: all of it; 0: none */
     uint8_t filter[DX_ROW_FILTER_MAX];
 
-    struct dx_merged_rows merged; /* of a page in another order */
+    struct dx_merged_page merged; /* of a page in another order */
 
     /* Of a filtered page, whose items are written as they are found. */
     struct dx_filtered_domain filtered;

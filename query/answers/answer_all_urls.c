@@ -74,7 +74,7 @@ static uint64_t count_datasets(const struct all_urls_task *task)
     uint64_t n = 0;
 
     if (task->mode == ALL_URLS_MERGED && task->range.kind != DX_URL_RANGE_DOMAIN)
-        return task->merged.range_datasets;
+        return task->merged.found.range_datasets;
     for (size_t i = 0; i < r->pair_count; i++)
         n += i == 0 || r->pairs[i].dataset_id != r->pairs[i - 1].dataset_id;
     return n;
@@ -83,7 +83,7 @@ static uint64_t count_datasets(const struct all_urls_task *task)
 static void write_head(const struct all_urls_task *task, struct dx_json *j)
 {
     bool counted = is_counted(task);
-    uint64_t total = task->mode == ALL_URLS_MERGED ? task->merged.range_rows
+    uint64_t total = task->mode == ALL_URLS_MERGED ? task->merged.found.range_rows
                                                    : dx_domain_rows_total(&task->rows);
     uint64_t datasets = count_datasets(task);
 
@@ -457,7 +457,7 @@ static int advance(struct all_urls_task *task, struct dx_error *err)
     case ALL_URLS_FILTERED:
         return dx_filtered_domain_step(&task->filtered, err);
     case ALL_URLS_MERGED:
-        return dx_merged_rows_step(&task->merged, err);
+        return dx_merged_page_step(&task->merged, err);
     default:
         return dx_domain_rows_step(&task->rows, err);
     }
@@ -546,7 +546,7 @@ static int fetched(struct dx_task *of, int rc, struct dx_error *err)
     if (task->bounding)
         return dx_row_streams_fetched(&task->streams, rc, err);
     return task->mode == ALL_URLS_FILTERED ? dx_filtered_domain_fetched(&task->filtered, rc, err)
-           : task->mode == ALL_URLS_MERGED ? dx_merged_rows_fetched(&task->merged, rc, err)
+           : task->mode == ALL_URLS_MERGED ? dx_merged_page_fetched(&task->merged, rc, err)
                                            : dx_domain_rows_fetched(&task->rows, rc, err);
 }
 
@@ -557,7 +557,7 @@ static struct dx_read_batch *reading(struct dx_task *of)
     if (task->bounding)
         return dx_row_streams_reading(&task->streams);
     return task->mode == ALL_URLS_FILTERED ? dx_filtered_domain_reading(&task->filtered)
-           : task->mode == ALL_URLS_MERGED ? dx_merged_rows_reading(&task->merged)
+           : task->mode == ALL_URLS_MERGED ? dx_merged_page_reading(&task->merged)
                                            : dx_domain_rows_reading(&task->rows);
 }
 
@@ -572,7 +572,7 @@ static void release(struct dx_task *of)
         dx_buf_release(&task->datasets);
     }
     if (task->mode == ALL_URLS_MERGED)
-        dx_merged_rows_release(&task->merged);
+        dx_merged_page_release(&task->merged);
     if (task->bounding)
         dx_row_streams_release(&task->streams);
     dx_domain_rows_release(&task->rows);

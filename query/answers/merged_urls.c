@@ -35,24 +35,23 @@ int dx_merged_urls_begin(struct all_urls_task *task, struct dx_error *err)
         ask.kept = (struct dx_domain_rows_place){ from->end_dataset, from->end_row };
     }
     task->mode = ALL_URLS_MERGED;
-    return dx_merged_rows_init(&task->merged, &task->rows, &ask, err);
+    return dx_merged_page_init(&task->merged, &task->rows, &ask, err);
 }
 
 /* Id and name of the datasets that the items of the page are of. */
 static int write_datasets(const struct all_urls_task *task, struct dx_json *j, struct dx_error *err)
 {
-    const struct dx_merged_rows *m = &task->merged;
-    bool *has = calloc(m->rows->pair_count + 1, sizeof *has);
+    const struct dx_domain_rows *rows = &task->rows;
+    bool *has = calloc(rows->pair_count + 1, sizeof *has);
 
     if (has == NULL)
         return dx_no_memory(err, "answer");
-    for (size_t i = 0; i < m->row_count; i++)
-        has[m->streams.streams[m->taken[i].stream].pair] = true;
+    dx_merged_page_pairs(&task->merged, has);
     dx_json_key(j, "datasets");
     dx_json_array(j);
-    for (size_t i = 0; i < m->rows->pair_count; i++)
+    for (size_t i = 0; i < rows->pair_count; i++)
         if (has[i])
-            dx_all_urls_dataset(task, m->rows->pairs[i].dataset_id, j);
+            dx_all_urls_dataset(task, rows->pairs[i].dataset_id, j);
     dx_json_end(j);
     free(has);
     return DX_OK;
@@ -78,7 +77,7 @@ static int write_row(void *ctx, uint32_t dataset_id, const struct dx_listing_row
 
 int dx_merged_urls_page(struct all_urls_task *task, struct dx_json *j, struct dx_error *err)
 {
-    struct dx_merged_rows *m = &task->merged;
+    const struct dx_merged_found *m = &task->merged.found;
     struct writer w = { .any = false };
     int rc = write_datasets(task, j, err);
 
@@ -87,7 +86,7 @@ int dx_merged_urls_page(struct all_urls_task *task, struct dx_json *j, struct dx
     dx_json_key(j, "items");
     dx_json_array(j);
     dx_item_text_init(&w.items, j, task->ask.fields, task->view.version);
-    rc = dx_merged_rows_each(m, write_row, &w, err);
+    rc = dx_merged_page_each(&task->merged, write_row, &w, err);
     dx_item_text_release(&w.items);
     dx_json_end(j);
     dx_answer_cost(j, m->rows_seen, m->pages_seen, m->bytes_seen);

@@ -43,7 +43,7 @@
  *   all urls: u64 domain_id  u16 fields  u32 next_dataset  u64 next_row  u32 end_dataset  u64 end_row
  *             u8 datasets, 128 with an order or a host  u32 each  [order]  packed filter, to the end
  *   order:    u8 sort  u8 flags  u8 collapse  u8 its digits  i64 closest  u64 range. By it next is the row to go on behind, and end
- *             the one that was taken last
+ *             the one that was taken last, or the one that the stretch of next begins behind (query/scan/merged_page.h)
  *
  * No I/O but in key_read; any thread.
  */

@@ -71,11 +71,12 @@ int dx_merged_rows_init(struct dx_merged_rows *m, struct dx_domain_rows *rows,
     int rc = DX_OK;
 
     assert(ask->limit > 0);
-    *m = (struct dx_merged_rows){ .rows = rows, .ask = *ask, .has_kept = ask->has_kept };
-    m->last = ask->after;
-    m->range_rows = dx_domain_rows_total(rows);
-    m->range_datasets = rows->pair_count;
-    m->kept = ask->kept;
+    *m = (struct dx_merged_rows){ .rows = rows, .ask = *ask };
+    m->found.has_kept = ask->has_kept;
+    m->found.last = ask->after;
+    m->found.range_rows = dx_domain_rows_total(rows);
+    m->found.range_datasets = rows->pair_count;
+    m->found.kept = ask->kept;
     dx_buf_init(&m->scratch, SCRATCH_MAX);
     dx_buf_init(&m->value, VALUES_MAX);
     dx_buf_init(&m->values, VALUES_MAX);
@@ -107,7 +108,7 @@ void dx_merged_rows_release(struct dx_merged_rows *m)
     m->heap = m->order = NULL;
     m->entries = NULL;
     m->taken = NULL;
-    m->row_count = 0;
+    m->found.row_count = 0;
     m->state = DONE;
 }
 
@@ -166,7 +167,7 @@ static void count_range(struct dx_merged_rows *m)
 {
     uint32_t last = 0;
 
-    m->range_rows = m->range_datasets = 0;
+    m->found.range_rows = m->found.range_datasets = 0;
     for (size_t i = 0; i < m->streams.count; i++) {
         const struct dx_row_stream *s = &m->streams.streams[i];
         const struct dx_suppression_pair *hidden = m->rows->pairs[s->pair].hidden;
@@ -174,11 +175,11 @@ static void count_range(struct dx_merged_rows *m)
                         dx_suppression_view_visible_before(hidden, s->low);
         uint32_t id = dx_row_streams_dataset(&m->streams, i);
 
-        if (rows > 0 && (m->range_datasets == 0 || id != last)) {
-            m->range_datasets++;
+        if (rows > 0 && (m->found.range_datasets == 0 || id != last)) {
+            m->found.range_datasets++;
             last = id;
         }
-        m->range_rows += rows;
+        m->found.range_rows += rows;
     }
 }
 
@@ -331,15 +332,16 @@ static int resume(struct dx_merged_rows *m, struct dx_error *err)
 
 static int note_taken(struct dx_merged_rows *m, size_t stream, uint64_t place, struct dx_error *err)
 {
-    struct dx_merged_taken *to = dx_array_room(m->taken, m->row_count, &m->taken_capacity,
+    struct dx_merged_taken *to = dx_array_room(m->taken, m->found.row_count, &m->taken_capacity,
                                                sizeof *to);
 
     if (to == NULL)
         return dx_no_memory(err, "listing");
     m->taken = to;
-    m->taken[m->row_count++] = (struct dx_merged_taken){ .stream = stream, .place = place };
-    m->has_kept = true;
-    m->kept = (struct dx_domain_rows_place){ dx_row_streams_dataset(&m->streams, stream), place };
+    m->taken[m->found.row_count++] = (struct dx_merged_taken){ .stream = stream, .place = place };
+    m->found.has_kept = true;
+    m->found.kept = (struct dx_domain_rows_place){ dx_row_streams_dataset(&m->streams, stream),
+                                                   place };
     return DX_OK;
 }
 
@@ -586,7 +588,7 @@ static int keep_row(struct dx_merged_rows *m, const struct dx_merged_row *r, con
     struct dx_listing_row *row = &m->row;
 
     dx_merged_row_get(r, text, row);
-    return dx_kept_rows_add(&m->kept_rows, row, &m->taken[m->row_count - 1].at, err);
+    return dx_kept_rows_add(&m->kept_rows, row, &m->taken[m->found.row_count - 1].at, err);
 }
 
 static int merge_row(struct dx_merged_rows *m, size_t stream, struct dx_error *err)
@@ -615,7 +617,8 @@ static int merge_row(struct dx_merged_rows *m, size_t stream, struct dx_error *e
 
 static void note_last(struct dx_merged_rows *m, size_t stream, uint64_t place)
 {
-    m->last = (struct dx_domain_rows_place){ dx_row_streams_dataset(&m->streams, stream), place };
+    m->found.last = (struct dx_domain_rows_place){ dx_row_streams_dataset(&m->streams, stream),
+                                                   place };
 }
 
 static bool is_enough(const struct dx_merged_rows *m)
@@ -640,7 +643,7 @@ static int merge(struct dx_merged_rows *m, struct dx_error *err)
     int rc = DX_OK;
 
     build_heap(m);
-    while (rc == DX_OK && m->heap_count > 0 && m->row_count < m->ask.limit) {
+    while (rc == DX_OK && m->heap_count > 0 && m->found.row_count < m->ask.limit) {
         size_t stream = m->heap[0];
         struct dx_merged_window *w = &m->windows[stream];
         const uint8_t *text;
@@ -661,7 +664,7 @@ static int merge(struct dx_merged_rows *m, struct dx_error *err)
             pop_row(m);
         }
     }
-    m->more = m->heap_count > 0;
+    m->found.more = m->heap_count > 0;
     m->state = has_all_fields(m) ? DONE : TAKE;
     return rc;
 }
@@ -750,7 +753,7 @@ static int take_entries(struct dx_merged_rows *m, struct dx_error *err)
     int rc = DX_OK;
 
     sort_entries(m);
-    for (i = 0; rc == DX_OK && i < m->entry_count && m->row_count < m->ask.limit; i++) {
+    for (i = 0; rc == DX_OK && i < m->entry_count && m->found.row_count < m->ask.limit; i++) {
         const struct dx_merged_entry *e = &m->entries[i];
 
         rc = is_like(
@@ -763,7 +766,7 @@ static int take_entries(struct dx_merged_rows *m, struct dx_error *err)
             rc = DX_OK;
         note_last(m, e->stream, e->place);
     }
-    m->more = i < m->entry_count || m->cut;
+    m->found.more = i < m->entry_count || m->cut;
     m->state = TAKE;
     return rc;
 }
@@ -848,13 +851,13 @@ static int by_place(const void *a, const void *b, void *ctx)
 
 static int order_taken(struct dx_merged_rows *m, struct dx_error *err)
 {
-    m->order = calloc(m->row_count + 1, sizeof *m->order);
+    m->order = calloc(m->found.row_count + 1, sizeof *m->order);
     if (m->order == NULL)
         return dx_no_memory(err, "listing");
-    for (size_t i = 0; i < m->row_count; i++)
+    for (size_t i = 0; i < m->found.row_count; i++)
         m->order[i] = i;
-    if (m->row_count > 1)
-        qsort_r(m->order, m->row_count, sizeof *m->order, by_place, m);
+    if (m->found.row_count > 1)
+        qsort_r(m->order, m->found.row_count, sizeof *m->order, by_place, m);
     m->streams.by_slices = false;
     m->streams.fields = m->ask.fields | DX_FIELD_URL;
     m->streams.extras = m->ask.extras;
@@ -868,7 +871,7 @@ static int want_near(struct dx_merged_rows *m, struct dx_error *err)
     const struct dx_merged_taken *first = &m->taken[m->order[m->read]];
     uint64_t end = first->place + 1;
 
-    for (m->read++; m->read < m->row_count; m->read++) {
+    for (m->read++; m->read < m->found.row_count; m->read++) {
         const struct dx_merged_taken *t = &m->taken[m->order[m->read]];
 
         if (t->stream != first->stream || t->place - end >= NEAR_ROWS ||
@@ -883,7 +886,8 @@ static int take_row(void *ctx, size_t stream, uint64_t place, const struct dx_li
                     struct dx_error *err)
 {
     struct dx_merged_rows *m = ctx;
-    struct dx_merged_taken *t = m->given < m->row_count ? &m->taken[m->order[m->given]] : NULL;
+    struct dx_merged_taken *t = m->given < m->found.row_count ? &m->taken[m->order[m->given]]
+                                                              : NULL;
 
     if (t == NULL || t->stream != stream || t->place != place)
         return DX_OK;
@@ -896,8 +900,8 @@ static int take(struct dx_merged_rows *m, struct dx_error *err)
     const struct dx_row_streams_taker taker = { m, take_row, NULL };
     int rc = m->order == NULL ? order_taken(m, err) : DX_OK;
 
-    while (rc == DX_OK && (m->asked || m->read < m->row_count)) {
-        while (rc == DX_OK && !m->asked && m->read < m->row_count &&
+    while (rc == DX_OK && (m->asked || m->read < m->found.row_count)) {
+        while (rc == DX_OK && !m->asked && m->read < m->found.row_count &&
                !dx_row_streams_full(&m->streams))
             rc = want_near(m, err);
         m->asked = true;
@@ -911,7 +915,7 @@ static int take(struct dx_merged_rows *m, struct dx_error *err)
         }
     }
     if (rc == DX_OK) {
-        assert(m->given == m->row_count);
+        assert(m->given == m->found.row_count);
         m->state = DONE;
     }
     return rc;
@@ -927,9 +931,9 @@ int dx_merged_rows_step(struct dx_merged_rows *m, struct dx_error *err)
 
     while (rc == DX_LISTING_DONE && m->state != DONE)
         rc = steps[m->state](m, err);
-    m->rows_seen = m->streams.rows_seen;
-    m->pages_seen = m->streams.pages_seen;
-    m->bytes_seen = m->streams.bytes_seen;
+    m->found.rows_seen = m->streams.rows_seen;
+    m->found.pages_seen = m->streams.pages_seen;
+    m->found.bytes_seen = m->streams.bytes_seen;
     return rc;
 }
 
@@ -938,9 +942,10 @@ int dx_merged_rows_each(struct dx_merged_rows *m, dx_merged_take *take_it, void 
 {
     int rc = DX_OK;
 
-    for (size_t i = 0; rc >= 0 && i < m->row_count; i++) {
+    for (size_t i = 0; rc >= 0 && i < m->found.row_count; i++) {
         dx_kept_rows_get(&m->kept_rows, m->taken[i].at, &m->row);
-        rc = take_it(ctx, dx_row_streams_dataset(&m->streams, m->taken[i].stream), &m->row, err);
+        rc = take_it(ctx, m->streams.streams[m->taken[i].stream].pair, m->taken[i].place, &m->row,
+                     err);
     }
     return rc < 0 ? rc : DX_OK;
 }

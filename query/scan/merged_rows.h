@@ -8,8 +8,8 @@
  *       rc = dx_merged_rows_fetched(&m, rc, &err);
  *   }
  *   if (rc == DX_LISTING_DONE)
- *       rc = dx_merged_rows_each(&m, take, ctx, &err);          take(ctx, dataset_id, row, err), in order
- *   m.more, m.last, m.has_kept, m.kept                          what the ask of the next page begins with
+ *       rc = dx_merged_rows_each(&m, take, ctx, &err);          take(ctx, pair, place, row, err), in order
+ *   m.found.more, .last, .has_kept, .kept                       what the ask of the next page begins with
  *   dx_merged_rows_release(&m);                                 also after an init that failed
  *
  * Orders, of which each is one of all rows, without ties (a row without a time comes before those with one):
@@ -82,7 +82,7 @@ struct dx_merged_entry {
     bool has_value;
 };
 
-struct dx_merged_rows {
+struct dx_merged_found {
     bool more, has_kept;
     struct dx_domain_rows_place last, kept; /* `last`: of the last row that was looked at */
     uint64_t row_count;                     /* that were taken */
@@ -90,6 +90,10 @@ struct dx_merged_rows {
     uint64_t
         range_rows; /* visible rows of the range; unless it is SUBDOMAINS: of the domain then */
     uint64_t rows_seen, pages_seen, bytes_seen;
+};
+
+struct dx_merged_rows {
+    struct dx_merged_found found;
 
     /* private */
     struct dx_domain_rows *rows;
@@ -144,7 +148,7 @@ struct dx_read_batch *dx_merged_rows_reading(struct dx_merged_rows *m);
 int dx_merged_rows_fetched(struct dx_merged_rows *m, int rc, struct dx_error *err);
 void dx_merged_rows_release(struct dx_merged_rows *m);
 
-typedef int dx_merged_take(void *ctx, uint32_t dataset_id, const struct dx_listing_row *row,
+typedef int dx_merged_take(void *ctx, size_t pair, uint64_t place, const struct dx_listing_row *row,
                            struct dx_error *err);
 int dx_merged_rows_each(struct dx_merged_rows *m, dx_merged_take *take, void *ctx,
                         struct dx_error *err);
