@@ -19,15 +19,11 @@ static int read_copy(struct dx_source *source, struct dx_mirror *copies,
     const struct dx_version_files files = { .mirror = copies, .source = source, .entry = entry };
     const struct dx_manifest_file *file = dx_manifest_file(entry, name);
     struct dx_map map = DX_MAP_INIT;
-    struct dx_hash128 hash;
     int rc = dx_version_files_map(&files, name, &map, err);
 
     if (rc < 0)
         return rc;
-    hash = dx_hash128_of(map.bytes);
-    if (map.bytes.size != file->size || !dx_hash128_equal(&hash, &file->hash))
-        rc = dx_fail(err, DX_E_CORRUPT, "%zu bytes, which are not the %llu that were published",
-                     map.bytes.size, (unsigned long long)file->size);
+    rc = dx_version_file_check(file, map.bytes, entry->version, err);
     dx_buf_append(out, map.bytes.data, map.bytes.size);
     dx_map_close(&map);
     return rc == DX_OK && out->failed ? dx_buf_fail(out, err, name) : rc;

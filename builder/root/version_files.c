@@ -79,13 +79,24 @@ int dx_version_files_map(const struct dx_version_files *f, const char *name, str
                : rc;
 }
 
+int dx_version_file_check(const struct dx_manifest_file *file, struct dx_span bytes,
+                          const char *object, struct dx_error *err)
+{
+    struct dx_hash128 hash = dx_hash128_of(bytes);
+
+    return bytes.size == file->size && dx_hash128_equal(&hash, &file->hash)
+               ? DX_OK
+               : dx_fail(err, DX_E_CORRUPT,
+                         "%s: the bytes of %s are not those that were published", object,
+                         file->name);
+}
+
 int dx_version_file_read(struct dx_source *source, const struct dx_manifest_version *entry,
                          const char *name, size_t cap, struct dx_buf *out, struct dx_error *err)
 {
     const struct dx_manifest_file *file = listed(entry, name, err);
     struct dx_manifest_place place;
     struct dx_read read;
-    struct dx_hash128 hash;
     int rc = DX_OK;
 
     if (file == NULL)
@@ -102,10 +113,8 @@ int dx_version_file_read(struct dx_source *source, const struct dx_manifest_vers
         rc = dx_source_read(source, &read, 1, err);
     if (rc != DX_OK)
         return rc;
-    hash = dx_hash128_of(dx_span_of(read.to, read.size));
-    if (!dx_hash128_equal(&hash, &file->hash))
-        return dx_fail(err, DX_E_CORRUPT, "%s: the bytes of %s are not those that were published",
-                       place.object, name);
-    out->size += read.size;
-    return DX_OK;
+    rc = dx_version_file_check(file, dx_span_of(read.to, read.size), place.object, err);
+    if (rc == DX_OK)
+        out->size += read.size;
+    return rc;
 }

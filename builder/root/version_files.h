@@ -34,7 +34,11 @@ int dx_version_files_fetch(const struct dx_version_files *f, struct dx_error *fo
 int dx_version_files_map(const struct dx_version_files *f, const char *name, struct dx_map *map,
                          struct dx_error *err);
 
-/* Its hash is checked. DX_E_NOT_FOUND: its object is gone; DX_E_TRUNCATED, DX_E_CORRUPT: not listed,
+/* DX_OK; DX_E_CORRUPT: not what the entry says. Of a map: a copy that was here already was not read. */
+int dx_version_file_check(const struct dx_manifest_file *file, struct dx_span bytes,
+                          const char *object, struct dx_error *err);
+
+/* It is checked. DX_E_NOT_FOUND: its object is gone; DX_E_TRUNCATED, DX_E_CORRUPT: not listed,
  * or not what the entry says. source: of a directory, or of a store. */
 int dx_version_file_read(struct dx_source *source, const struct dx_manifest_version *entry,
                          const char *name, size_t cap, struct dx_buf *out, struct dx_error *err);

@@ -11,7 +11,9 @@
 
 #define RUNS_BYTES_MAX (512u << 20)
 #define FILES_MIN 8
-#define DROP_EVERY 64                         /* lookups: each maps some 256 KiB of each part */
+#define LOOKUP_MAPS (256u << 10)              /* of each part, at most */
+#define LOOKUPS_MIN 64                        /* before pages are dropped */
+#define LOOKUPS_SHARE 32                      /* of those so far: a small scan maps little */
 #define KIND_BOTH DX_KIND('P', 'B', 'O', 'T') /* idx and dat of a page, one behind the other */
 
 struct dx_known_slot {
@@ -32,6 +34,7 @@ int dx_known_new(struct dx_known **out, struct dx_version *base, struct dx_page_
     dx_buf_init(&k->runs, RUNS_BYTES_MAX);
     k->base = base;
     k->cache = cache;
+    k->mapped_max = memory_bytes / (LOOKUP_MAPS * base->part_count);
     k->slot_max = memory_bytes / DX_KNOWN_FILE_BYTES;
     if (k->slot_max < FILES_MIN)
         k->slot_max = FILES_MIN;
@@ -132,6 +135,23 @@ static int find_runs(struct dx_known *k, uint64_t domain_id, uint32_t dataset_id
     return rc;
 }
 
+/* What is dropped and asked for again is mapped again, page by page: that would be most of the time of a large scan. */
+static void count_lookup(struct dx_known *k)
+{
+    uint64_t every = k->lookups / LOOKUPS_SHARE;
+
+    if (every > k->mapped_max)
+        every = k->mapped_max;
+    if (every < LOOKUPS_MIN)
+        every = LOOKUPS_MIN;
+    k->lookups++;
+    if (++k->mapped < every)
+        return;
+    k->mapped = 0;
+    for (size_t i = 0; i < k->base->part_count; i++)
+        dx_part_drop_pages(k->base->parts[i].part);
+}
+
 /* 1 and k->count, 0. */
 static int find_count(struct dx_known *k, uint32_t dataset_id, uint64_t *domain_id,
                       struct dx_error *err)
@@ -142,9 +162,7 @@ static int find_count(struct dx_known *k, uint32_t dataset_id, uint64_t *domain_
     uint32_t rank;
     int rc = dx_version_find(k->base, k->domain, &part, &ordinal, domain_id, err);
 
-    if (++k->lookups % DROP_EVERY == 0)
-        for (size_t i = 0; i < k->base->part_count; i++)
-            dx_part_drop_pages(k->base->parts[i].part);
+    count_lookup(k);
     if (rc == 1) {
         k->part = dx_version_part_at(k->base, dx_version_number(k->base, part, ordinal));
         rc = dx_membership_get(&part->membership, ordinal, &set, err);

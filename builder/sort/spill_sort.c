@@ -21,6 +21,7 @@
 #define FAN_IN_MAX 256
 #define AHEAD 8 /* entries whose records are asked for before they are read */
 #define HUGE_MIN ((size_t)8 << 20)
+#define HUGE_EDGE ((size_t)2 << 20)
 #define BY_ADDRESS SIZE_MAX /* a depth: the cache is the record's address */
 
 /* Records grow from the front of memory, entries from its end downwards. A record that was
@@ -97,9 +98,10 @@ int dx_spill_sort_new(struct dx_spill_sort **out, const struct dx_spill_sort_opt
                          "sort: cannot allocate %zu bytes; give a smaller --memory", share);
             continue;
         }
-        /* Records are read in the order of their keys, each in a page of its own. */
+        /* Records are read in the order of their keys, each in a page of its own. A few are at both
+         * ends, where large pages would be most of the memory of a small publish. */
         if (share >= HUGE_MIN)
-            (void)madvise(lane->memory, share, MADV_HUGEPAGE);
+            (void)madvise(lane->memory + HUGE_EDGE, share - 2 * HUGE_EDGE, MADV_HUGEPAGE);
         rc = dx_spill_codec_new(&lane->codec, s->dir, err);
     }
     if (rc < 0)
