@@ -86,9 +86,8 @@ int dx_version_file_check(const struct dx_manifest_file *file, struct dx_span by
 
     return bytes.size == file->size && dx_hash128_equal(&hash, &file->hash)
                ? DX_OK
-               : dx_fail(err, DX_E_CORRUPT,
-                         "%s: the bytes of %s are not those that were published", object,
-                         file->name);
+               : dx_fail(err, DX_E_CORRUPT, "%s: the bytes of %s are not those that were published",
+                         object, file->name);
 }
 
 int dx_version_file_read(struct dx_source *source, const struct dx_manifest_version *entry,

@@ -51,7 +51,7 @@ struct dx_known {
     struct dx_page_cache *cache;
     struct dx_known_slot *slots;
     size_t slot_count, slot_max;
-    uint64_t find; /* number of the find at hand */
+    uint64_t find;                        /* number of the find at hand */
     uint64_t lookups, mapped, mapped_max; /* all; since pages were dropped, and at most */
     struct dx_span domain;
 };
