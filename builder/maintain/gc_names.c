@@ -179,7 +179,7 @@ static bool has_lists(const struct dx_manifest_file *object)
 
 int dx_gc_names_own(const struct dx_gc_names *n, struct dx_source *source,
                     const struct dx_manifest *m, size_t i, struct dx_gc_objects *lake,
-                    struct dx_gc_objects *index, struct dx_error *err)
+                    struct dx_gc_objects *index, struct dx_gc_objects *last, struct dx_error *err)
 {
     struct walk walk = { .v = &m->versions[i], .version = i, .all = n, .own = lake };
     int rc = walk_files(source, &walk, err);
@@ -189,8 +189,8 @@ int dx_gc_names_own(const struct dx_gc_names *n, struct dx_source *source,
         char object[DX_MANIFEST_FILE_PATH];
 
         dx_manifest_file_path(walk.v, f, object);
-        if (!has_lists(f) && !dx_gc_names_other(n, object, i))
-            rc = dx_gc_objects_add(index, object, f->size, err);
+        if (!dx_gc_names_other(n, object, i))
+            rc = dx_gc_objects_add(has_lists(f) ? last : index, object, f->size, err);
     }
     return rc;
 }

@@ -5,7 +5,7 @@
  *   if (dx_gc_names_other(&n, "urls/...", version_index)) ...   another entry has it: it stays
  *   if (dx_gc_names_any(&n, "index/...")) ...                   some entry has it
  *   dx_gc_names_share(&n, going, &total, &gone, &objects);      bytes, each object once
- *   rc = dx_gc_names_own(&n, source, &manifest, i, &lake, &index, &err);
+ *   rc = dx_gc_names_own(&n, source, &manifest, i, &lake, &index, &last, &err);
  *   dx_gc_names_forget(&n, i);          version i is no longer in the manifest
  *   dx_gc_names_release(&n);
  *
@@ -46,10 +46,10 @@ bool dx_gc_names_any(const struct dx_gc_names *n, const char *object);
 void dx_gc_names_share(const struct dx_gc_names *n, const bool *going, uint64_t *total,
                        uint64_t *gone, uint64_t *objects);
 
-/* What version i has and no other entry: its lake files; and its objects but for those with
+/* What version i has and no other entry: its lake files; its objects of the index; and as `last` those with
  * files.tsv.zst or missing.tsv.zst, which others may still want to read while the entry is there. */
 int dx_gc_names_own(const struct dx_gc_names *n, struct dx_source *source,
                     const struct dx_manifest *manifest, size_t i, struct dx_gc_objects *lake,
-                    struct dx_gc_objects *index, struct dx_error *err);
+                    struct dx_gc_objects *index, struct dx_gc_objects *last, struct dx_error *err);
 
 #endif

@@ -288,6 +288,7 @@ static void test_names(void)
 {
     struct dx_gc_objects lake = DX_GC_OBJECTS_INIT;
     struct dx_gc_objects index = DX_GC_OBJECTS_INIT;
+    struct dx_gc_objects last = DX_GC_OBJECTS_INIT;
     struct dx_manifest m = DX_MANIFEST_INIT;
     struct dx_source *source = NULL;
     struct dx_gc_names n = DX_GC_NAMES_INIT;
@@ -308,10 +309,10 @@ static void test_names(void)
                objects == m.versions[0].file_count + m.versions[0].lake_files,
            "one version: %llu of %llu, %llu objects", (unsigned long long)gone,
            (unsigned long long)total, (unsigned long long)objects);
-    EXPECT(dx_gc_names_own(&n, source, &m, 0, &lake, &index, &err) == DX_OK &&
-               lake.count == m.versions[0].lake_files &&
+    EXPECT(dx_gc_names_own(&n, source, &m, 0, &lake, &index, &last, &err) == DX_OK &&
+               last.count == 1 && lake.count == m.versions[0].lake_files &&
                index.count == m.versions[0].file_count - 1,
-           "all but the list: %zu %zu %s", lake.count, index.count, err.text);
+           "and the list: %zu %zu %s", lake.count, index.count, err.text);
     dx_manifest_file_path(&m.versions[0], &m.versions[0].files[0], path);
     EXPECT(dx_gc_names_any(&n, path) && dx_gc_names_any(&n, lake.name[0]) &&
                !dx_gc_names_other(&n, path, 0) && !dx_gc_names_any(&n, "index/x"),
@@ -320,25 +321,28 @@ static void test_names(void)
     dx_gc_names_release(&n);
     dx_gc_objects_release(&lake);
     dx_gc_objects_release(&index);
+    dx_gc_objects_release(&last);
     add_twin(&m, r.path);
     EXPECT(dx_gc_names_read(&n, source, &m, &err) == DX_OK, "%s", err.text);
     dx_gc_names_share(&n, first, &total, &gone, &objects);
     EXPECT(gone < all && objects == m.versions[0].file_count, "%llu objects",
            (unsigned long long)objects);
-    EXPECT(dx_gc_names_own(&n, source, &m, 0, &lake, &index, &err) == DX_OK && lake.count == 0 &&
-               index.count == m.versions[0].file_count - 1,
+    EXPECT(dx_gc_names_own(&n, source, &m, 0, &lake, &index, &last, &err) == DX_OK &&
+               last.count == 1 && lake.count == 0 && index.count == m.versions[0].file_count - 1,
            "%zu %zu %s", lake.count, index.count, err.text);
     dx_gc_objects_release(&index);
+    dx_gc_objects_release(&last);
     memcpy(m.current, m.versions[1].version, sizeof m.current);
     EXPECT(dx_manifest_remove(&m, m.versions[0].version, &err) == DX_OK, "%s", err.text);
     dx_gc_names_forget(&n, 0);
-    EXPECT(dx_gc_names_own(&n, source, &m, 0, &lake, &index, &err) == DX_OK &&
-               lake.count == m.versions[0].lake_files &&
+    EXPECT(dx_gc_names_own(&n, source, &m, 0, &lake, &index, &last, &err) == DX_OK &&
+               last.count == 1 && lake.count == m.versions[0].lake_files &&
                index.count == m.versions[0].file_count - 1,
            "the second is the first now: %zu %zu %s", lake.count, index.count, err.text);
     dx_gc_names_release(&n);
     dx_gc_objects_release(&lake);
     dx_gc_objects_release(&index);
+    dx_gc_objects_release(&last);
     dx_manifest_release(&m);
     dx_source_close(&source);
     dx_test_root_remove(&r);
