@@ -3,7 +3,8 @@
 
 #include "base/civil_time.h"
 
-#define TEXT_MAX 40 /* longer than any form taken */
+#define TEXT_MAX 40     /* longer than any form taken */
+#define EXPONENT_MAX 17 /* of ten: larger numbers are no times */
 
 static bool all_digits(struct dx_span s)
 {
@@ -82,8 +83,62 @@ static bool unix_time(struct dx_span s, enum dx_ts_unit unit, int64_t *us)
     return dx_civil_is_stored(*us);
 }
 
+/* Digits, with one '.' between two of them at most. */
+static bool is_decimal(struct dx_span s)
+{
+    size_t points = 0;
+
+    for (size_t i = 0; i < s.size; i++) {
+        bool point = s.data[i] == '.' && i > 0 && i + 1 < s.size;
+
+        points += point;
+        if (!point && (s.data[i] < '0' || s.data[i] > '9'))
+            return false;
+    }
+    return s.size > 0 && points <= 1;
+}
+
+/* "+09" or "9": 0 to EXPONENT_MAX. */
+static bool read_exponent(struct dx_span s, size_t *exponent)
+{
+    if (s.size > 0 && s.data[0] == '+')
+        s = dx_span_of(s.data + 1, s.size - 1);
+    *exponent = 0;
+    for (size_t i = 0; i < s.size && i < 3; i++)
+        *exponent = *exponent * 10 + (size_t)(s.data[i] - '0');
+    return all_digits(s) && s.size < 3 && *exponent <= EXPONENT_MAX;
+}
+
+/* Large floating-point numbers as C ("1.7e+15") and Java ("1.7E9") write them, without exponent; any other text as it
+ * is. */
+static struct dx_span without_exponent(struct dx_span s, uint8_t to[TEXT_MAX + EXPONENT_MAX])
+{
+    size_t sign = s.data[0] == '-' || s.data[0] == '+';
+    size_t end = sign, n = sign, exponent;
+    bool behind = false;
+
+    while (end < s.size && (s.data[end] | 0x20) != 'e')
+        end++;
+    if (end == s.size || !is_decimal(dx_span_of(s.data + sign, end - sign)) ||
+        !read_exponent(dx_span_of(s.data + end + 1, s.size - end - 1), &exponent))
+        return s;
+    to[0] = s.data[0];
+    for (size_t i = sign; i < end; i++) {
+        behind = behind || s.data[i] == '.';
+        if (s.data[i] != '.' || exponent == 0)
+            to[n++] = s.data[i];
+        if (behind && s.data[i] != '.' && exponent > 0 && --exponent == 0 && i + 1 < end)
+            to[n++] = '.';
+    }
+    for (; exponent > 0; exponent--)
+        to[n++] = '0';
+    return dx_span_of(to, n);
+}
+
 bool dx_input_time(struct dx_span s, enum dx_ts_unit unit, int64_t *us)
 {
+    uint8_t plain[TEXT_MAX + EXPONENT_MAX];
+
     while (s.size > 0 && s.data[0] == ' ') {
         s.data++;
         s.size--;
@@ -92,6 +147,7 @@ bool dx_input_time(struct dx_span s, enum dx_ts_unit unit, int64_t *us)
         s.size--;
     if (s.size == 0 || s.size > TEXT_MAX)
         return false;
+    s = without_exponent(s, plain);
     if (unit == DX_TS_AUTO && has_archive_form(s)) {
         if (archive_time(s, us))
             return true;
