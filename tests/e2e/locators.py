@@ -146,6 +146,25 @@ def warc(tmp):
         check_warc(tmp / "nine-root", files, path, {url: found[url]}, b"\r\n\r\n" if path == plain else b"")
     one_request(tmp, root, files, gz, places[gz])
     changed(root, files, gz, places[gz])
+    line_ends(tmp)
+
+
+def line_ends(tmp):
+    """Writers that end lines of the head, or the record, in LF alone: what ingest takes fetch-record finds; other bytes it refuses."""
+    folder, root = tmp / "ends", tmp / "ends-root"
+    folder.mkdir()
+    records = [f"WARC/1.0{eol}WARC-Type: resource{eol}WARC-Target-URI: http://end{i}.com/{eol}WARC-Date: 2024-01-01T00:00:00Z{eol}"
+               f"Content-Length: 2{eol}{eol}hi{end}".encode()
+               for i, (eol, end) in enumerate((("\n", "\n\n"), ("\r\n", "\n\n"), ("\n", "\r\n\r\n"), ("\r\n", ""), ("\r\n", "\r\n")))]
+    (folder / "a.warc.gz").write_bytes(b"".join(map(gzip.compress, records)))
+    ingest(root, "--dataset", "d", "--format", "warc", "--locators", folder / "a.warc.gz")
+    dxtest.domaindex("publish", "--root", root)
+    for i, record in enumerate(records):
+        dxtest.equal(fetch("--root", root, "--base", "/", "--decompress", f"http://end{i}.com/").stdout, record, f"a record with the line ends {record!r}")
+    for behind in (b"xx", b"\n\n\n\n\n"):
+        data = gzip.compress(records[0] + behind)
+        (folder / "b.warc.gz").write_bytes(data)
+        refused("calls for", "--base", folder, f"b.warc.gz#warc=0+{len(data)}")
 
 
 def one_request(tmp, root, files, path, places):

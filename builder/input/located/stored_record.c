@@ -153,6 +153,16 @@ static int take_plain(struct dx_stored_record *s, struct dx_span bytes, size_t m
     return 1;
 }
 
+/* What ends a record: two line ends, which some writers give as LF alone; or nothing. */
+static bool is_end(struct dx_span s)
+{
+    size_t i = 0;
+
+    while (i < s.size && (s.data[i] == '\r' || s.data[i] == '\n'))
+        i++;
+    return i == s.size && s.size <= 4;
+}
+
 int dx_stored_record_open(struct dx_stored_record *s, struct dx_span bytes, size_t max,
                           struct dx_error *err)
 {
@@ -169,7 +179,9 @@ int dx_stored_record_open(struct dx_stored_record *s, struct dx_span bytes, size
         return rc;
     s->record = dx_span_of(s->text.data, s->text.size);
     rc = read_head(s, s->record, &size, err);
-    if (rc == 0 || (rc == 1 && s->record.size != size && s->record.size != size + 4))
+    if (rc == 0 ||
+        (rc == 1 && (s->record.size < size ||
+                     !is_end(dx_span_of(s->record.data + size, s->record.size - (size_t)size)))))
         rc = dx_fail(err, DX_E_CORRUPT,
                      "%zu bytes are compressed together there, and the WARC header calls for %llu",
                      s->record.size, (unsigned long long)size + 4);
