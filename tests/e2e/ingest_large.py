@@ -4,8 +4,8 @@
 """Very large values and groups as input of ingest: memory stays within --memory and what ingest.h names beside it, errors name file and reason.
 The peak is what a run that ends well prints; of others it is sampled, and of a page that claims too much the message says that it was refused before anything was allocated.
 
-Lines of JSON, CSV and lists of 16 MB and over; Parquet rows with 16 MB of text, read and not read; a page that claims 2 GB;
-a row group of 100 MB of URLs (1 GB with DX_WHOLE=1). $DX_PEERS_PYTHON names the python that has pyarrow. Exit 77: skipped.
+Lines of JSON, CSV and lists of 16 MB and over; Parquet rows with 16 MB of text, read and not read; a page that claims 2 GB; a row of
+more elements than memory has room for; a row group of 100 MB of URLs (1 GB with DX_WHOLE=1). $DX_PEERS_PYTHON names the python that has pyarrow. Exit 77: skipped.
 """
 import gzip
 import json
@@ -131,10 +131,23 @@ def group(tmp):
     dxtest.check(code == 0 and f"{count:,}" in said, f"a row group of {count} kB: {code}, {said}")
 
 
+def elements(tmp):
+    """A list of millions of nulls takes some bytes of its file: as many elements of a row are read as memory has room for."""
+    most = MEMORY // 8 // 32
+    for count, column, others in ((most, "url", ()), (most + 1, "url", ()), (most + 1, "more", ("--extra-column", "more"))):
+        path, given = tmp / f"{count}-{column}.parquet", pa.ListArray.from_arrays([0, count], pa.nulls(count, pa.string()))
+        pq.write_table(pa.table({column: given} if column == "url" else {"url": [url(0)], column: given}), path)
+        code, said = ingest(tmp / f"elements-{column}-{count}", "--max-rejects", "100%", *others, path)
+        if count == most:
+            dxtest.check(code == 0 and re.search(rf"records read +{most:,}\n", said), f"{count} elements: {code}, {said}")
+        else:
+            dxtest.check(code == 1 and f"column {column}.list.element" in said and f"a row of over {most} elements" in said, f"{count} elements: {code}, {said}")
+
+
 def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
-        for part in (lines, rows, claims, group):
+        for part in (lines, rows, claims, elements, group):
             part(tmp)
     dxtest.finish()
 

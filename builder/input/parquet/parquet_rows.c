@@ -41,7 +41,7 @@ struct column {
     struct dx_buf text;      /* of values that are made or kept, of the current row */
     struct dx_buf scratch;   /* of JSON */
     struct element *element; /* of the current row; one where the column is not repeated */
-    size_t count, room;
+    size_t count, room, room_max;
 };
 
 struct dx_parquet_rows {
@@ -120,7 +120,8 @@ static int open_fields(struct dx_parquet_rows *p, struct dx_error *err)
 
         *c = (struct column){ .is = &p->columns.column[i],
                               .reader = DX_PQ_READER_INIT,
-                              .values = DX_PQ_VALUES_INIT };
+                              .values = DX_PQ_VALUES_INIT,
+                              .room_max = p->page_bytes / sizeof(struct element) };
         dx_buf_init(&c->text, ROW_TEXT_MAX);
         dx_buf_init(&c->scratch, ROW_TEXT_MAX);
         dx_buf_init(&c->reader.walk.window, 0);
@@ -251,12 +252,19 @@ static int find_slot(const struct dx_parquet_rows *p, struct column *c, struct d
     return rc < 0 ? fail_at_column(p, c, err) : rc;
 }
 
+/* A list of nulls takes no bytes in its file, and a row may go on over any number of pages. */
 static int add_element(struct column *c, struct element e, struct dx_error *err)
 {
     if (c->count == c->room) {
         size_t room = c->room == 0 ? 1 : c->room * 2;
-        struct element *more = realloc(c->element, room * sizeof *more);
+        struct element *more;
 
+        if (c->count == c->room_max)
+            return dx_fail(err, DX_E_LIMIT,
+                           "a row of over %zu elements: they may have an eighth of --memory too",
+                           c->room_max);
+        room = room < c->room_max ? room : c->room_max;
+        more = realloc(c->element, room * sizeof *more);
         if (more == NULL)
             return dx_no_memory(err, "elements of a row");
         c->element = more;

@@ -4,7 +4,7 @@
 #include "base/civil_time.h"
 
 #define TEXT_MAX 40     /* longer than any form taken */
-#define EXPONENT_MAX 17 /* of ten: larger numbers are no times */
+#define EXPONENT_MAX 17 /* of ten; a larger number is not a time */
 
 static bool all_digits(struct dx_span s)
 {
