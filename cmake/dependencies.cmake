@@ -6,7 +6,7 @@ find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(BZip2 REQUIRED)
 foreach(module libzstd libxxhash libpcre2-8 libpsl jansson libcurl libcrypto libssl libevent libevent_pthreads
-               libbrotlidec liblz4 liblzma libseccomp librabbitmq libpq expat)
+               libbrotlidec libdeflate liblz4 liblzma libseccomp librabbitmq libpq expat)
     string(MAKE_C_IDENTIFIER ${module} name)
     pkg_check_modules(${name} REQUIRED IMPORTED_TARGET ${module})
 endforeach()

@@ -78,7 +78,7 @@ dx_room(query/cdx query/answers)
 dx_room(query/foreign query/answers)
 dx_room(query/suffix query/answers)
 
-dx_room(server/http query/view LIBRARIES PkgConfig::libzstd ZLIB::ZLIB)
+dx_room(server/http query/view LIBRARIES PkgConfig::libzstd PkgConfig::libdeflate ZLIB::ZLIB)
 include(${CMAKE_SOURCE_DIR}/cmake/web.cmake)
 dx_room(server/policy server/http)
 dx_room(server/tls base/crypto LIBRARIES PkgConfig::libssl)

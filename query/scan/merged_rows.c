@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/limits.h"
+#include "format/version/tags.h"
 #include "query/scan/filtered_rows.h"
 #include "query/suppression/suppression_view.h"
 
@@ -82,6 +83,11 @@ int dx_merged_rows_init(struct dx_merged_rows *m, struct dx_domain_rows *rows,
     dx_buf_init(&m->values, VALUES_MAX);
     dx_kept_rows_init(&m->kept_rows);
     dx_row_streams_init(&m->streams, rows);
+    m->by_tag = ask->filter.tag.data != NULL && dx_tag_fits(ask->filter.tag);
+    if (m->by_tag) {
+        dx_tag_places_init(&m->tags, rows->version, ask->filter.tag);
+        m->ask.filter.tag = dx_span_of(NULL, 0);
+    }
     set_look(m);
     if (whole)
         rc = check_rows(m, rows_of_pairs(m), err);
@@ -93,6 +99,8 @@ void dx_merged_rows_release(struct dx_merged_rows *m)
     for (size_t i = 0; m->windows != NULL && i < m->streams.count; i++)
         dx_merged_window_release(&m->windows[i]);
     dx_row_streams_release(&m->streams);
+    if (m->by_tag)
+        dx_tag_places_release(&m->tags);
     dx_kept_rows_release(&m->kept_rows);
     dx_buf_release(&m->scratch);
     dx_buf_release(&m->value);
@@ -328,6 +336,47 @@ static int resume(struct dx_merged_rows *m, struct dx_error *err)
     return rc != DX_LISTING_DONE ? rc : begin_rows(m, err);
 }
 
+/* ---- which of them have the tag ---- */
+
+/* The first place of [from, end) with it: 1; 0: none. */
+static int find_tag(struct dx_merged_rows *m, size_t stream, uint64_t from, uint64_t end,
+                    uint64_t *place, struct dx_error *err)
+{
+    const struct dx_row_stream *s = &m->streams.streams[stream];
+    int rc = from >= end ? 0
+                         : dx_tag_places_next(&m->tags, &m->rows->runs[s->first_run],
+                                              &m->streams.run_places[s->first_run], s->run_count,
+                                              from, place, err);
+
+    return rc == 1 && *place >= end ? 0 : rc;
+}
+
+/* From *place on, how far places with the tag follow each other closely: *rows, at most `most`; 0: none has it. */
+static int find_cluster(struct dx_merged_rows *m, size_t stream, uint64_t most, uint64_t *place,
+                        uint64_t *rows, struct dx_error *err)
+{
+    uint64_t end = m->streams.streams[stream].high;
+    int rc = find_tag(m, stream, *place, end, place, err);
+    uint64_t next = *place;
+
+    for (*rows = rc == 1 ? 1 : 0; rc == 1; *rows = next + 1 - *place) {
+        rc = find_tag(m, stream, *place + *rows, end, &next, err);
+        if (rc != 1 || next - *place - *rows >= NEAR_ROWS || next - *place >= most)
+            break;
+    }
+    return rc < 0 ? rc : DX_OK;
+}
+
+/* Rows of a stream that are looked at next: at most `most` from *place on, or behind it. *rows 0: there are none. */
+static int next_rows(struct dx_merged_rows *m, size_t stream, uint64_t most, uint64_t *place,
+                     uint64_t *rows, struct dx_error *err)
+{
+    uint64_t left = m->streams.streams[stream].high - *place;
+
+    *rows = left < most ? left : most;
+    return m->by_tag && left > 0 ? find_cluster(m, stream, most, place, rows, err) : DX_OK;
+}
+
 /* ---- taking rows ---- */
 
 static int note_taken(struct dx_merged_rows *m, size_t stream, uint64_t place, struct dx_error *err)
@@ -365,7 +414,11 @@ static int is_taken(struct dx_merged_rows *m, size_t stream, uint64_t place,
                     const struct dx_listing_row *row, struct dx_error *err)
 {
     const struct dx_domain_rows_pair *p = &m->rows->pairs[m->streams.streams[stream].pair];
+    uint64_t at;
+    int rc = m->by_tag ? find_tag(m, stream, place, place + 1, &at, err) : 1;
 
+    if (rc != 1)
+        return rc;
     if (dx_suppression_view_hidden(p->hidden, place) ||
         (m->ask.range.kind == DX_URL_RANGE_SUBDOMAINS &&
          !dx_url_range_has(&m->ask.range, row->host, row->path_query)))
@@ -389,23 +442,51 @@ static bool is_at_end(const struct dx_merged_rows *m, size_t stream)
     return is_used_up(&m->windows[stream]) && s->low == s->high;
 }
 
+static int want_last(struct dx_merged_rows *m, size_t stream, uint64_t most, struct dx_error *err)
+{
+    struct dx_row_stream *s = &m->streams.streams[stream];
+    uint64_t rows = s->high - s->low < most ? s->high - s->low : most;
+    uint64_t at;
+    int rc = m->by_tag ? find_tag(m, stream, s->low, s->high, &at, err) : 1;
+
+    if (rc != 1) {
+        s->high = s->low;
+        return rc;
+    }
+    s->high -= rows;
+    return dx_row_streams_want(&m->streams, stream, s->high, rows, err);
+}
+
+/* With a tag, several stretches that have it: what has few rows with it far apart need not be asked for each. */
+static int want_first(struct dx_merged_rows *m, size_t stream, uint64_t most, struct dx_error *err)
+{
+    struct dx_row_stream *s = &m->streams.streams[stream];
+    int rc = DX_OK;
+
+    while (rc == DX_OK && most > 0 && s->low < s->high) {
+        uint64_t place = s->low;
+        uint64_t rows;
+
+        rc = next_rows(m, stream, most, &place, &rows, err);
+        if (rc == DX_OK && rows > 0)
+            rc = dx_row_streams_want(&m->streams, stream, place, rows, err);
+        s->low = rows == 0 ? s->high : place + rows;
+        most -= rows;
+        if (dx_row_streams_full(&m->streams))
+            break;
+    }
+    return rc;
+}
+
 static int want_chunk(struct dx_merged_rows *m, size_t stream, struct dx_error *err)
 {
     struct dx_merged_window *w = &m->windows[stream];
-    struct dx_row_stream *s = &m->streams.streams[stream];
-    uint64_t rows;
-    uint64_t place;
 
     w->chunk = w->chunk == 0 ? m->chunk : w->chunk < CHUNK_MAX ? 2 * w->chunk : w->chunk;
-    rows = s->high - s->low < w->chunk ? s->high - s->low : w->chunk;
-    place = m->ask.reverse ? s->high - rows : s->low;
     m->text_bytes -= w->text.size;
     dx_merged_window_clear(w);
-    if (m->ask.reverse)
-        s->high -= rows;
-    else
-        s->low += rows;
-    return dx_row_streams_want(&m->streams, stream, place, rows, err);
+    return m->ask.reverse ? want_last(m, stream, w->chunk, err)
+                          : want_first(m, stream, w->chunk, err);
 }
 
 /* The edge of a chunk is its last row, in the direction of the merge. */
@@ -459,7 +540,7 @@ static int look_at_slice(void *ctx, size_t stream, uint64_t place, const struct 
     size_t before = w->text.size;
     int rc;
 
-    if (m->rows->pairs[s->pair].hidden != NULL || dx_row_filter_any(&m->ask.filter) ||
+    if (m->rows->pairs[s->pair].hidden != NULL || m->by_tag || dx_row_filter_any(&m->ask.filter) ||
         m->ask.range.kind == DX_URL_RANGE_SUBDOMAINS)
         return 0;
     rc = dx_merged_window_add_rows(w, &slice->rows[first], slice->text, count, place, err);
@@ -771,6 +852,24 @@ static int take_entries(struct dx_merged_rows *m, struct dx_error *err)
     return rc;
 }
 
+/* Plans what a stream has from *place on, as much as one batch takes. */
+static int plan_batch(struct dx_merged_rows *m, size_t stream, uint64_t *place,
+                      struct dx_error *err)
+{
+    uint64_t high = m->streams.streams[stream].high;
+    int rc = DX_OK;
+
+    while (rc == DX_OK && *place < high && !dx_row_streams_full(&m->streams)) {
+        uint64_t rows;
+
+        rc = next_rows(m, stream, CHUNK_MAX, place, &rows, err);
+        if (rc == DX_OK && rows > 0)
+            rc = dx_row_streams_want(&m->streams, stream, *place, rows, err);
+        *place = rows == 0 ? high : *place + rows;
+    }
+    return rc;
+}
+
 /* What reading all rows takes, before any is read. */
 static int plan_gather(struct dx_merged_rows *m, struct dx_error *err)
 {
@@ -781,13 +880,9 @@ static int plan_gather(struct dx_merged_rows *m, struct dx_error *err)
 
     for (size_t i = 0; rc == DX_OK && i < s->count; i++)
         for (uint64_t place = s->streams[i].low; rc == DX_OK && place < s->streams[i].high;) {
-            uint64_t left = s->streams[i].high - place;
-            uint64_t rows = left < CHUNK_MAX ? left : CHUNK_MAX;
-
-            rc = dx_row_streams_want(s, i, place, rows, err);
-            place += rows;
-            pages += s->listing.reads;
-            bytes += s->listing.read_bytes;
+            rc = plan_batch(m, i, &place, err);
+            pages += s->wanted_count > 0 ? s->listing.reads : 0;
+            bytes += s->wanted_count > 0 ? s->listing.read_bytes : 0;
             dx_row_streams_done(s);
         }
     if (rc < 0 || (pages <= DX_MERGED_SORT_PAGES && bytes <= DX_MERGED_SORT_BYTES))
@@ -816,11 +911,8 @@ static int gather(struct dx_merged_rows *m, struct dx_error *err)
         while (rc == DX_OK && !m->asked && m->filling < m->streams.count &&
                !dx_row_streams_full(&m->streams)) {
             struct dx_row_stream *s = &m->streams.streams[m->filling];
-            uint64_t rows = s->high - s->low < CHUNK_MAX ? s->high - s->low : CHUNK_MAX;
 
-            if (rows > 0)
-                rc = dx_row_streams_want(&m->streams, m->filling, s->low, rows, err);
-            s->low += rows;
+            rc = want_first(m, m->filling, CHUNK_MAX, err);
             m->filling += s->low == s->high;
         }
         m->asked = true;

@@ -29,6 +29,9 @@
  * only without `more` it is the last one. Files that are merged by URL must have the rows of one URL in order of time, as those of ours
  * have; one that is read and has not is DX_E_UNSUPPORTED.
  *
+ * A tag is not looked for in its column: tags.dxt says which places have it (query/scan/tag_places.h), and of each file only these are
+ * looked at, with what lies between two that are near each other; by URL in reverse all rows of a file that has it.
+ *
  * rows must have been given its pairs, nothing of it begun; it is used up, and both are released by their owners. What the
  * ask points to must stay until release. One thread at a time.
  */
@@ -40,6 +43,7 @@
 #include "query/scan/kept_rows.h"
 #include "query/scan/merged_window.h"
 #include "query/scan/row_streams.h"
+#include "query/scan/tag_places.h"
 #include "query/scan/url_range.h"
 
 #define DX_MERGED_SORT_MAX 262144u /* rows of a range that are put in order of time */
@@ -104,6 +108,8 @@ struct dx_merged_rows {
     size_t extra_count;
     unsigned look_fields;
     struct dx_buf scratch;
+    bool by_tag; /* then the filter has none */
+    struct dx_tag_places tags;
     bool has_value; /* of the collapse: of the row that was taken last */
     struct dx_buf value;
 

@@ -25,7 +25,7 @@ bool dx_coding_takes_gzip(struct dx_span field);   /* and prefers it to identity
 const char *dx_coding_name(enum dx_coding coding); /* NULL: none */
 
 /* False: it would not be smaller, or there is no memory; out is then empty. Beside out, which never
- * takes more than raw, this needs at most 1 MiB while it runs. */
+ * takes more than raw, this needs at most 1 MiB while it runs, and a thread that has made gzip keeps 300 kB. */
 bool dx_coding_encode(enum dx_coding coding, struct dx_span raw, struct dx_buf *out);
 
 /* etag: as dx_reply_etag writes it, with room for DX_ETAG_TEXT bytes. */

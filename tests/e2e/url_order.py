@@ -242,8 +242,10 @@ def in_many(tmp):
     """A site that many datasets have, of which one has most rows: pages by URL are short where files have to be read again."""
     root = tmp / "many"
     rows = [(f"set{d:03}", f"https://{'ab'[n % 2]}.hot.com/{n * 7 % 13}/{d}/{n}") for d in range(300) for n in range(3 if d != 77 else 9000)]
-    text = "".join(f"{name}\t{url}\n" for name, url in rows)
-    dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--dataset-column", 1, "--url-column", 2, "--no-header", "-", input=text.encode())
+    quoted = {name_url: json.dumps(tags_of(*name_url)).replace('"', '""') for name_url in rows}
+    text = "dataset,url,tags\n" + "".join(f'{name},{url},"{quoted[name, url]}"\n' for name, url in rows)
+    dxtest.domaindex("ingest", "--root", root, "--format", "csv", "--dataset-column", "dataset", "--url-column", "url", "--extra-column", "tags", "-",
+                     input=text.encode())
     dxtest.domaindex("publish", "--root", root)
     with dxtest.Server(root) as server:
         ids = {d["name"]: d["dataset_id"] for d in server.get("/v1/datasets?limit=300").json["datasets"]}
@@ -257,10 +259,29 @@ def in_many(tmp):
         for words in ("sort=url", "sort=url&reverse=yes"):
             want, _ = follow(server, f"/v1/domain/hot.com/urls?{words}&limit=10000", None)
             equal(by_limits(server, words, (1001, 5, 300, 1500, 999, 1, 2000, 1000)), want, f"{words} by limits that change: where a page begins, no stretch may")
+        tagged(server, ids, rows)
         kept = costs(server)
         check(all(c["rows"] < 5000 for c in kept), f"a page of 1000 rows of {len(rows)} has looked at {kept} of them")
     with dxtest.Server(root, "--cache-pages", "1M") as server:
         equal(costs(server), kept, "what was read is counted in the same way whether it is kept or not")
+
+
+def tags_of(name, url):
+    number, path = int(url.rsplit("/", 1)[1]), split(url)[2]
+    return [tag for tag, has in (("far", number % 500 == 3), ("near", path.startswith("/3/")), ("small", name.endswith("50")), ("other", number % 3 == 0)) if has]
+
+
+def tagged(server, ids, rows):
+    """In orders too tags are of tags.dxt: rows far from one that has the tag are not looked at."""
+    for tag, most in (("far", 1500), ("near", 1500), ("small", 200), ("none", 0)):
+        for order in ("sort=url", "sort=time", "sort=url&reverse=yes", "sort=url&filter=~path:5", "sort=time&reverse=yes&filter=~path:5"):
+            want = sorted(((ids[name], url, None) for name, url in rows if tag in tags_of(name, url) and ("filter" not in order or "5" in split(url)[2])),
+                          key=lambda r: (*(split(r[1])[1:] if "url" in order else ("", "")), r[0], *split(r[1])[1:]), reverse="reverse" in order)
+            for limit in (10000, 7):
+                equal(follow(server, f"/v1/domain/hot.com/urls?{order}&tag={tag}&limit={limit}", None)[0], want, f"{order}, tag {tag} by {limit}")
+            cost = server.get(f"/v1/domain/hot.com/urls?{order}&tag={tag}&limit=10000").json["cost"]
+            if order != "sort=url&reverse=yes":
+                check(cost["rows"] <= most, f"{order}, tag {tag}: {cost} for {len(want)} rows")
 
 
 def by_limits(server, words, limits):
