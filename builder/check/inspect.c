@@ -9,6 +9,7 @@
 #include "format/version/manifest.h"
 
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -227,6 +228,86 @@ static bool is_pack(const char *path)
     return strcmp(slash == NULL ? path : slash + 1, DX_FILE_PACK) == 0;
 }
 
+static int inspect_bytes(const struct dx_inspect *in, struct dx_error *err);
+
+/* ROOT/index/VERSION/part.pack: the manifest of ROOT says what is where in it. */
+static int split_pack(const char *path, char root[PATH_MAX], char version[DX_VERSION_NAME],
+                      struct dx_error *err)
+{
+    static const char end[] = "/" DX_FILE_PACK;
+    static const char index[] = DX_INDEX_DIR "/";
+    size_t tail = sizeof index - 1 + DX_VERSION_NAME - 1 + sizeof end - 1;
+    size_t size = strlen(path);
+    size_t at = size - tail;
+
+    if (size < tail || size - tail >= PATH_MAX || (at > 0 && path[at - 1] != '/') ||
+        memcmp(path + at, index, sizeof index - 1) != 0 ||
+        memcmp(path + size - (sizeof end - 1), end, sizeof end - 1) != 0)
+        return dx_fail(err, DX_E_UNSUPPORTED,
+                       "%s: the files of a version in one object, which the manifest cuts apart: "
+                       "give its path as ROOT/index/VERSION/part.pack",
+                       path);
+    memcpy(version, path + at + sizeof index - 1, DX_VERSION_NAME - 1);
+    version[DX_VERSION_NAME - 1] = '\0';
+    (void)snprintf(root, PATH_MAX, "%.*s", at == 0 ? 1 : (int)at - 1, at == 0 ? "." : path);
+    return DX_OK;
+}
+
+static int inspect_packed(const struct dx_inspect *in, const struct dx_manifest_version *v,
+                          const struct dx_manifest_file *file, struct dx_error *err)
+{
+    struct dx_manifest_place place;
+    struct dx_inspect one = *in;
+    char path[PATH_MAX];
+    int rc;
+
+    dx_manifest_place(v, file, &place);
+    (void)snprintf(path, sizeof path, "%s/%s", in->path, file->name);
+    one.path = path;
+    one.bytes = dx_span_of(in->bytes.data + place.at, (size_t)file->size);
+    dx_json_object(in->json);
+    dx_inspect_str(in, "name", dx_span_str(file->name));
+    dx_inspect_u64(in, "offset", place.at);
+    dx_inspect_u64(in, "size", file->size);
+    rc = inspect_bytes(&one, err);
+    if (rc == DX_OK)
+        dx_json_end(in->json);
+    return rc;
+}
+
+static int inspect_pack(const struct dx_inspect *in, struct dx_error *err)
+{
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    const struct dx_manifest_version *v = NULL;
+    char version[DX_VERSION_NAME];
+    char root[PATH_MAX];
+    int rc = split_pack(in->path, root, version, err);
+
+    if (rc == DX_OK)
+        rc = dx_root_manifest(root, &m, err);
+    if (rc == DX_OK) {
+        v = dx_manifest_find(&m, version);
+        if (v == NULL || !dx_manifest_packed(v))
+            rc = dx_fail(err, DX_E_NOT_FOUND, "%s: the manifest of %s lists no such pack", in->path,
+                         root);
+        else if (v->pack.size != in->bytes.size)
+            rc = dx_fail(err, DX_E_CORRUPT, "%s: %zu bytes, the manifest says %llu", in->path,
+                         in->bytes.size, (unsigned long long)v->pack.size);
+    }
+    if (rc == DX_OK) {
+        dx_inspect_str(in, "kind", dx_span_str("files of a version"));
+        dx_inspect_str(in, "version", dx_span_str(version));
+        dx_json_key(in->json, "files");
+        dx_json_array(in->json);
+        for (size_t i = 0; rc == DX_OK && i < v->file_count; i++)
+            rc = inspect_packed(in, v, &v->files[i], err);
+        if (rc == DX_OK)
+            dx_json_end(in->json);
+    }
+    dx_manifest_release(&m);
+    return rc;
+}
+
 static int inspect_bytes(const struct dx_inspect *in, struct dx_error *err)
 {
     static const char zst_magic[] = "\x28\xb5\x2f\xfd";
@@ -236,11 +317,7 @@ static int inspect_bytes(const struct dx_inspect *in, struct dx_error *err)
     if (in->bytes.size == 0)
         return dx_fail(err, DX_E_TRUNCATED, "%s: is empty", in->path);
     if (is_pack(in->path))
-        return dx_fail(
-            err, DX_E_UNSUPPORTED,
-            "%s: the files of a version in one object: the manifest says which and where; "
-            "inspect ROOT, or 'domaindex verify --root ROOT'",
-            in->path);
+        return inspect_pack(in, err);
     if (begins(in->bytes, "PAR1"))
         return dx_inspect_parquet(in, err);
     if (begins(in->bytes, zst_magic))

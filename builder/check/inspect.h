@@ -6,6 +6,8 @@
  *   rc = dx_inspect_root(root, &json, &err);           a directory or a remote root: its versions
  *   dx_inspect_text(json_text, &out, &err);            the same for people: indented lines
  *
+ * A part.pack is cut apart by the manifest of the root whose ROOT/index/VERSION/part.pack it is: "files" has one object each.
+ *
  * deep reads everything: all blocks, frames and pages; the first damage is the error. The
  * JSON is one object with "file", "kind" and what the kind has; sizes are bytes. An object is read
  * into memory whole, up to DX_INSPECT_OBJECT_MAX; larger ones are refused.

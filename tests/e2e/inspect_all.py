@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -105,6 +106,28 @@ def new_version(tmp):
     return root
 
 
+def check_pack(tmp):
+    """A pack is cut apart by the manifest of its root: each file is shown as it is where it lies alone."""
+    plain, packed = new_version(tmp), tmp / "packed"
+    shutil.copytree(plain, packed, ignore=shutil.ignore_patterns("index", ".lock"))
+    dxtest.domaindex("publish", "--root", packed, "--pack", "8M")
+    path = next(packed.rglob("part.pack"))
+    alone = {p.name: p for p in (plain / "index").glob("0*/*")}
+    j = shown(path)
+    dxtest.equal(sorted(f["name"] for f in j["files"]), sorted(alone), "files of the pack")
+    for file in j["files"]:
+        want = {key: value for key, value in shown(alone[file["name"]]).items() if key != "file"}
+        dxtest.equal({key: value for key, value in file.items() if key not in ("name", "offset")}, want, f"{file['name']} of the pack")
+    stray = tmp / "part.pack"
+    stray.write_bytes(path.read_bytes())
+    refused(stray)
+    other = tmp / "other" / "index" / path.parent.name / "part.pack"
+    other.parent.mkdir(parents=True)
+    other.write_bytes(path.read_bytes()[:-1])
+    (tmp / "other/index/manifest.json").write_bytes((packed / "index/manifest.json").read_bytes())
+    refused(other)
+
+
 def check_version(tmp):
     root = new_version(tmp)
     j = shown(root)
@@ -193,6 +216,7 @@ def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
         check_version(tmp)
+        check_pack(pathlib.Path(tmp) / "packs")
     folder = dxtest.shared_data("parquet/MANIFEST.tsv")
     if folder:
         check_corpus(pathlib.Path(folder).parent)
