@@ -312,13 +312,13 @@ static int answer_rows(struct domaindex_root *r, struct dx_ask *ask, struct dx_v
         (void)dx_no_memory(&err, "rows");
         return dx_problem_of_error(problem, &err);
     }
-    dx_row_pages_begin(pages, &r->answers, ask);
+    dx_row_pages_begin(pages, &r->answers, v, ask);
     while (rc == 1 && !pages->ended) {
         struct dx_ask *next = dx_row_pages_next(pages);
 
         dx_buf_clear(&page.body);
         rc = answer_one(r, next, v, list, &page, problem);
-        rc = dx_row_pages_take(pages, next, rc, &page.body, &a->body, problem);
+        rc = dx_row_pages_take(pages, v, next, rc, &page.body, &a->body, problem);
     }
     a->type = dx_row_formats[pages->format].media;
     dx_row_pages_release(pages);

@@ -40,7 +40,8 @@ static void on_done(struct dx_job *job)
     struct dx_loop *loop = job->loop;
 
     if (job->rows != NULL && !atomic_load(&job->cancelled))
-        job->rc = dx_row_part_make(job->rows, &job->ask, job->rc, &job->body, &job->problem);
+        job->rc = dx_row_part_make(job->rows, job->version, &job->ask, job->rc, &job->body,
+                                   &job->problem);
     else if (job->rc == 1 && !job->body.failed && !atomic_load(&job->cancelled) &&
              !dx_routes[job->ask.route]->post)
         dx_encoding_make(&job->encoding, job->ask.coding, &job->body);

@@ -36,12 +36,12 @@ static int encode(struct dx_row_reply *r, struct dx_buf *part, struct dx_problem
     return 1;
 }
 
-int dx_row_part_make(struct dx_row_reply *r, const struct dx_ask *ask, int rc, struct dx_buf *body,
-                     struct dx_problem *problem)
+int dx_row_part_make(struct dx_row_reply *r, struct dx_version *v, const struct dx_ask *ask, int rc,
+                     struct dx_buf *body, struct dx_problem *problem)
 {
     struct dx_buf part = DX_BUF_INIT(body->max);
 
-    rc = dx_row_pages_take(&r->pages, ask, rc, body, &part, problem);
+    rc = dx_row_pages_take(&r->pages, v, ask, rc, body, &part, problem);
     if (rc == 1 && !r->pages.again && r->coding != DX_CODING_NONE)
         rc = encode(r, &part, problem);
     dx_buf_release(body);

@@ -201,7 +201,7 @@ static struct dx_row_reply *new_reply(const struct dx_exchange *x)
     if (r == NULL)
         return NULL;
     memset(r, 0, offsetof(struct dx_row_reply, pages));
-    dx_row_pages_begin(&r->pages, x->c->stream.loop->serving->answers, ask);
+    dx_row_pages_begin(&r->pages, x->c->stream.loop->serving->answers, x->c->version, ask);
     r->coding = dx_row_formats[format].is_compressed ? DX_CODING_NONE : ask->coding;
     (void)snprintf(r->disposition, sizeof r->disposition, "%s; filename=\"%s.%s\"",
                    dx_row_formats[format].has_lines || dx_row_formats[format].of_urls

@@ -7,13 +7,21 @@
 
 #define DIVISOR 8 /* of the rows of a page that was too large */
 
+static uint64_t turn_of(const struct dx_row_pages *p, struct dx_version *v)
+{
+    uint64_t state[2] = { 0, 0 };
+
+    return p->answers->state == NULL || p->answers->state(v, state) ? state[1] : 1;
+}
+
 void dx_row_pages_begin(struct dx_row_pages *p, const struct dx_answers *answers,
-                        const struct dx_ask *ask)
+                        struct dx_version *v, const struct dx_ask *ask)
 {
     const struct dx_route *route = dx_routes[ask->route];
 
     memset(p, 0, offsetof(struct dx_row_pages, ask));
     p->answers = answers;
+    p->turn = turn_of(p, v);
     p->format = ask->row_format;
     p->page_rows = route->limit.max > 0 && route->limit.max < DX_ROW_PAGE ? route->limit.max
                                                                           : DX_ROW_PAGE;
@@ -56,11 +64,25 @@ static int move_on(struct dx_row_pages *p, const struct dx_row_page *page,
 {
     p->left -= page->row_count;
     p->ended = p->left == 0 || (page->next.cursor.data == NULL && !page->next.has_offset);
+    p->by_offset = page->next.cursor.data == NULL;
     return p->ended ? 1 : dx_row_ask_continue(p->answers, &p->ask, &page->next, problem);
 }
 
-int dx_row_pages_take(struct dx_row_pages *p, const struct dx_ask *ask, int rc,
-                      const struct dx_buf *body, struct dx_buf *part, struct dx_problem *problem)
+/* 1, or 0 with the problem: the page is not behind the one before. */
+static int check_rules(const struct dx_row_pages *p, struct dx_version *v,
+                       struct dx_problem *problem)
+{
+    if (!p->by_offset || (p->turn % 2 == 0 && turn_of(p, v) == p->turn))
+        return 1;
+    return dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "suppressions-not-applied",
+                          "Suppressions have changed meanwhile",
+                          "suppressions changed while these rows were read, so their pages do not "
+                          "fit together; ask again");
+}
+
+int dx_row_pages_take(struct dx_row_pages *p, struct dx_version *v, const struct dx_ask *ask,
+                      int rc, const struct dx_buf *body, struct dx_buf *part,
+                      struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
     struct dx_row_page page = { .row_count = 0 };
@@ -70,6 +92,8 @@ int dx_row_pages_take(struct dx_row_pages *p, const struct dx_ask *ask, int rc,
         p->page_rows = (p->page_rows + DIVISOR - 1) / DIVISOR;
         return 1;
     }
+    if (rc == 1)
+        rc = check_rules(p, v, problem);
     if (rc != 1)
         return rc;
     rc = begin_writer(p, ask, &err);
