@@ -76,7 +76,10 @@ static int commit(struct dx_store *store, const char *table, uint64_t number, co
     rc = dx_store_put(store, &put, etag, err);
     if (rc == DX_E_EXISTS)
         return dx_fail(err, DX_E_EXISTS, "%s is there already: another update was faster", object);
-    return rc < 0 ? rc : raise_hint(store, table, number, err);
+    if (rc == DX_OK && (rc = raise_hint(store, table, number, err)) < 0)
+        rc = dx_fail_in(err, "%s is the newest metadata, but its number is not in the hint",
+                        object);
+    return rc;
 }
 
 static int run(const struct dx_options *options)

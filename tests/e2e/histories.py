@@ -151,7 +151,8 @@ class History:
         # of a version, at most; with an odd seed none is merged before it must be, so removals and replacements leave older parts; then
         # with every other one of these parts are merged behind each publish
         more = {1: ("--merge-max", 1, "--no-merge"), 3: ("--merge-max", 1)}.get(seed % 4, ())
-        self.publishing = ("publish", "--parts", (1, 8, 2, 3)[seed % 4], *more)
+        # some with parts in one object (11.6), all of them or the small ones
+        self.publishing = ("publish", "--parts", (1, 8, 2, 3)[seed % 4], "--pack", ("0", "100M", "255K")[seed % 3], *more)
         self.files = {}                      # lake files, as far as it is known which rows they have
         self.left = 0                        # versions of whose older parts files left
         self.spoilt = set()                  # versions with rows twice

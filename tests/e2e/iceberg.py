@@ -259,6 +259,11 @@ def overtaken(world, store, tmp, versions, properties):
         check(late == 1 or (refused.returncode == 1 and b"another update was faster" in refused.stderr), f"metadata file {late}: {refused}")
         equal(store.get("lake", hint).decode(), number, f"the hint after metadata file {late}")
     compare(world, f"s3://lake/a/root/iceberg/rows/metadata/v{number}.metadata.json", versions[-1], versions, properties)
+    half = tmp / "half"     # where the hint cannot be written the update counts all the same
+    (half / "iceberg/rows/metadata/version-hint.text").mkdir(parents=True)
+    said = dxtest.domaindex("commit-table", "--root", half, "--table", "rows", "--number", 1, tmp / "metadata", expect=1).stderr
+    check(b"v1.metadata.json is the newest metadata, but its number is not in the hint" in said, f"no hint: {said}")
+    check((half / "iceberg/rows/metadata/v1.metadata.json").is_file(), "metadata without a hint")
 
 
 
