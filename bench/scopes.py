@@ -326,7 +326,7 @@ class Bench:
     def drain(self, server, target):
         """By curl, which unpacks chunks and counts nothing; wc counts the lines."""
         with machine.pinned(self.load_core):
-            curl = subprocess.Popen(["curl", "-sS", "--fail", f"http://127.0.0.1:{server.port}{target}"], stdout=subprocess.PIPE)
+            curl = subprocess.Popen(["curl", "-sS", "--fail", "--max-time", "300", f"http://127.0.0.1:{server.port}{target}"], stdout=subprocess.PIPE)
             wc = subprocess.Popen(["wc", "-l"], stdin=curl.stdout, stdout=subprocess.PIPE)
             curl.stdout.close()
             most = 0
@@ -365,9 +365,8 @@ class Bench:
             self.result.add("gzip", name, "CPU us", values, more=False)
         for name in (KEPT, OURS):
             ratio = self.result.ratio("gzip", NGINX, name, "CPU us")
-            if name == KEPT:
-                self.result.expect("gzip, CPU of nginx / ours", ">= 1", ratio)
-            self.lines.append(f"| gzip of {name} ({size[name]:,} bytes of all; {size[NGINX]:,}) | {NGINX} | | | | {'1' if name == KEPT else ''} | "
+            self.result.expect(f"gzip, CPU of nginx / {name}", ">= 1", ratio)
+            self.lines.append(f"| gzip of {name} ({size[name]:,} bytes of all; {size[NGINX]:,}) | {NGINX} | | | | 1 | "
                               f"{self.result.row('gzip', name)['median']:.0f} | {self.result.row('gzip', NGINX)['median']:.0f} | {ratio:.2f} |")
             print(self.lines[-1], flush=True)
 

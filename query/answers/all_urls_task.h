@@ -17,6 +17,7 @@
 #include "query/answers/task_kind.h"
 #include "query/scan/filtered_domain.h"
 #include "query/scan/merged_page.h"
+#include "query/scan/row_bounds.h"
 #include "query/suppression/suppression_view.h"
 #include "query/view/dataset_list.h"
 #include "query/view/view.h"
@@ -42,6 +43,7 @@ struct all_urls_task {
     struct dx_row_filter rest;     /* of the filter: what the range does not say */
     struct dx_row_regexes regexes; /* of the filter */
     struct dx_row_streams streams; /* of bounding */
+    struct dx_cache_key bounds;    /* of what it finds */
     uint64_t offset, end;          /* visible rows */
     uint16_t filter_size;          /* packed, for cursors: all of it; 0: none */
     uint8_t filter[DX_ROW_FILTER_MAX];

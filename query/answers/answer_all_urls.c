@@ -484,7 +484,10 @@ static int bound(struct all_urls_task *task, struct dx_error *err)
     for (size_t i = 0; i < s->count; i++)
         ranges[i] = (struct dx_domain_rows_range){ s->streams[i].pair, s->streams[i].low,
                                                    s->streams[i].high };
-    rc = dx_domain_rows_narrow(&task->rows, ranges, s->count, err);
+    rc = dx_row_bounds_keep(task->view.version->caches->pages, &task->bounds, ranges, s->count,
+                            err);
+    if (rc == DX_OK)
+        rc = dx_domain_rows_narrow(&task->rows, ranges, s->count, err);
     free(ranges);
     dx_row_streams_release(s);
     dx_domain_rows_rewind(&task->rows);
@@ -511,6 +514,28 @@ static int begin_bounded(struct all_urls_task *task, struct dx_problem *problem)
         task->withheld_rows == 0)
         return no_rows(task, problem);
     return begin_rows(task, problem);
+}
+
+/* Where the rows of the range are: as was found before, or by a search. */
+static int begin_bounds(struct all_urls_task *task, struct dx_problem *problem)
+{
+    struct dx_page_cache *pages = task->view.version->caches->pages;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_row_bounds bounds;
+    int rc = dx_row_bounds_key(&task->bounds, &task->rows, &task->range, &err);
+
+    if (rc == DX_OK && dx_row_bounds_find(&bounds, pages, &task->bounds)) {
+        rc = dx_domain_rows_narrow(&task->rows, bounds.ranges, bounds.count, &err);
+        dx_row_bounds_put(&bounds, pages);
+        return rc < 0 ? dx_problem_of_error(problem, &err) : begin_bounded(task, problem);
+    }
+    if (rc == DX_OK)
+        rc = dx_domain_rows_begin_runs(&task->rows, &err);
+    if (rc < 0)
+        return dx_problem_of_error(problem, &err);
+    dx_row_streams_init(&task->streams, &task->rows);
+    task->bounding = true;
+    return 1;
 }
 
 static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
@@ -621,11 +646,7 @@ static int begin(struct all_urls_task *task, struct dx_problem *problem)
     }
     if (task->range.kind == DX_URL_RANGE_DOMAIN || !dx_url_range_contiguous(&task->range))
         return begin_rows(task, problem);
-    if (dx_domain_rows_begin_runs(&task->rows, &err) < 0)
-        return dx_problem_of_error(problem, &err);
-    dx_row_streams_init(&task->streams, &task->rows);
-    task->bounding = true;
-    return 1;
+    return begin_bounds(task, problem);
 }
 
 int dx_task_all_urls(const struct dx_view *view, struct dx_canon *canon,
