@@ -165,6 +165,8 @@ int dx_container_reset(struct dx_container *c, struct dx_error *err)
         (void)ZSTD_DCtx_reset(c->zstd, ZSTD_reset_session_only);
     c->in_dictionary = false;
     c->has_begun = false;
+    c->frame_head_size = 0;
+    c->frame_size = 0;
     return c->kind == DX_CONTAINER_BZIP2 ? reset_bzip2(c, err)
            : c->kind == DX_CONTAINER_XZ  ? reset_xz(c, err)
                                          : DX_OK;
@@ -333,6 +335,28 @@ static int step_dictionary(struct dx_container *c, struct dx_span *from, struct 
     return c->dictionary.size == size ? load_dictionary(c, err) : 0;
 }
 
+/* libzstd 1.5.4 compares the size that a frame states with its content only where it gets the whole frame at once, or where
+ * the last block is not empty. */
+static int check_frame_size(const struct dx_container *c, struct dx_error *err)
+{
+    unsigned long long stated = ZSTD_getFrameContentSize(c->frame_head, c->frame_head_size);
+
+    if (stated == ZSTD_CONTENTSIZE_UNKNOWN || stated == c->frame_size)
+        return 1;
+    return dx_fail(err, DX_E_CORRUPT, "the header states %llu bytes, the frame has %llu", stated,
+                   (unsigned long long)c->frame_size);
+}
+
+static void count_frame(struct dx_container *c, struct dx_span taken, size_t yielded)
+{
+    size_t room = sizeof c->frame_head - c->frame_head_size;
+    size_t n = taken.size < room ? taken.size : room;
+
+    memcpy(c->frame_head + c->frame_head_size, taken.data, n);
+    c->frame_head_size += n;
+    c->frame_size += yielded;
+}
+
 static int step_zstd(struct dx_container *c, struct dx_span *from, struct dx_container_room *to,
                      struct dx_error *err)
 {
@@ -348,11 +372,12 @@ static int step_zstd(struct dx_container *c, struct dx_span *from, struct dx_con
     if (c->in_dictionary)
         return step_dictionary(c, from, err);
     left = ZSTD_decompressStream(c->zstd, &out, &in);
+    count_frame(c, dx_span_of(from->data, in.pos), out.pos);
     *from = dx_span_of(from->data + in.pos, from->size - in.pos);
     *to = (struct dx_container_room){ to->data + out.pos, to->size - out.pos };
     if (ZSTD_isError(left))
         return fail_zstd(c, left, err);
-    return left == 0;
+    return left == 0 ? check_frame_size(c, err) : 0;
 }
 
 int dx_container_step(struct dx_container *c, struct dx_span *from, struct dx_container_room *to,

@@ -9,7 +9,8 @@
  *
  * A step takes bytes off the front of `from` and puts what they yield at the front of `to`. A zstd
  * skippable frame is a member that yields nothing; one of type 13 that begins the file and holds a
- * dictionary is the dictionary of all frames (as .warc.zst files have it). No step allocates more
+ * dictionary is the dictionary of all frames (as .warc.zst files have it). A zstd frame that states its
+ * size and yields another one is damaged, in whatever steps it comes. No step allocates more
  * than window_max and DX_CONTAINER_DICTIONARY_MAX ask for; xz needs up to 1 MiB beside its window,
  * bzip2 4 MB whatever window_max is. No I/O; one thread at a time.
  */
@@ -25,6 +26,7 @@
 #include "base/error.h"
 
 #define DX_CONTAINER_DICTIONARY_MAX (16u << 20) /* those of archives are a tenth of it */
+#define DX_CONTAINER_FRAME_HEAD 18              /* the largest header of a zstd frame */
 
 enum dx_container_kind {
     DX_CONTAINER_NONE,
@@ -54,6 +56,9 @@ struct dx_container {
     bool is_first;            /* no member has ended */
     bool has_begun;           /* of this member some step was taken */
     bool in_dictionary;
+    uint8_t frame_head[DX_CONTAINER_FRAME_HEAD]; /* the first bytes of this zstd frame */
+    size_t frame_head_size;
+    uint64_t frame_size; /* what it yielded */
 };
 
 enum dx_container_kind dx_container_find(struct dx_span head);
