@@ -91,20 +91,12 @@ static int make_plan(struct pass *p, struct dx_error *err)
     return DX_OK;
 }
 
-/* What is dropped has been decided upon, and may be half gone: its bytes count on neither side. */
 static int check_share(struct pass *p, struct dx_error *err)
 {
-    const struct dx_manifest *m = &p->root.edit.manifest;
-    uint64_t total, gone, ours, all, objects;
+    uint64_t total, gone;
 
-    for (size_t i = 0; i < m->version_count; i++)
-        p->going[i] = p->planned[i].step == DX_GC_REMOVE;
-    dx_gc_names_share(&p->names, p->going, &all, &ours, &objects);
-    for (size_t i = 0; i < m->version_count; i++)
-        p->going[i] = p->planned[i].step != DX_GC_KEEP;
-    dx_gc_names_share(&p->names, p->going, &total, &gone, &objects);
-    total -= ours;
-    gone -= ours;
+    dx_gc_names_going(&p->names, p->planned, p->going, p->root.edit.manifest.version_count, &total,
+                      &gone);
     if (p->o->max_share < MAX_SHARE_ALL && (double)gone * 100.0 > (double)total * p->o->max_share)
         return dx_fail(err, DX_E_INVALID,
                        "%s: %.0f %% of the bytes of all versions would go, and at most %u %% may; "

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "builder/lake/listed_files.h"
+#include "builder/maintain/gc_plan.h"
 
 /* By its hash: lake files are millions, and 128 bits do not meet by chance. */
 struct dx_gc_name {
@@ -169,6 +170,21 @@ void dx_gc_names_share(const struct dx_gc_names *n, const bool *going, uint64_t 
         *gone += goes ? n->names[i].size : 0;
         *objects += goes;
     }
+}
+
+void dx_gc_names_going(const struct dx_gc_names *n, const struct dx_gc_planned *planned,
+                       bool *going, size_t count, uint64_t *total, uint64_t *gone)
+{
+    uint64_t ours, all, objects;
+
+    for (size_t i = 0; i < count; i++)
+        going[i] = planned[i].step == DX_GC_REMOVE;
+    dx_gc_names_share(n, going, &all, &ours, &objects);
+    for (size_t i = 0; i < count; i++)
+        going[i] = planned[i].step != DX_GC_KEEP;
+    dx_gc_names_share(n, going, total, gone, &objects);
+    *total -= ours;
+    *gone -= ours;
 }
 
 static bool has_lists(const struct dx_manifest_file *object)

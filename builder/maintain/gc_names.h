@@ -5,6 +5,7 @@
  *   if (dx_gc_names_other(&n, "urls/...", version_index)) ...   another entry has it: it stays
  *   if (dx_gc_names_any(&n, "index/...")) ...                   some entry has it
  *   dx_gc_names_share(&n, going, &total, &gone, &objects);      bytes, each object once
+ *   dx_gc_names_going(&n, planned, going, count, &total, &gone);      what --max-share compares
  *   rc = dx_gc_names_own(&n, source, &manifest, i, &lake, &index, &last, &err);
  *   dx_gc_names_forget(&n, i);          version i is no longer in the manifest
  *   dx_gc_names_release(&n);
@@ -20,8 +21,9 @@
 #include "builder/maintain/gc_objects.h"
 #include "format/version/manifest.h"
 
-struct dx_source;
 struct dx_gc_name;
+struct dx_gc_planned;
+struct dx_source;
 
 struct dx_gc_names {
     struct dx_gc_name *names;
@@ -45,6 +47,11 @@ bool dx_gc_names_any(const struct dx_gc_names *n, const char *object);
 /* What the entries have in all, and what goes with those of which going[i] is true. */
 void dx_gc_names_share(const struct dx_gc_names *n, const bool *going, uint64_t *total,
                        uint64_t *gone, uint64_t *objects);
+
+/* The same of a plan. What is dropped has been decided upon, and may be half gone: its own bytes count on neither side.
+ * going: room for `count`, of which the plan's entries that are not kept are true afterwards. */
+void dx_gc_names_going(const struct dx_gc_names *n, const struct dx_gc_planned *planned,
+                       bool *going, size_t count, uint64_t *total, uint64_t *gone);
 
 /* What version i has and no other entry: its lake files; its objects of the index; and as `last` those with
  * files.tsv.zst or missing.tsv.zst, which others may still want to read while the entry is there. */

@@ -39,6 +39,21 @@ static void check_percentile(void)
     }
 }
 
+/* Of as few samples as suffice, the last one decides. */
+static void check_few(void)
+{
+    for (unsigned late = DX_HEDGE_SAMPLES_MIN / 20; late <= DX_HEDGE_SAMPLES_MIN / 20 + 1; late++) {
+        struct dx_hedge h;
+
+        dx_hedge_init(&h);
+        for (unsigned n = 0; n < DX_HEDGE_SAMPLES_MIN; n++)
+            dx_hedge_note(&h, n < late ? 500 : 30);
+        EXPECT((dx_hedge_after_ms(&h) >= 500) == (late > DX_HEDGE_SAMPLES_MIN / 20),
+               "%u of %d late: %llu ms", late, DX_HEDGE_SAMPLES_MIN,
+               (unsigned long long)dx_hedge_after_ms(&h));
+    }
+}
+
 /* What was long ago is forgotten. */
 static void check_recent(void)
 {
@@ -82,6 +97,7 @@ static void check_tokens(void)
 int main(void)
 {
     check_percentile();
+    check_few();
     check_recent();
     check_tokens();
     return failures > 0;

@@ -282,6 +282,38 @@ static void add_twin(struct dx_manifest *m, const char *root)
     EXPECT(system(command) == 0, "%s", command);
 }
 
+/* Of two twins: `own` bytes are only of one, `all` are there. */
+static void check_going(const struct dx_gc_names *n, uint64_t own, uint64_t all)
+{
+    static const struct {
+        enum dx_gc_step first, second;
+        unsigned own_gone, own_total; /* times `own` */
+        bool shared_gone;
+    } rows[] = {
+        { DX_GC_KEEP, DX_GC_KEEP, 0, 2, false },      { DX_GC_CONDEMN, DX_GC_KEEP, 1, 2, false },
+        { DX_GC_DROP, DX_GC_KEEP, 1, 2, false },      { DX_GC_WAIT, DX_GC_KEEP, 1, 2, false },
+        { DX_GC_REMOVE, DX_GC_KEEP, 0, 1, false },    { DX_GC_REMOVE, DX_GC_CONDEMN, 1, 1, true },
+        { DX_GC_CONDEMN, DX_GC_CONDEMN, 2, 2, true },
+    };
+    uint64_t shared = all - 2 * own;
+
+    EXPECT(own > 0 && shared > 0, "twins share lake files");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct dx_gc_planned planned[2] = { { .step = rows[i].first },
+                                                  { .step = rows[i].second } };
+        bool going[2];
+        uint64_t total, gone;
+
+        dx_gc_names_going(n, planned, going, 2, &total, &gone);
+        EXPECT(total == rows[i].own_total * own + shared &&
+                   gone == rows[i].own_gone * own + (rows[i].shared_gone ? shared : 0),
+               "row %zu: %llu of %llu", i, (unsigned long long)gone, (unsigned long long)total);
+        EXPECT(going[0] == (rows[i].first != DX_GC_KEEP) &&
+                   going[1] == (rows[i].second != DX_GC_KEEP),
+               "row %zu: going", i);
+    }
+}
+
 /* Two entries of one root, of which the second has the files of the first: what only one has is its
  * own. */
 static void test_names(void)
@@ -332,6 +364,7 @@ static void test_names(void)
            "%zu %zu %s", lake.count, index.count, err.text);
     dx_gc_objects_release(&index);
     dx_gc_objects_release(&last);
+    check_going(&n, gone, total);
     memcpy(m.current, m.versions[1].version, sizeof m.current);
     EXPECT(dx_manifest_remove(&m, m.versions[0].version, &err) == DX_OK, "%s", err.text);
     dx_gc_names_forget(&n, 0);
