@@ -97,6 +97,7 @@ static void make_row(struct maker *m, uint64_t n, struct dx_lake_row *row)
     uint64_t domain = (n / 1000 % 2 == 0 ? n : n / 1000 * 1000) / 37, r = mix(m->seed, n);
     size_t size = next_random(&r) % 60;
 
+    *row = (struct dx_lake_row){ .dataset_id = 0 }; /* what the path of the file does not say */
     if (n % 701 == 5)
         size = 8192;
     (void)snprintf(m->domain, sizeof(m->domain), "d%09" PRIu64 ".example", domain);
