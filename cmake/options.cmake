@@ -58,9 +58,13 @@ if(DX_FUZZ)
     target_compile_options(dx_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 if(DX_COVERAGE)
-    target_compile_options(dx_flags INTERFACE --coverage -fprofile-update=atomic)
-    target_link_options(dx_flags INTERFACE --coverage)
-    target_compile_definitions(dx_flags INTERFACE DX_NO_SANDBOX="a build with coverage")
+    # clang's, with counters that are a shared mapping of a file (%c): they stay when the process is killed, and forked children
+    # count too. One file a program (%m), opened when it starts, before any sandbox. scripts/coverage.py reads them.
+    set(profile -fprofile-instr-generate=${CMAKE_BINARY_DIR}/profiles/%c%m.profraw)
+    set(counted "$<NOT:$<BOOL:$<TARGET_PROPERTY:DX_UNCOUNTED>>>") # tests are not
+    target_compile_options(dx_flags INTERFACE $<${counted}:${profile}> $<${counted}:-fcoverage-mapping>
+        "SHELL:$<${counted}:-mllvm -runtime-counter-relocation>")
+    target_link_options(dx_flags INTERFACE ${profile})
 endif()
 # What is built does not depend on where it is built: assertions and debugging information name files from the root of the tree.
 # Of two that fit the last one holds; sources of the build folder are made by CMake.
