@@ -40,17 +40,3 @@ bool dx_row_format_parse(struct dx_span word, enum dx_row_format *format)
         }
     return false;
 }
-
-bool dx_row_format_of_media(struct dx_span type, enum dx_row_format *format)
-{
-    for (size_t i = 0; i < DX_ROW_FORMAT_COUNT; i++) {
-        const char *media = dx_row_formats[i].media;
-        size_t size = strcspn(media, ";");
-
-        if (type.size == size && strncasecmp((const char *)type.data, media, size) == 0) {
-            *format = (enum dx_row_format)i;
-            return true;
-        }
-    }
-    return false;
-}

@@ -36,7 +36,4 @@ extern const struct dx_row_format_words dx_row_formats[DX_ROW_FORMAT_COUNT];
 
 bool dx_row_format_parse(struct dx_span word, enum dx_row_format *format);
 
-/* By the media type alone, without parameters, whatever the case. */
-bool dx_row_format_of_media(struct dx_span type, enum dx_row_format *format);
-
 #endif

@@ -109,16 +109,6 @@ static bool is_empty(struct dx_span s)
     return s.data != NULL && s.size == 0;
 }
 
-bool dx_row_filter_has_regex(const struct dx_row_filter *f)
-{
-    struct dx_row_term term;
-
-    for (size_t i = 0; i < DX_ROW_FILTER_TERMS && f->terms[i].data != NULL; i++)
-        if (dx_row_term_parse(f->terms[i], &term) == NULL && term.is_regex)
-            return true;
-    return false;
-}
-
 int dx_row_filter_compile(struct dx_row_filter *f, struct dx_row_regexes *r,
                           struct dx_problem *problem)
 {

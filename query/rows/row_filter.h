@@ -3,7 +3,7 @@
  *
  *   struct dx_row_filter f = { .tag = dx_span_str("news"), .mime = dx_span_str("text/" "*") };
  *   rc = dx_row_filter_check(&f, &problem);                1; 0: a value that can be none. Also sets what is private
- *   rc = dx_row_filter_compile(&f, &regexes, &problem);    1; before rows are looked at, if dx_row_filter_has_regex(&f)
+ *   rc = dx_row_filter_compile(&f, &regexes, &problem);    1; before rows are looked at
  *   rc = dx_row_filter_takes(&f, &row, &scratch, &err)     1, 0, <0: of a row with dx_row_filter_fields(&f) and _extras
  *   dx_row_filter_side(&f, host, path_query)               where a path stands to the prefix
  *
@@ -69,7 +69,6 @@ static inline bool dx_row_filter_times(const struct dx_row_filter *f)
 
 int dx_row_filter_check(struct dx_row_filter *f, struct dx_problem *problem);
 
-bool dx_row_filter_has_regex(const struct dx_row_filter *f);
 /* 1, 0: one cannot be compiled, <0. Sets f->regexes; to be released in each case. */
 int dx_row_filter_compile(struct dx_row_filter *f, struct dx_row_regexes *r,
                           struct dx_problem *problem);

@@ -22,12 +22,6 @@ void dx_row_tally_init(struct dx_row_tally *t)
     dx_buf_init(&t->text, DX_ROW_TALLY_BYTES);
 }
 
-void dx_row_tally_clear(struct dx_row_tally *t)
-{
-    t->count = 0;
-    dx_buf_clear(&t->text);
-}
-
 void dx_row_tally_release(struct dx_row_tally *t)
 {
     free(t->rows);

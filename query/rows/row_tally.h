@@ -5,7 +5,7 @@
  *   dx_row_tally_init(&t);
  *   rc = dx_row_tally_add(&t, &row, &err);          copied; DX_E_LIMIT beyond the caps below
  *   rc = dx_row_tally_end(&t, domain, all_paths, &facts, &url_count, &err);   as dx_pair_tally_end
- *   dx_row_tally_release(&t);                       or dx_row_tally_clear, for the next pair
+ *   dx_row_tally_release(&t); 
  *
  * A listing goes file by file, and a tally wants rows by (host, path and query), so they are kept
  * and sorted: 32 bytes and the text of each, twice the first while they are sorted. One thread at a
@@ -38,7 +38,6 @@ int dx_row_tally_add(struct dx_row_tally *t, const struct dx_listing_row *row,
                      struct dx_error *err);
 int dx_row_tally_end(struct dx_row_tally *t, struct dx_span domain, bool all_paths,
                      struct dx_buf *facts, uint64_t *url_count, struct dx_error *err);
-void dx_row_tally_clear(struct dx_row_tally *t);
 void dx_row_tally_release(struct dx_row_tally *t);
 
 #endif
