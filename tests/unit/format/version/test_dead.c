@@ -133,6 +133,48 @@ static void check_parts(const struct dx_buf *file)
     }
 }
 
+/* Sound sums, and one rank of part 0 that cannot be. */
+static void check_ranks(const struct dx_buf *file)
+{
+    static const struct {
+        uint64_t k, url_count, domains;
+    } rows[] = {
+        { 0, 0, 2 },          /* of no URLs */
+        { 1, 2, 0 },          /* of no domains */
+        { 1, 2, 1668 },       /* of more than are dead */
+        { 1, 2, UINT64_MAX }, /* the same */
+        { 1, 1, 3 },
+        { 2, 1, 4 },               /* as the one before, and behind it */
+        { 398, UINT64_MAX, 1668 }, /* in order */
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct damaged d = damaged_copy(dx_span_of(file->data, file->size));
+        struct dx_error err = DX_ERROR_INIT;
+        struct dx_dead_part p;
+        struct dx_dead_rank rank;
+        struct dx_dead dead;
+        uint8_t *at;
+
+        EXPECT(dx_dead_open(&dead, dx_span_of(d.bytes, d.size), 0, "dead.dxb", &err) == DX_OK &&
+                   dx_dead_part(&dead, 0, &p, &err) == DX_OK,
+               "%s", err.text);
+        at = d.bytes + (dead.ranks.data - d.bytes) + 20 * (p.first_rank + rows[i].k);
+        dx_dead_close(&dead);
+        for (unsigned k = 0; k < 8; k++) {
+            at[4 + k] = (uint8_t)(rows[i].url_count >> 8 * k);
+            at[12 + k] = (uint8_t)(rows[i].domains >> 8 * k);
+        }
+        envelope_resum(d.bytes, d.size);
+        EXPECT(dx_dead_open(&dead, dx_span_of(d.bytes, d.size), 0, "dead.dxb", &err) == DX_OK &&
+                   dx_dead_rank(&dead, &p, rows[i].k, &rank, &err) == DX_E_CORRUPT &&
+                   strstr(err.text, "rank") != NULL,
+               "row %zu: %s", i, err.text);
+        dx_dead_close(&dead);
+        damaged_free(&d);
+    }
+}
+
 int main(void)
 {
     struct dx_buf file = DX_BUF_INIT(SIZE_MAX / 2);
@@ -152,6 +194,7 @@ int main(void)
     dx_dead_close(&d);
     check_damage(&file);
     check_parts(&file);
+    check_ranks(&file);
     dx_buf_release(&file);
     return failures > 0;
 }
