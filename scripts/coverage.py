@@ -120,15 +120,15 @@ def table(files):
 def unreached(files):
     """FILE:LINE: what: text, functions first."""
     for name, file in sorted(files.items()):
-        text = (SOURCE / name).read_text(encoding="utf-8").splitlines()
+        text = collections.defaultdict(str, enumerate((SOURCE / name).read_text(encoding="utf-8").splitlines(), 1))  # may be newer
         for function, (line, reached) in sorted(file.functions.items(), key=lambda item: item[1]):
             if not reached:
                 yield f"{name}:{line}: function: {function}"
         for line, reached in sorted(file.lines.items()):
             if not reached:
-                yield f"{name}:{line}: line: {text[line - 1].strip()}"
+                yield f"{name}:{line}: line: {text[line].strip()}"
         for line in sorted({place[0] for place, reached in file.branches.items() if not reached and file.lines.get(place[0])}):
-            yield f"{name}:{line}: branch: {text[line - 1].strip()}"
+            yield f"{name}:{line}: branch: {text[line].strip()}"
 
 
 def main():
