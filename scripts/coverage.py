@@ -26,6 +26,7 @@ import sys
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 BUILD = SOURCE / "build" / "coverage"
 PROFILES = BUILD / "profiles"
+REVISION = BUILD / "revision.txt"  # of what was built
 PAGE = SOURCE / "docs" / "TESTING.md"
 BEGIN, END = "<!-- scripts/coverage.py -->\n", "<!-- end of scripts/coverage.py -->\n"
 TIMEOUT_S = 900
@@ -49,6 +50,7 @@ def build_and_run(labels):
     jobs = str(os.cpu_count() or 1)
     run("cmake", "--preset", "coverage", stdout=subprocess.DEVNULL)
     run("cmake", "--build", "--preset", "coverage", "-j", jobs)
+    REVISION.write_text(run("git", "describe", "--always", "--dirty", stdout=subprocess.PIPE, text=True).stdout, encoding="utf-8")
     PROFILES.mkdir(exist_ok=True)
     PROFILES.chmod(0o1777)  # some tests change their user
     for old in PROFILES.iterdir():
@@ -146,8 +148,7 @@ def main():
     if args.unreached:
         args.unreached.write_text("".join(f"{row}\n" for row in unreached(files)), encoding="utf-8")
     if args.write:
-        revision = run("git", "describe", "--always", "--dirty", stdout=subprocess.PIPE, text=True).stdout.strip()
-        text = f"State of {datetime.date.today()}, revision {revision}:\n\n{text}"
+        text = f"State of {datetime.date.today()}, revision {REVISION.read_text(encoding='utf-8').strip()}:\n\n{text}"
         page = PAGE.read_text(encoding="utf-8")
         begin, end = page.index(BEGIN) + len(BEGIN), page.index(END)
         PAGE.write_text(page[:begin] + text + page[end:], encoding="utf-8")
