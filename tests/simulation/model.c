@@ -61,6 +61,18 @@ void sim_url(unsigned dataset, unsigned row, char out[64])
     (void)snprintf(out, 64, "https://d%u.com/%u-%u", row % SIM_DOMAINS, dataset, row);
 }
 
+bool sim_row_of(const char *url, unsigned dataset, unsigned *row)
+{
+    const char *dash = strrchr(url, '-');
+    char want[64];
+
+    *row = dash == NULL ? SIM_ROWS : (unsigned)strtoul(dash + 1, NULL, 10);
+    if (*row >= SIM_ROWS)
+        return false;
+    sim_url(dataset, *row, want);
+    return strcmp(url, want) == 0;
+}
+
 void sim_model_try(unsigned dataset, uint32_t rows)
 {
     tried.of[dataset] |= rows;

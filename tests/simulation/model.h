@@ -28,8 +28,10 @@ struct sim_rows {
 
 void sim_model_begin(void);
 const char *sim_dataset_name(unsigned dataset);
-/* "https://d3.example.com/7": row 7 is of domain 7 % SIM_DOMAINS. */
+/* "https://d3.com/0-9": row 9 of dataset 0 is of domain 9 % SIM_DOMAINS. */
 void sim_url(unsigned dataset, unsigned row, char out[64]);
+/* Which row of the dataset has this URL; false: none. */
+bool sim_row_of(const char *url, unsigned dataset, unsigned *row);
 void sim_domain(unsigned domain, char out[64]);
 
 void sim_model_try(unsigned dataset, uint32_t rows);

@@ -7,12 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/types.h>
 #include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 
 #define THREADS_MAX 512
+#define STACK_BYTES (1u << 20)
+#define GUARD_BYTES (64u << 10)
 #define EPOCH_S 1790000000 /* the first moment of a world, by its calendar */
 #define REALTIME_FROM_S \
     1000000000 /* deadlines above are by the calendar, others by the steady clock */
@@ -62,20 +67,19 @@ struct thread {
     uint64_t deadline_ms; /* NEVER: none */
     bool timed_out;
     struct actor *actor;
-    pthread_t handle;
-    pthread_cond_t turn;
+    ucontext_t at; /* where it goes on */
+    int error;     /* its errno */
     void *(*run)(void *);
     void *ctx;
 };
 
-/* All of it under the lock; only the thread whose turn it is runs outside of it. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* All threads are one of the system's, which goes from stack to stack: a turn costs no call of the scheduler of the kernel. */
 static struct thread threads[THREADS_MAX];
 static size_t thread_count;
 static struct actor actors[32];
 static size_t actor_count;
-static _Thread_local struct thread *self;
-static pthread_cond_t all_ended = PTHREAD_COND_INITIALIZER;
+static struct thread *self; /* whose turn it is; NULL: outside of a world */
+static ucontext_t outside;
 static uint64_t now_ms, chance, trace;
 
 static uint64_t draw(void)
@@ -170,20 +174,17 @@ static struct thread *choose(void)
     return NULL;
 }
 
-static struct thread *running;
-
-/* With the lock: gives the turn away, and comes back with it. */
+/* Gives the turn away, and comes back with it, unless this thread has ended. */
 static void switch_turn(void)
 {
     struct thread *mine = self;
 
-    running = choose();
-    if (running == NULL)
-        (void)__real_pthread_cond_signal(&all_ended);
-    else if (running != mine)
-        (void)__real_pthread_cond_signal(&running->turn);
-    while (running != mine && mine->state != ENDED)
-        (void)__real_pthread_cond_wait(&mine->turn, &lock);
+    self = choose();
+    if (self == mine)
+        return;
+    mine->error = errno;
+    (void)swapcontext(&mine->at, self == NULL ? &outside : &self->at);
+    errno = mine->error;
 }
 
 static void wait_as(enum state state, const void *object, uint64_t deadline_ms)
@@ -207,25 +208,38 @@ static void wake(enum state state, const void *object, bool all)
             threads[i].state = READY;
 }
 
-static void *enter(void *argument)
+static void enter(void)
 {
-    struct thread *t = argument;
+    struct thread *t = self;
 
-    self = t;
-    (void)__real_pthread_mutex_lock(&lock);
-    while (running != t)
-        (void)__real_pthread_cond_wait(&t->turn, &lock);
-    (void)__real_pthread_mutex_unlock(&lock);
+    errno = 0;
     t->ctx = t->run(t->ctx);
-    (void)__real_pthread_mutex_lock(&lock);
     t->state = ENDED;
     wake(ON_JOIN, t, true);
     switch_turn();
-    (void)__real_pthread_mutex_unlock(&lock);
-    return t->ctx;
+    abort(); /* it has no turn any more */
 }
 
-/* With the lock. */
+/* Stacks stand where they stood in every other run, since an address may be a source of chance (base/periodic.c). */
+static bool prepare(struct thread *t)
+{
+    static uint8_t *stacks;
+    uint8_t *mine;
+
+    if (stacks == NULL)
+        stacks = mmap(NULL, (size_t)THREADS_MAX * STACK_BYTES, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (stacks == MAP_FAILED || getcontext(&t->at) != 0)
+        return false;
+    mine = stacks + (size_t)(t - threads) * STACK_BYTES;
+    if (t->at.uc_stack.ss_sp != mine + GUARD_BYTES && mprotect(mine, GUARD_BYTES, PROT_NONE) != 0)
+        return false;
+    t->at.uc_stack = (stack_t){ .ss_sp = mine + GUARD_BYTES, .ss_size = STACK_BYTES - GUARD_BYTES };
+    t->at.uc_link = NULL;
+    makecontext(&t->at, enter, 0);
+    return true;
+}
+
 static struct thread *add_thread(struct actor *actor, void *(*run)(void *), void *ctx)
 {
     size_t i = 0;
@@ -236,16 +250,14 @@ static struct thread *add_thread(struct actor *actor, void *(*run)(void *), void
         (void)fprintf(stderr, "simulate: more than %d threads\n", THREADS_MAX);
         exit(1);
     }
-    if (i == thread_count) {
+    if (i == thread_count)
         thread_count++;
-        (void)pthread_cond_init(&threads[i].turn, NULL);
-    }
     threads[i].state = READY;
     threads[i].deadline_ms = NEVER;
     threads[i].actor = actor;
     threads[i].run = run;
     threads[i].ctx = ctx;
-    if (__real_pthread_create(&threads[i].handle, NULL, enter, &threads[i]) != 0) {
+    if (!prepare(&threads[i])) {
         (void)fprintf(stderr, "simulate: cannot start a thread\n");
         exit(1);
     }
@@ -260,7 +272,6 @@ void sim_begin(uint64_t seed)
     now_ms = 1000000;
     chance = seed;
     trace = seed;
-    running = NULL;
 }
 
 struct start {
@@ -285,23 +296,14 @@ void sim_actor(const char *name, sim_actor_main *run, void *ctx)
         abort();
     *start = (struct start){ run, ctx };
     actors[actor_count] = (struct actor){ .name = name };
-    (void)__real_pthread_mutex_lock(&lock);
     (void)add_thread(&actors[actor_count++], run_actor, start);
-    (void)__real_pthread_mutex_unlock(&lock);
 }
 
 void sim_run(void)
 {
-    (void)__real_pthread_mutex_lock(&lock);
-    running = choose();
-    if (running != NULL)
-        (void)__real_pthread_cond_signal(&running->turn);
-    while (running != NULL)
-        (void)__real_pthread_cond_wait(&all_ended, &lock);
-    (void)__real_pthread_mutex_unlock(&lock);
-    for (size_t i = 0; i < thread_count; i++)
-        if (threads[i].state == ENDED)
-            (void)__real_pthread_join(threads[i].handle, NULL);
+    self = choose();
+    if (self != NULL)
+        (void)swapcontext(&outside, &self->at);
     for (size_t i = 0; i < thread_count; i++)
         threads[i].state = FREE;
 }
@@ -323,9 +325,7 @@ bool sim_chance(unsigned in_thousand)
 
 void sim_sleep_ms(uint64_t ms)
 {
-    (void)__real_pthread_mutex_lock(&lock);
     wait_as(ASLEEP, NULL, now_ms + ms);
-    (void)__real_pthread_mutex_unlock(&lock);
 }
 
 const char *sim_name(void)
@@ -401,34 +401,18 @@ int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*run)(vo
 {
     if (self == NULL)
         return __real_pthread_create(t, a, run, ctx);
-    (void)__real_pthread_mutex_lock(&lock);
-    *t = add_thread(self->actor, run, ctx)->handle;
-    (void)__real_pthread_mutex_unlock(&lock);
+    *t = (pthread_t)(add_thread(self->actor, run, ctx) - threads) + 1;
     return 0;
-}
-
-static struct thread *thread_of(pthread_t t)
-{
-    for (size_t i = 0; i < thread_count; i++)
-        if (threads[i].state != FREE && pthread_equal(threads[i].handle, t))
-            return &threads[i];
-    return NULL;
 }
 
 static int join(pthread_t handle, void **result, uint64_t deadline_ms)
 {
-    struct thread *t;
+    struct thread *t = &threads[handle - 1];
 
-    (void)__real_pthread_mutex_lock(&lock);
-    t = thread_of(handle);
     if (t->state != ENDED)
         wait_as(ON_JOIN, t, deadline_ms);
-    if (t->state != ENDED) {
-        (void)__real_pthread_mutex_unlock(&lock);
+    if (t->state != ENDED)
         return ETIMEDOUT;
-    }
-    (void)__real_pthread_mutex_unlock(&lock);
-    (void)__real_pthread_join(handle, NULL);
     if (result != NULL)
         *result = t->ctx;
     t->state = FREE;
@@ -445,7 +429,7 @@ int __wrap_pthread_timedjoin_np(pthread_t t, void **result, const struct timespe
     return join(t, result, deadline_of(until));
 }
 
-/* Its thread is joined when the world ends. */
+/* What it returns is not asked for; its place is free when the world ends. */
 int __wrap_pthread_detach(pthread_t t)
 {
     return self == NULL ? __real_pthread_detach(t) : 0;
@@ -457,10 +441,8 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *m)
         return __real_pthread_mutex_lock(m);
     if (__real_pthread_mutex_trylock(m) == 0)
         return 0;
-    (void)__real_pthread_mutex_lock(&lock);
     while (__real_pthread_mutex_trylock(m) != 0)
         wait_as(ON_MUTEX, m, NEVER);
-    (void)__real_pthread_mutex_unlock(&lock);
     return 0;
 }
 
@@ -468,11 +450,8 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *m)
 {
     int e = __real_pthread_mutex_unlock(m);
 
-    if (self != NULL) {
-        (void)__real_pthread_mutex_lock(&lock);
+    if (self != NULL)
         wake(ON_MUTEX, m, false);
-        (void)__real_pthread_mutex_unlock(&lock);
-    }
     return e;
 }
 
@@ -481,11 +460,9 @@ static int wait_cond(pthread_cond_t *c, pthread_mutex_t *m, uint64_t deadline_ms
     bool timed_out;
 
     (void)__real_pthread_mutex_unlock(m);
-    (void)__real_pthread_mutex_lock(&lock);
     wake(ON_MUTEX, m, false);
     wait_as(ON_COND, c, deadline_ms);
     timed_out = self->timed_out;
-    (void)__real_pthread_mutex_unlock(&lock);
     (void)__wrap_pthread_mutex_lock(m);
     return timed_out ? ETIMEDOUT : 0;
 }
@@ -503,9 +480,7 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
 
 static int signal_cond(pthread_cond_t *c, bool all)
 {
-    (void)__real_pthread_mutex_lock(&lock);
     wake(ON_COND, c, all);
-    (void)__real_pthread_mutex_unlock(&lock);
     return 0;
 }
 
@@ -568,9 +543,7 @@ int __wrap_flock(int fd, int operation)
            (operation & LOCK_NB) == 0) {
         if (self == NULL)
             return __real_flock(fd, operation);
-        (void)__real_pthread_mutex_lock(&lock);
         wait_as(ASLEEP, NULL, now_ms + 10);
-        (void)__real_pthread_mutex_unlock(&lock);
     }
     return rc;
 }

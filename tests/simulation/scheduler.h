@@ -7,7 +7,7 @@
  *   sim_trace()                                             a hash of all that happened: the same for the same seed
  *
  * The program is linked with --wrap for pthread_*, clock_gettime, time, nanosleep and getrandom (CMakeLists.txt beside
- * this file), so that the code under test runs as it is. Threads are real, but each waits for its turn; turns
+ * this file), so that the code under test runs as it is. Threads are stacks that one thread of the system goes to in turn; turns
  * change at requests to the store, at waits, and where a lock is taken. Time passes only while all wait:
  * then it jumps to the first deadline. An actor that has crashed goes on with every request failing and nothing it
  * does reaching the store, which is what a killed process is for everybody else.

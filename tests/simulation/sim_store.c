@@ -49,7 +49,7 @@ static struct object *objects;
 static size_t object_count, object_capacity;
 static struct late late[LATE_MAX];
 static size_t late_count;
-static unsigned faults;
+static unsigned faults, losses;
 static sim_store_change *on_put, *on_removed;
 static uint8_t *old_manifest; /* for SIM_PLANT_STALE_READ */
 static size_t old_manifest_size;
@@ -91,6 +91,13 @@ static struct object *find(const char *name)
     return i < object_count && strcmp(objects[i].name, name) == 0 ? &objects[i] : NULL;
 }
 
+/* Versions are made of these: what is below "urls/" and below "index/" and the version's name. */
+static void count_loss(const char *name)
+{
+    losses += strncmp(name, "urls/", 5) == 0 ||
+              (strncmp(name, "index/", 6) == 0 && name[6] >= '0' && name[6] <= '9');
+}
+
 static int64_t now_us(void)
 {
     return EPOCH_US + (int64_t)sim_now_ms() * 1000;
@@ -119,11 +126,13 @@ static void set(const char *name, const uint8_t *bytes, size_t size)
         o = &objects[i];
         *o = (struct object){ .name = copy_of(name, strlen(name)) };
     }
+    dx_hash128_text(&hash, hex);
+    if (o->bytes != NULL && strncmp(o->etag + 1, hex, strlen(hex)) != 0)
+        count_loss(name);
     free(o->bytes);
     o->bytes = copy_of(bytes, size);
     o->size = size;
     o->modified_us = now_us();
-    dx_hash128_text(&hash, hex);
     (void)snprintf(o->etag, sizeof o->etag, "\"%s\"", hex);
     sim_note(dx_hash64(dx_span_str(name)));
     if (strncmp(name, "index/", 6) == 0 ||
@@ -141,6 +150,7 @@ static void unset(const char *name)
     if (o == NULL)
         return;
     gone = *o;
+    count_loss(name);
     memmove(o, o + 1, (size_t)(objects + object_count-- - o - 1) * sizeof *o);
     sim_note(dx_hash64(dx_span_str(name)));
     if (on_removed != NULL)
@@ -534,6 +544,11 @@ void sim_store_end(void)
     old_manifest = NULL;
     object_count = late_count = 0;
     hidden_from[0] = '\0';
+}
+
+unsigned sim_store_losses(void)
+{
+    return losses;
 }
 
 size_t sim_store_count(void)

@@ -30,6 +30,10 @@ void sim_store_faults(unsigned in_thousand);
 void sim_store_watch(sim_store_change *put, sim_store_change *removed);
 void sim_store_end(void);
 
+/* How often an object that versions are made of was removed or became another one. While it stays, a version that was read can
+ * be read again, with the same answers. */
+unsigned sim_store_losses(void);
+
 size_t sim_store_count(void);
 const char *sim_store_name(size_t i); /* in byte order */
 bool sim_store_has(const char *object);
