@@ -221,6 +221,8 @@ int dx_dir_make(const char *path, struct dx_error *err)
 
     if (n == 0 || n >= sizeof part)
         return dx_fail(err, DX_E_INVALID, "%s: path is empty or too long", path);
+    if (mkdir(path, 0755) == 0 || errno == EEXIST) /* as a rule all above it is there */
+        return DX_OK;
     memcpy(part, path, n + 1);
     for (char *p = part + 1;; p++) {
         if (*p != '/' && *p != '\0')

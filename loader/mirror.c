@@ -59,6 +59,8 @@ int dx_mirror_make_dir(const char *path, struct dx_error *err)
 
     if (n == 0 || n >= sizeof part)
         return dx_fail(err, DX_E_INVALID, "%s: path is empty or too long", path);
+    if (mkdir(path, 0700) == 0 || errno == EEXIST) /* as a rule all above it is there */
+        return DX_OK;
     memcpy(part, path, n + 1);
     for (size_t i = 1; i <= n; i++) {
         if (path[i] != '/' && path[i] != '\0')

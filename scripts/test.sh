@@ -13,8 +13,8 @@
 #   release    release build by gcc without a warning; scripts that need no sanitizer, oracles, peers
 #   asan       AddressSanitizer and UBSan: unit tests, reruns of the fuzz corpora, scripts
 #   tsan       ThreadSanitizer: what has threads
-#   fuzz       all of it by clang with -Werror; libFuzzer, FUZZ_SECONDS (2) for each target, JOBS at a time
-#   alone      release build, after all others: what measures time, and what compares the compilers
+#   fuzz       all of it by clang with -Werror; libFuzzer, FUZZ_SECONDS (1) for each target, JOBS at a time; what compares the compilers
+#   alone      release build, after all others: what measures time
 #
 # The gate runs each script in one build (the label gate, tests/CMakeLists.txt), and the stages release and fuzz beside asan and
 # tsan, since scripts wait as long as they compute. JOBS (default: cores), FUZZ_SECONDS, DX_SHARED_DATA (see docs/TESTING.md) are
@@ -159,11 +159,11 @@ stage_release() {
     fi
     servers_end || return 1
     if [ "$tier" = long ]; then
-        tests_of release -L 'e2e|sampled' -LE alone -j $((jobs + 1))
+        tests_of release -L 'e2e|sampled' -LE 'alone|compilers' -j $((jobs + 1))
         return
     fi
     DX_DAMAGE_STEP=${DX_DAMAGE_STEP:-101} DX_BELIEVED_STEP=${DX_BELIEVED_STEP:-101} DX_VERIFY_STEP=${DX_VERIFY_STEP:-499} \
-        tests_of release -L '^gate$' -LE alone -j $((jobs + 1))
+        tests_of release -L '^gate$' -LE 'alone|compilers' -j $((jobs + 1))
 }
 
 stage_asan() {
@@ -213,17 +213,21 @@ stage_fuzz() {
     build fuzz all -DDX_WERROR=ON || return 1
     found=$(find build/fuzz/tests -maxdepth 1 -name 'fuzz_*' -type f -perm -u+x | sort)
     [ -n "$found" ] || { echo "no fuzz targets were built"; return 1; }
-    fuzz_seconds=2
+    fuzz_seconds=1
     [ "$tier" != long ] || fuzz_seconds=$((3600 * jobs / $(wc -l <<<"$found")))
     export fuzz_seconds=${FUZZ_SECONDS:-$fuzz_seconds}
     export -f fuzz_one
-    xargs -P "$jobs" -I{} bash -c 'fuzz_one {}' <<<"$found"
+    xargs -P "$jobs" -I{} bash -c 'fuzz_one {}' <<<"$found" || return 1
+    [ "$tier" != stages ] || build release all -DDX_UNIT_TESTS=drivers || return 1 # else the stage before it has built it
+    DX_OTHER_BIN_DIR=$PWD/build/fuzz tests_of release -L compilers
+    local status=$?
+    mkdir -p build/fuzz/Testing/Temporary && mv build/release/Testing/Temporary/LastTest.log build/fuzz/Testing/Temporary/
+    return $status
 }
 
 stage_alone() {
     build release all -DDX_UNIT_TESTS=drivers || return 1
     servers_end || return 1
-    [ ! -x build/fuzz/domaindex ] || export DX_OTHER_BIN_DIR=$PWD/build/fuzz
     if [ "$tier" = long ]; then
         DX_TIMED=1 tests_of release -L 'alone|timed' -j 1
         return

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow alone
+# labels: slow compilers
 """The same records give the same bytes: any number of threads, any order, any compiler, any memory.
 
 DX_OTHER_BIN_DIR names programs built by another compiler (scripts/test.sh: those of the stage fuzz, by clang); without it

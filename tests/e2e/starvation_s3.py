@@ -21,7 +21,10 @@ import stores
 from starvation import FIRST, GC, MORE, SMALL, rows
 
 POINTS = int(os.environ.get("DX_STARVE_POINTS", 400 if dxtest.WHOLE else 1))
-ENDLESS = ("connect", "send", "receive")   # from there on: a store that is gone, which commands wait for during minutes (`storage_faults`, `publish_s3`)
+# From there on: a store that is gone. A request that writes waits for it 12 times as long as DOMAINDEX_DEADLINE_MS (10 s), and a command whose store does
+# not come back has up to four such waits one behind the other: what it could not do, whether it was done, and what it takes back. So `ingest` with `receive`
+# failing from the second call on ends after 8 minutes; with a deadline of 500 ms it took 24.4 s, from the twelfth on 26.5 s (`storage_faults`, `publish_s3`).
+ENDLESS = ("connect", "send", "receive")
 
 
 def answers(root, env):
