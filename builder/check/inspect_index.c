@@ -12,7 +12,7 @@
 #include "format/version/pages.h"
 #include "format/version/postings.h"
 #include "format/version/tags.h"
-#include "format/version/url_filter.h"
+#include "format/version/url_id_list.h"
 
 #define SAMPLE 5 /* first entries shown of long lists */
 
@@ -233,12 +233,12 @@ static int show_cold(const struct dx_inspect *in, unsigned flags, struct dx_erro
         dx_json_end(in->json);
     }
     dx_json_end(in->json);
-    dx_inspect_u64(in, "url_filter_bytes", c.url_filter.size);
+    dx_inspect_u64(in, "url_id_list_bytes", c.url_ids.size);
     write_sections(in, &c.envelope);
     if (in->deep)
         rc = dx_cold_verify(&c, err);
     if (in->deep && rc >= 0)
-        rc = dx_url_filter_check(&c, err);
+        rc = dx_cold_is_old(&c) ? DX_OK : dx_url_id_list_check(&c, err);
     dx_cold_close(&c);
     return rc < 0 ? rc : DX_OK;
 }

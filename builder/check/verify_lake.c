@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "fetch/store.h"
 #include "format/version/facts.h"
+#include "format/version/url_sketch.h"
 #include "loader/objects.h"
 #include "loader/version_parts.h"
 #include "loader/version_walk.h"
@@ -46,7 +47,8 @@ struct lake_check {
     uint32_t rank;               /* of the next dataset in its set */
     /* of the index, beside the pairs, by part */
     struct dx_verify_pairs facts[DX_PARTS_MAX], sketches[DX_PARTS_MAX];
-    struct dx_buf aside; /* facts that the scan put aside */
+    struct dx_buf aside;  /* facts that the scan put aside */
+    struct dx_buf sketch; /* of an old part, as it is written now */
     struct dx_buf runs, payload;
     uint64_t postings_sum;
 };
@@ -339,6 +341,8 @@ static int check_tallies(struct lake_check *c, const struct dx_index_pair *pair,
 
     if (rc == DX_OK)
         rc = dx_verify_pairs_take(&c->sketches[part], ordinal, pair->dataset_id, &sketch, why);
+    if (rc == DX_OK && dx_cold_is_old(&c->v->parts[part].part->cold))
+        rc = dx_url_sketch_recode(&sketch, &c->sketch, why);
     if (rc == DX_OK && fresh.size == 0) {
         rc = dx_blob_spill_get(c->lake.facts, &pair->aside, &c->aside, why);
         fresh = dx_span_of(c->aside.data, c->aside.size);
@@ -620,6 +624,7 @@ int dx_verify_lake(struct dx_verify *w, struct dx_error *err)
     dx_buf_init(&c.runs, SIZE_MAX / 4);
     dx_buf_init(&c.payload, DX_PAYLOAD_MAX);
     dx_buf_init(&c.aside, DX_FACTS_BYTES_MAX);
+    dx_buf_init(&c.sketch, DX_FACTS_BYTES_MAX);
     rc = list_files(&c, &all_there, err);
     /* Against an index that contradicts itself a comparison says nothing new. */
     if (rc == DX_OK && w->options->deep && all_there && before == 0)
@@ -638,6 +643,7 @@ int dx_verify_lake(struct dx_verify *w, struct dx_error *err)
         dx_verify_pairs_close(&c.sketches[i]);
     }
     dx_buf_release(&c.aside);
+    dx_buf_release(&c.sketch);
     dx_buf_release(&c.runs);
     dx_buf_release(&c.payload);
     return rc;

@@ -9,7 +9,7 @@
 #include "builder/scan/index_urls.h"
 #include "builder/scan/urls_record.h"
 #include "builder/sort/stream_spill.h"
-#include "format/version/url_filter.h"
+#include "format/version/url_ids.h"
 #include "loader/version_parts.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ struct urls_check {
 
 uint64_t dx_verify_place_sum(const struct dx_url_place *place)
 {
-    const uint64_t words[] = { place->id, place->group, place->row, place->rows };
+    const uint64_t words[] = { dx_url_id_kept(place->id), place->group, place->row, place->rows };
 
     return dx_hash64_seeded(dx_span_of(words, sizeof words), 1);
 }
@@ -94,18 +94,6 @@ static int check_place(struct urls_check *c, const struct dx_url_place *place, s
     return DX_OK;
 }
 
-static int check_filter(const struct urls_check *c, const struct dx_cold_page *page,
-                        const struct dx_url_place *place, struct dx_error *why)
-{
-    int rc = dx_url_filter_may_have(&c->w->part->cold, page, place->id, why);
-
-    return rc != 0 ? rc
-                   : dx_fail(why, DX_E_CORRUPT,
-                             DX_FILE_COLD ": the filter of page %u of " DX_FILE_URL_IDS
-                                          " says that url_id 0x%016llx is absent",
-                             (unsigned)page->number, (unsigned long long)place->id);
-}
-
 /* Within a page the reader sees to it that places ascend; here, from page to page. */
 static int check_pages(struct urls_check *c, struct dx_verify_pairs *file, struct dx_error *why)
 {
@@ -119,7 +107,7 @@ static int check_pages(struct urls_check *c, struct dx_verify_pairs *file, struc
         struct dx_url_place place;
         bool first = true;
 
-        rc = dx_url_page_open(&u, &page, plain, DX_FILE_URL_IDS, why);
+        rc = dx_url_page_open(&u, &c->w->part->cold, &page, plain, DX_FILE_URL_IDS, why);
         while (rc >= 0 && (rc = dx_url_page_next(&u, &place, why)) == 1) {
             if (first && page.number > 0 && dx_url_place_compare(&last, &place) >= 0)
                 rc = dx_fail(why, DX_E_CORRUPT,
@@ -127,8 +115,6 @@ static int check_pages(struct urls_check *c, struct dx_verify_pairs *file, struc
                              (unsigned)page.number);
             if (rc >= 0)
                 rc = check_place(c, &place, why);
-            if (rc >= 0)
-                rc = check_filter(c, &page, &place, why);
             if (rc < 0)
                 return rc;
             first = false;
@@ -149,8 +135,8 @@ static int check_part(struct urls_check *c, struct dx_error *why)
     rc = c->groups == NULL ? dx_no_memory(why, "verify") : read_files(c, why);
     if (rc == DX_OK)
         rc = dx_verify_pairs_open(&file, c->w, DX_COLD_URL_IDS, why);
-    if (rc == DX_OK)
-        rc = dx_url_filter_check(&c->w->part->cold, why);
+    if (rc == DX_OK && !dx_cold_is_old(&c->w->part->cold))
+        rc = dx_url_id_list_check(&c->w->part->cold, why);
     if (rc == DX_OK)
         rc = check_pages(c, &file, why);
     dx_verify_pairs_close(&file);

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "builder/root/progress.h"
+#include "format/version/url_ids.h"
 
 #define JSON_MAX ((size_t)1 << 16)
 #define MIB (UINT64_C(1) << 20)
@@ -49,18 +51,16 @@ static const struct {
     { "domain_counts.dxc", true, 0, 5.06, 0 },
     { "dataset_domains.dxt", true, 0, 1.1, 0 },
     { "postings.dxp", true, 0, 0.126, 0 },
-    { "cold.dxp", true, 0, 0, 1.28 },
+    { "cold.dxp", true, 0, 0, 0.03 }, /* and its ids: bits_of_id */
     { "domains.txt.zst", false, 4.8, 0, 0 },
     { "postings.idx.zst", false, 0, 6.1, 0 },
     { "postings.dat.zst", false, 0, 0, 2.75 },
     { "facts.dat.zst", false, 0, 0.87, 0 },
     { "sketches.dat.zst", false, 0, 10.4, 0 },
-    { "url_ids.dat.zst", false, 0, 0, 6.6 },
+    { "url_ids.dat.zst", false, 0, 0, 2.7 },
 };
 #define FILE_COUNT (sizeof files / sizeof *files)
 #define FIXED_BYTES 300000.0 /* suffix list, registry, list of files */
-#define FILTER_MAX 268435456.0
-#define PAGES_A_URL 0.03 /* of cold.dxp without filters of url_ids */
 #define LAKE_A_URL 37.0
 #define SORT_A_URL 45.0 /* what ingest and publish write where it does not fit into --memory */
 
@@ -72,14 +72,24 @@ struct estimate {
     uint64_t keep, memory;
 };
 
+/* Of a list as format/version/url_id_list.h has it: those that the logarithm of `urls` leaves, and two. Between powers of
+ * two the logarithm is a line. */
+static double bits_of_id(double urls)
+{
+    unsigned whole = dx_bits_of_number((uint64_t)urls | 1) - 1;
+    double left = DX_URL_ID_KEPT + 1 - (double)whole - urls / (double)(UINT64_C(1) << whole);
+
+    return 1.9 + (left > 0 ? left : 0);
+}
+
 static void compute(struct estimate *e, uint64_t extra)
 {
     e->index = FIXED_BYTES;
     for (size_t i = 0; i < FILE_COUNT; i++) {
         e->of_file[i] = files[i].a_domain * e->domains + files[i].a_pair * e->pairs +
                         files[i].a_url * e->urls;
-        if (strcmp(files[i].name, "cold.dxp") == 0 && e->of_file[i] > FILTER_MAX)
-            e->of_file[i] = PAGES_A_URL * e->urls; /* no filters then: FORMAT 14.5 */
+        if (strcmp(files[i].name, "cold.dxp") == 0)
+            e->of_file[i] += e->urls * bits_of_id(e->urls) / 8;
         e->index += e->of_file[i];
         e->mapped += files[i].mapped ? e->of_file[i] : 0;
     }

@@ -38,6 +38,7 @@ struct dx_index_facts {
     size_t pairs;        /* in datasets of URLs */
     size_t counts_pairs; /* in datasets of counts, whose sketches say nothing */
     struct dx_buf first; /* the sketch of its first pair: most domains have no second one */
+    struct dx_buf fresh; /* the sketch of a pair that an old part has, as it is written now */
     struct dx_url_sketch all;
     struct dx_url_sketch one;
 };
@@ -54,6 +55,7 @@ int dx_index_facts_new(struct dx_index_facts **out, struct dx_index_state *b, st
     f->b = b;
     dx_buf_init(&f->aside, DX_FACTS_BYTES_MAX);
     dx_buf_init(&f->first, SIZE_MAX / 2);
+    dx_buf_init(&f->fresh, SIZE_MAX / 2);
     dx_url_sketch_init(&f->all);
     dx_url_sketch_init(&f->one);
     rc = dx_index_cold_begin(&b->cold, DX_COLD_FACTS, FACTS_LEVEL, &writer, err);
@@ -78,6 +80,7 @@ void dx_index_facts_free(struct dx_index_facts **out)
     }
     dx_buf_release(&f->aside);
     dx_buf_release(&f->first);
+    dx_buf_release(&f->fresh);
     dx_url_sketch_release(&f->all);
     dx_url_sketch_release(&f->one);
     free(f);
@@ -254,6 +257,8 @@ static int kept(struct dx_index_facts *f, const struct dx_index_pair *pair, stru
         rc = find_known(known_sketches, DX_COLD_SKETCHES, f->b, pair->dataset_id, err);
     *facts = known_facts->bytes;
     *sketch = known_sketches->bytes;
+    if (rc == DX_OK && dx_cold_is_old(&known_sketches->walk.part->cold))
+        rc = dx_url_sketch_recode(sketch, &f->fresh, err);
     return rc;
 }
 

@@ -6,12 +6,12 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "builder/lake/lake_files.h"
 #include "builder/scan/index_base.h"
 #include "builder/scan/urls_record.h"
 #include "builder/sort/spill_sort.h"
 #include "builder/sort/stream_spill.h"
-#include "format/version/url_filter.h"
 #include "loader/cold_walk.h"
 #include "loader/version_parts.h"
 
@@ -33,6 +33,10 @@ struct known {
     struct dx_url_page page;
     bool walks, in_page, has;
     struct dx_url_place place;
+    /* of an old part: those of one id, whose order was that of more bits of it */
+    struct dx_url_place *alike;
+    size_t alike_count, alike_capacity, alike_next;
+    struct dx_url_place after; /* read already; rows 0: none */
 };
 
 struct write {
@@ -57,8 +61,6 @@ struct write {
     struct dx_url_place out[DX_URL_PAGE_PLACES];
     size_t out_count;
     struct dx_buf plain;
-    uint64_t page_id; /* that the page before begins with */
-    uint32_t page_sub;
 };
 
 /* ---- row groups ---- */
@@ -343,12 +345,11 @@ static int renumber(const struct write *w, struct known *k, struct dx_error *err
     return 1;
 }
 
-/* The next place of a part that stays. File_ids stay too, so their order does. */
-static int next_known(const struct write *w, struct known *k, struct dx_error *err)
+/* 1: the next place of a part, if its file stays. File_ids stay too, so their order does. */
+static int read_known(const struct write *w, struct known *k, struct dx_error *err)
 {
     int rc = 0;
 
-    k->has = false;
     while (k->walks && rc == 0) {
         if (k->in_page) {
             rc = dx_url_page_next(&k->page, &k->place, err);
@@ -360,11 +361,71 @@ static int next_known(const struct write *w, struct known *k, struct dx_error *e
         rc = dx_cold_walk_next(&k->walk, err);
         k->walks = k->in_page = rc == 1;
         if (rc == 1)
-            rc = dx_url_page_open(&k->page, &k->walk.page, k->walk.plain,
+            rc = dx_url_page_open(&k->page, &k->part->cold, &k->walk.page, k->walk.plain,
                                   dx_cold_file_name(DX_COLD_URL_IDS), err);
     }
-    k->has = rc == 1;
-    return rc < 0 ? rc : DX_OK;
+    return rc;
+}
+
+static int keep_alike(struct known *k, const struct dx_url_place *place, struct dx_error *err)
+{
+    struct dx_url_place *room = dx_array_room(k->alike, k->alike_count, &k->alike_capacity,
+                                              sizeof *room);
+
+    if (room == NULL)
+        return dx_no_memory(err, "places of URLs");
+    k->alike = room;
+    k->alike[k->alike_count++] = *place;
+    return DX_OK;
+}
+
+/* All that are of one id as it is kept now, in order. Two that are one place now, of URLs that led to the same row, are the
+ * longer one. */
+static int read_alike(const struct write *w, struct known *k, struct dx_error *err)
+{
+    size_t kept = 0;
+    int rc = DX_OK;
+
+    k->alike_next = k->alike_count = 0;
+    if (k->after.rows > 0)
+        rc = keep_alike(k, &k->after, err);
+    k->after.rows = 0;
+    while (rc == DX_OK && (rc = read_known(w, k, err)) == 1) {
+        k->place.id = dx_url_id_kept(k->place.id);
+        if (k->alike_count > 0 && k->alike[0].id != k->place.id) {
+            k->after = k->place;
+            break;
+        }
+        rc = keep_alike(k, &k->place, err);
+    }
+    if (rc < 0 || k->alike_count == 0)
+        return rc < 0 ? rc : DX_OK;
+    qsort(k->alike, k->alike_count, sizeof *k->alike, compare_places);
+    for (size_t i = 1; i < k->alike_count; i++) {
+        if (compare_places(&k->alike[kept], &k->alike[i]) != 0)
+            k->alike[++kept] = k->alike[i];
+        else if (k->alike[kept].rows < k->alike[i].rows)
+            k->alike[kept].rows = k->alike[i].rows;
+    }
+    k->alike_count = kept + 1;
+    return DX_OK;
+}
+
+static int next_known(const struct write *w, struct known *k, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    if (!dx_cold_is_old(&k->part->cold)) {
+        rc = read_known(w, k, err);
+        k->has = rc == 1;
+        return rc < 0 ? rc : DX_OK;
+    }
+    if (k->alike_next == k->alike_count)
+        rc = read_alike(w, k, err);
+    k->has = rc == DX_OK && k->alike_next < k->alike_count;
+    if (k->has)
+        k->place = k->alike[k->alike_next++];
+    return rc;
 }
 
 static int begin_known(struct write *w, struct dx_error *err)
@@ -402,20 +463,15 @@ static struct known *least_known(struct write *w)
 
 static int end_page(struct write *w, struct dx_error *err)
 {
-    bool again;
+    uint64_t key;
     int rc;
 
     if (w->out_count == 0)
         return DX_OK;
-    /* A number distinguishes pages that begin with one id. */
-    again = w->urls->places > 0 && w->out[0].id == w->page_id;
-    w->page_sub = again ? w->page_sub + 1 : 0;
-    w->page_id = w->out[0].id;
-    rc = dx_url_page_encode(&w->plain, w->out, w->out_count, err);
+    rc = dx_url_page_encode(&w->plain, &w->writer->url_ids, &key, w->out, w->out_count, err);
     if (rc == DX_OK)
-        rc = dx_cold_writer_page(w->writer, w->page_id, w->page_sub, (uint32_t)w->out_count,
+        rc = dx_cold_writer_page(w->writer, key, 0, (uint32_t)w->out_count,
                                  dx_span_of(w->plain.data, w->plain.size), err);
-    dx_url_filter_append(&w->writer->url_filter, w->out, w->out_count);
     w->urls->places += w->out_count;
     w->out_count = 0;
     return rc;
@@ -497,6 +553,7 @@ int dx_index_urls_write(struct dx_index_urls *u, const struct dx_index_lake *lak
     for (size_t i = 0; i < w->known_count; i++) {
         dx_cold_walk_close(&w->known[i].walk);
         free(w->known[i].then.first);
+        free(w->known[i].alike);
     }
     dx_spill_sort_free(&w->spilled);
     dx_buf_release(&w->plain);

@@ -173,7 +173,7 @@ static int new_url(struct dx_index_urls_lane *lane, struct dx_url_run *run,
     if (rc != DX_OK)
         return rc;
     run->file_id = at->file_id;
-    url->place = place_at(id, at);
+    url->place = place_at(dx_url_id_kept(id), at);
     url->scheme_size = (uint32_t)row->scheme.size;
     memcpy(url->scheme, row->scheme.data, row->scheme.size);
     run->count++;

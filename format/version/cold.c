@@ -98,11 +98,19 @@ static int open_sections(struct dx_cold *c, struct dx_error *err)
     }
     for (unsigned i = 0; rc >= 0 && i < DX_COLD_FILES; i++)
         rc = open_section(c, (enum dx_cold_file)i, err);
-    if (rc >= 0 &&
-        (dx_envelope_section(&c->envelope, DX_COLD_URL_FILTER, &c->url_filter, NULL) < 0 ||
-         c->url_filter.size == 0))
-        c->url_filter = dx_span_of(NULL, 0); /* older ones have no such section */
-    return rc;
+    return rc < 0 || dx_cold_is_old(c)
+               ? rc
+               : dx_envelope_section(&c->envelope, DX_COLD_URL_ID_LISTS, &c->url_ids, err);
+}
+
+/* What the trailer says, which the envelope checks. */
+static uint32_t version_of(struct dx_span file)
+{
+    return file.size >= DX_ENVELOPE_TRAILER_SIZE &&
+                   dx_load_u32(file.data + file.size - DX_ENVELOPE_TRAILER_SIZE + 20) ==
+                       DX_COLD_VERSION_OLD
+               ? DX_COLD_VERSION_OLD
+               : DX_COLD_VERSION;
 }
 
 int dx_cold_open(struct dx_cold *c, struct dx_span file, unsigned flags, const char *name,
@@ -111,7 +119,7 @@ int dx_cold_open(struct dx_cold *c, struct dx_span file, unsigned flags, const c
     int rc;
 
     *c = (struct dx_cold){ .size = { 0 } };
-    rc = dx_envelope_open(&c->envelope, file, DX_COLD_MAGIC, DX_COLD_VERSION, flags, name, err);
+    rc = dx_envelope_open(&c->envelope, file, DX_COLD_MAGIC, version_of(file), flags, name, err);
     if (rc >= 0)
         rc = open_sections(c, err);
     if (rc < 0)
@@ -153,7 +161,7 @@ static const char *page_fault(const struct dx_cold *c, const struct dx_cold_page
         return "has no entries, or more than the file";
     if (p->plain_size == 0 || p->plain_size > DX_COLD_PAGE_PLAIN_MAX)
         return "has a plain size that is not in 1..64 MiB";
-    if (p->entries > p->plain_size)
+    if (p->file != DX_COLD_URL_IDS && p->entries > p->plain_size)
         return "has more entries than bytes";
     if (p->number == 0 && p->offset != 0)
         return "is the first and does not begin at 0";
@@ -308,7 +316,7 @@ int dx_cold_writer_begin(struct dx_cold_writer *w, enum dx_cold_file file,
     *w = (struct dx_cold_writer){ .file = file, .build = *build };
     dx_buf_init(&w->pages, SIZE_MAX / 2);
     dx_buf_init(&w->stored, SIZE_MAX / 2);
-    dx_buf_init(&w->url_filter, DX_COLD_URL_FILTER_MAX);
+    dx_buf_init(&w->url_ids, SIZE_MAX / 2);
     return dx_zseek_writer_init(&w->out, level, sink, ctx, err);
 }
 
@@ -336,7 +344,7 @@ static const char *add_fault(const struct dx_cold_writer *w, uint64_t key, uint3
         return "comes behind the end";
     if (plain_size == 0 || plain_size > DX_COLD_PAGE_PLAIN_MAX)
         return "is empty or over 64 MiB";
-    if (entries == 0 || entries > plain_size)
+    if (entries == 0 || (w->file != DX_COLD_URL_IDS && entries > plain_size))
         return "has no entries, or more than bytes";
     if (before != NULL && compare_key(dx_load_u64(before), dx_load_u32(before + 8), key, sub) >= 0)
         return "does not ascend";
@@ -384,7 +392,7 @@ void dx_cold_writer_release(struct dx_cold_writer *w)
     dx_zseek_writer_release(&w->out);
     dx_buf_release(&w->pages);
     dx_buf_release(&w->stored);
-    dx_buf_release(&w->url_filter);
+    dx_buf_release(&w->url_ids);
     *w = (struct dx_cold_writer){ .entries = 0 };
 }
 
@@ -414,7 +422,7 @@ int dx_cold_directory_write(struct dx_cold_writer *writers, const struct dx_buil
                             int (*sink)(void *ctx, struct dx_span bytes, struct dx_error *err),
                             void *ctx, struct dx_error *err)
 {
-    const struct dx_buf *filter = &writers[DX_COLD_URL_IDS].url_filter;
+    const struct dx_buf *ids = &writers[DX_COLD_URL_IDS].url_ids;
     struct dx_envelope_writer out;
     int rc;
 
@@ -430,13 +438,12 @@ int dx_cold_directory_write(struct dx_cold_writer *writers, const struct dx_buil
             rc = dx_envelope_writer_append(
                 &out, dx_span_of(writers[i].pages.data, writers[i].pages.size), err);
     }
-    if (rc >= 0 && filter->failed && filter->no_memory)
-        rc = dx_buf_fail(filter, err, "filters of url_ids");
+    if (rc >= 0 && ids->failed)
+        rc = dx_buf_fail(ids, err, "lists of url_ids");
     if (rc >= 0)
-        rc = dx_envelope_writer_section(&out, DX_COLD_URL_FILTER, err);
+        rc = dx_envelope_writer_section(&out, DX_COLD_URL_ID_LISTS, err);
     if (rc >= 0)
-        rc = dx_envelope_writer_append(
-            &out, dx_span_of(filter->data, filter->failed ? 0 : filter->size), err);
+        rc = dx_envelope_writer_append(&out, dx_span_of(ids->data, ids->size), err);
     if (rc >= 0)
         rc = dx_envelope_writer_finish(&out, err);
     dx_envelope_writer_release(&out);

@@ -31,19 +31,18 @@
 #include "format/core/zseek.h"
 
 #define DX_COLD_MAGIC DX_KIND('D', 'X', 'C', 'P')
-#define DX_COLD_VERSION 1
-#define DX_COLD_URL_FILTER DX_KIND('U', 'F', 'L', 'T') /* format/version/url_filter.h */
-/* Bytes of that section, which a writer of a directory holds in memory, and each server maps; of more it has none. */
-#define DX_COLD_URL_FILTER_MAX ((size_t)256 << 20)
-#define DX_COLD_PAGE_PLAIN (64u << 10)     /* writers close a page that has so much */
-#define DX_COLD_PAGE_PLAIN_MAX (64u << 20) /* what a reader must be ready to hold */
+#define DX_COLD_VERSION 2
+#define DX_COLD_VERSION_OLD 1 /* read, not written: url_ids.h, url_sketch.h */
+#define DX_COLD_URL_ID_LISTS DX_KIND('U', 'I', 'D', 'X') /* format/version/url_id_list.h */
+#define DX_COLD_PAGE_PLAIN (64u << 10)                   /* writers close a page that has so much */
+#define DX_COLD_PAGE_PLAIN_MAX (64u << 20)               /* what a reader must be ready to hold */
 
 enum dx_cold_file { DX_COLD_FACTS, DX_COLD_SKETCHES, DX_COLD_URL_IDS, DX_COLD_FILES };
 
 struct dx_cold_page {
     enum dx_cold_file file;
     uint32_t number;
-    uint64_t key; /* of its first entry: ordinal, or url_id */
+    uint64_t key; /* of its first entry: ordinal, or as docs/FORMAT.md 10.1 says */
     uint32_t sub; /* dataset_id, or 0 */
     uint32_t entries;
     uint64_t offset; /* in the .zst file */
@@ -57,8 +56,13 @@ struct dx_cold {
     struct dx_span pages[DX_COLD_FILES]; /* a record a page */
     uint64_t size[DX_COLD_FILES];        /* of the .zst files */
     uint64_t entries[DX_COLD_FILES];
-    struct dx_span url_filter; /* data NULL: the directory has none */
+    struct dx_span url_ids; /* lists; of DX_COLD_VERSION_OLD there are none */
 };
+
+static inline bool dx_cold_is_old(const struct dx_cold *c)
+{
+    return c->envelope.version == DX_COLD_VERSION_OLD;
+}
 
 /* "facts.dat.zst", ... */
 const char *dx_cold_file_name(enum dx_cold_file file);
@@ -81,9 +85,9 @@ struct dx_cold_writer {
     enum dx_cold_file file;
     struct dx_build_id build;
     struct dx_zseek_writer out;
-    struct dx_buf pages;      /* records, for the directory */
-    struct dx_buf stored;     /* the last page as it is in the file */
-    struct dx_buf url_filter; /* of DX_COLD_URL_IDS: its section, put here by who writes pages */
+    struct dx_buf pages;   /* records, for the directory */
+    struct dx_buf stored;  /* the last page as it is in the file */
+    struct dx_buf url_ids; /* of DX_COLD_URL_IDS: its section, put here by who writes pages */
     uint64_t entries;
     bool ended;
 };

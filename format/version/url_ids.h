@@ -3,33 +3,27 @@
  *
  *   rc = dx_url_ids_pages(&cold, url_id, &first, &count, &err);    1: pages [first, first + count) may
  *                                                                  have it; 0: no page does
- *   rc = dx_url_page_open(&u, &page, plain, name, &err);           page and bytes of format/version/cold.h
- *   dx_url_page_jump(&u, marks, url_id);                           to a mark before it; NULL: there are none
- *   rc = dx_url_page_seek(&u, url_id, &err);                       passes over those before it
+ *   rc = dx_url_ids_on_page(&cold, &page, url_id, &err);           of these: 1 it may have it, 0 it has not
+ *   rc = dx_url_page_open(&u, &cold, &page, plain, name, &err);    page and bytes of format/version/cold.h
+ *   rc = dx_url_page_only(&u, url_id, &err);                       next gives the places of this id alone
  *   while ((rc = dx_url_page_next(&u, &place, &err)) == 1)         ascending by id, group, row
- *       if (place.id == dx_url_id_kept(url_id)) ...
+ *       ...
  *
  * A place is the first row that a lake file has of a URL, and how many rows it is from there to the
  * last one. Rows of a file stand by (host, path_query), so those between are of the same page of a
  * site, but may be of another scheme: which are of the URL is for their text to say. It is that too
- * because DX_URL_ID_KEPT bits of the id are kept: the others would cost two bytes a URL, and save
- * one look at a row in some ten thousand million.
+ * because DX_URL_ID_KEPT bits of the id are kept: of n URLs in a part one look-up in 2^32 / n meets another URL's place.
+ * The number is fixed, so that a part that is merged from others has the bytes of one made from their lake.
  *
- * The directory's key of a page is the id that it begins with, sub is 0, and one more than that of
- * the page before where that begins with the same id.
+ * The ids are in cold.dxp (format/version/url_id_list.h), the places in the page: an id that is absent reads no page, and
+ * with dx_url_page_only nothing but its own places is looked at. Pages of DX_COLD_VERSION_OLD have both, one behind the
+ * other (url_ids_old.c): any of them may have an id, their places have 48 bits of it, and they are passed over one by one.
  *
  * plain is borrowed until the last next. Whatever the bytes are, next gives at most as many places
- * as the page says, and an error if they are not in order. seek, before the first next, reads the
- * gaps alone of what it passes over. Threads may share what they read.
+ * as the page says, and an error if they are not in order. Threads may share what they read.
  *
- *   size = dx_url_page_marks_size(page.entries);
- *   rc = dx_url_page_mark(&u, marks, &err);                        marks: so many bytes; behind open
- *
- * Marks are the places of every DX_URL_PAGE_MARK-th entry, for who looks into a page again and again: they are made by one
- * pass over all of it, which fails as seek and next do, and are not stored in the file. A jump is before the first seek and
- * next, with the marks of the same page.
- *
- *   rc = dx_url_page_encode(&buf, places, n, &err);               a page, replaces what buf has
+ *   rc = dx_url_page_encode(&plain, &lists, &key, places, n, &err);    a page: replaces plain, its ids go behind those
+ *                                                                  in lists (writer.url_ids); key of the page
  *
  * places ascend; n is 1 to DX_URL_PAGE_MAX, of a writer that means well DX_URL_PAGE_PLACES.
  */
@@ -39,41 +33,19 @@
 #include "base/bits.h"
 #include "base/buf.h"
 #include "format/version/cold.h"
-
-#define DX_URL_ID_KEPT 48
+#include "format/version/url_id_list.h"
+#include "format/version/url_place.h"
 
 /* The column of the lake that keeps which URL led to the row, in canonical form. A row that has it
  * has a place under the id of that URL too. */
 #define DX_REQUESTED_URL "requested_url"
-#define DX_URL_PAGE_PLACES 2048 /* 13 kB */
-#define DX_URL_PAGE_MAX (1u << 20)
-#define DX_URL_PAGE_MARK 64
-#define DX_URL_PAGE_MARK_SIZE 12
-
-struct dx_url_place {
-    uint64_t id;    /* the lower 16 bits are zero */
-    uint64_t group; /* row group, among all of the version: pages.h */
-    uint64_t row;   /* in the row group */
-    uint64_t rows;  /* at least 1; they may go on in the next row groups of the same file */
-};
-
-static inline uint64_t dx_url_id_kept(uint64_t url_id)
-{
-    return url_id >> (64 - DX_URL_ID_KEPT) << (64 - DX_URL_ID_KEPT);
-}
-
-/* Below 0, 0, above: as a stands to b. */
-static inline int dx_url_place_compare(const struct dx_url_place *a, const struct dx_url_place *b)
-{
-    if (a->id != b->id)
-        return a->id < b->id ? -1 : 1;
-    if (a->group != b->group)
-        return a->group < b->group ? -1 : 1;
-    return a->row < b->row ? -1 : a->row > b->row;
-}
+#define DX_URL_PAGE_PLACES 2048 /* 5 kB */
+#define DX_URL_PAGE_OLD_MAX (1u << 20)
 
 int dx_url_ids_pages(const struct dx_cold *c, uint64_t url_id, uint32_t *first, uint32_t *count,
                      struct dx_error *err);
+int dx_url_ids_on_page(const struct dx_cold *c, const struct dx_cold_page *page, uint64_t url_id,
+                       struct dx_error *err);
 
 struct dx_url_page {
     const char *name; /* of the file, for messages */
@@ -81,22 +53,34 @@ struct dx_url_page {
     uint32_t count; /* places */
 
     /* private */
+    struct dx_url_id_list ids;
     struct dx_span places;
-    struct dx_bits bits;
-    unsigned gap_k, group_bits, row_bits, rows_k;
-    uint32_t taken;
+    struct dx_span longer; /* those of more than one row: number of the entry, rows - 2 */
+    uint32_t longer_count;
+    unsigned group_bits, row_bits, number_bits, rows_bits;
+    uint32_t taken, end;
+    bool only;
+    uint64_t only_id;
     struct dx_url_place last;
+    /* of DX_COLD_VERSION_OLD */
+    bool is_old;
+    struct dx_bits bits;
+    unsigned gap_k, rows_k;
 };
 
-int dx_url_page_open(struct dx_url_page *u, const struct dx_cold_page *page, struct dx_span plain,
-                     const char *name, struct dx_error *err);
-size_t dx_url_page_marks_size(uint32_t entries);
-int dx_url_page_mark(const struct dx_url_page *u, uint8_t *marks, struct dx_error *err);
-void dx_url_page_jump(struct dx_url_page *u, const uint8_t *marks, uint64_t url_id);
-int dx_url_page_seek(struct dx_url_page *u, uint64_t url_id, struct dx_error *err);
+int dx_url_page_open(struct dx_url_page *u, const struct dx_cold *c,
+                     const struct dx_cold_page *page, struct dx_span plain, const char *name,
+                     struct dx_error *err);
+int dx_url_page_only(struct dx_url_page *u, uint64_t url_id, struct dx_error *err);
 int dx_url_page_next(struct dx_url_page *u, struct dx_url_place *place, struct dx_error *err);
 
-int dx_url_page_encode(struct dx_buf *out, const struct dx_url_place *places, size_t count,
-                       struct dx_error *err);
+/* For url_ids_old.c, and what it has for url_ids.c. */
+int dx_url_page_corrupt(const struct dx_url_page *u, struct dx_error *err, const char *what);
+int dx_url_page_old_open(struct dx_url_page *u, const struct dx_cold_page *page, struct dx_bytes *r,
+                         struct dx_error *err);
+int dx_url_page_old_next(struct dx_url_page *u, struct dx_url_place *place, struct dx_error *err);
+
+int dx_url_page_encode(struct dx_buf *plain, struct dx_buf *lists, uint64_t *key,
+                       const struct dx_url_place *places, size_t count, struct dx_error *err);
 
 #endif

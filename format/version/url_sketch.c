@@ -8,7 +8,8 @@
 #include <stdlib.h>
 
 #define SEED UINT64_C(0x736b657463683438) /* ids have none, so these hashes are not theirs */
-#define HASH_BITS 48
+#define HASH_BITS 40
+#define OLD_HASH_BITS 48 /* of DX_COLD_VERSION_OLD */
 #define REGISTERS (1u << DX_SKETCH_BITS)
 #define RANK_BITS (HASH_BITS - DX_SKETCH_BITS)
 #define RANK_MAX (RANK_BITS + 1)
@@ -77,7 +78,7 @@ static void sort_few(uint64_t *v, size_t n)
     }
 }
 
-/* By bytes from the lowest: six passes, an even number, so the result is in v. */
+/* By bytes from the lowest: five passes, an odd number, so the result is copied back. */
 static void sort_many(uint64_t *v, uint64_t *other, size_t n)
 {
     for (unsigned shift = 0; shift < HASH_BITS; shift += 8) {
@@ -98,6 +99,7 @@ static void sort_many(uint64_t *v, uint64_t *other, size_t n)
         v = other;
         other = swap;
     }
+    memcpy(other, v, n * sizeof *v);
 }
 
 /* Sorted and distinct. append has made the room behind the hashes that the passes need. */
@@ -303,10 +305,10 @@ uint64_t dx_url_sketch_clip(uint64_t count, uint64_t largest, uint64_t sum)
 
 /* ---- bytes ---- */
 
-/* Gaps of n hashes are about 2^48 / n. */
-static unsigned rice_of(uint64_t n)
+/* Gaps of n hashes are about 2^hash_bits / n. */
+static unsigned rice_of(uint64_t n, unsigned hash_bits)
 {
-    return HASH_BITS - dx_bits_of_number(n);
+    return hash_bits - dx_bits_of_number(n);
 }
 
 static void encode_hashes(const struct dx_url_sketch *s, struct dx_buf *out)
@@ -321,7 +323,7 @@ static void encode_hashes(const struct dx_url_sketch *s, struct dx_buf *out)
         if (n <= PLAIN_HASHES)
             dx_bits_put(&bits, v[i], HASH_BITS);
         else
-            dx_bits_put_rice(&bits, v[i] - next, rice_of(n));
+            dx_bits_put_rice(&bits, v[i] - next, rice_of(n, HASH_BITS));
         next = v[i] + 1;
     }
     dx_bits_flush(&bits);
@@ -347,8 +349,10 @@ int dx_url_sketch_encode(struct dx_url_sketch *s, struct dx_buf *out, struct dx_
     return out->failed ? dx_buf_fail(out, err, "sketch") : DX_OK;
 }
 
-static int decode_dense(struct dx_url_sketch *s, struct dx_span bytes, struct dx_error *err)
+static int decode_dense(struct dx_url_sketch *s, struct dx_span bytes, unsigned hash_bits,
+                        struct dx_error *err)
 {
+    unsigned most = hash_bits - DX_SKETCH_BITS + 1;
     struct dx_bits bits = dx_bits_of(dx_span_of(bytes.data + 1, bytes.size - 1));
     int rc;
 
@@ -359,15 +363,18 @@ static int decode_dense(struct dx_url_sketch *s, struct dx_span bytes, struct dx
     if (rc >= 0)
         make_dense(s);
     for (size_t i = 0; rc >= 0 && i < REGISTERS; i++) {
-        s->registers[i] = (uint8_t)dx_bits_take(&bits, REGISTER_BITS);
-        if (s->registers[i] > RANK_MAX)
-            return dx_fail(err, DX_E_CORRUPT, "sketch: register %zu is %u, at most %d", i,
-                           s->registers[i], (int)RANK_MAX);
+        uint8_t rank = (uint8_t)dx_bits_take(&bits, REGISTER_BITS);
+
+        if (rank > most)
+            return dx_fail(err, DX_E_CORRUPT, "sketch: register %zu is %u, at most %u", i, rank,
+                           most);
+        s->registers[i] = rank < RANK_MAX ? rank : RANK_MAX; /* that of a hash that was cut */
     }
     return rc;
 }
 
-static int decode_hashes(struct dx_url_sketch *s, struct dx_bytes *r, struct dx_error *err)
+static int decode_hashes(struct dx_url_sketch *s, struct dx_bytes *r, unsigned hash_bits,
+                         struct dx_error *err)
 {
     uint64_t n = dx_bytes_varint(r);
     struct dx_bits bits = dx_bits_of(dx_span_of(r->at, dx_bytes_left(r)));
@@ -377,14 +384,18 @@ static int decode_hashes(struct dx_url_sketch *s, struct dx_bytes *r, struct dx_
         return dx_fail(err, DX_E_CORRUPT, "sketch: number of hashes is not in 1..%d",
                        DX_SKETCH_PAIR_MAX);
     for (uint64_t i = 0; i < n; i++) {
-        uint64_t v = n <= PLAIN_HASHES ? dx_bits_take(&bits, HASH_BITS)
-                                       : dx_bits_rice(&bits, rice_of(n));
+        uint64_t v = n <= PLAIN_HASHES ? dx_bits_take(&bits, hash_bits)
+                                       : dx_bits_rice(&bits, rice_of(n, hash_bits));
+        uint64_t cut;
 
-        if (n > PLAIN_HASHES && v <= dx_bits_mask(HASH_BITS))
+        if (n > PLAIN_HASHES && v <= dx_bits_mask(hash_bits))
             v += next;
-        if (v < next || v > dx_bits_mask(HASH_BITS))
-            return dx_fail(err, DX_E_CORRUPT, "sketch: hash %d does not ascend in 48 bits", (int)i);
-        dx_buf_append(&s->hashes, &v, sizeof v);
+        if (v < next || v > dx_bits_mask(hash_bits))
+            return dx_fail(err, DX_E_CORRUPT, "sketch: hash %d does not ascend in %u bits", (int)i,
+                           hash_bits);
+        cut = v >> (hash_bits - HASH_BITS);
+        if (count_of(s) == 0 || hashes_of(s)[count_of(s) - 1] != cut)
+            dx_buf_append(&s->hashes, &cut, sizeof cut);
         next = v + 1;
     }
     if (!dx_bits_done(&bits))
@@ -392,15 +403,41 @@ static int decode_hashes(struct dx_url_sketch *s, struct dx_bytes *r, struct dx_
     return s->hashes.failed ? dx_buf_fail(&s->hashes, err, "sketch") : DX_OK;
 }
 
-int dx_url_sketch_decode(struct dx_url_sketch *s, struct dx_span bytes, struct dx_error *err)
+static int decode(struct dx_url_sketch *s, struct dx_span bytes, unsigned hash_bits,
+                  struct dx_error *err)
 {
     struct dx_bytes r = dx_bytes_of(bytes);
     int rc;
 
     dx_url_sketch_clear(s);
-    rc = bytes.size > 0 && bytes.data[0] == 0 ? decode_dense(s, bytes, err)
-                                              : decode_hashes(s, &r, err);
+    rc = bytes.size > 0 && bytes.data[0] == 0 ? decode_dense(s, bytes, hash_bits, err)
+                                              : decode_hashes(s, &r, hash_bits, err);
     if (rc < 0)
         dx_url_sketch_clear(s);
+    return rc;
+}
+
+int dx_url_sketch_decode(struct dx_url_sketch *s, struct dx_span bytes, struct dx_error *err)
+{
+    return decode(s, bytes, HASH_BITS, err);
+}
+
+int dx_url_sketch_decode_old(struct dx_url_sketch *s, struct dx_span bytes, struct dx_error *err)
+{
+    return decode(s, bytes, OLD_HASH_BITS, err);
+}
+
+int dx_url_sketch_recode(struct dx_span *bytes, struct dx_buf *buf, struct dx_error *err)
+{
+    struct dx_url_sketch s;
+    int rc;
+
+    dx_url_sketch_init(&s);
+    dx_buf_clear(buf);
+    rc = dx_url_sketch_decode_old(&s, *bytes, err);
+    if (rc >= 0)
+        rc = dx_url_sketch_encode(&s, buf, err);
+    dx_url_sketch_release(&s);
+    *bytes = dx_span_of(buf->data, buf->size);
     return rc;
 }

@@ -8,12 +8,14 @@
  *   n = dx_url_sketch_count(&s);             s.dense: an estimate, else exact
  *   n = dx_url_sketch_clip(n, largest, sum); of a union: between these
  *   rc = dx_url_sketch_encode(&s, &buf, &err);  rc = dx_url_sketch_decode(&s, bytes, &err);   replaces s
+ *   rc = dx_url_sketch_decode_old(&s, bytes, &err);   of a part whose cold.dxp is DX_COLD_VERSION_OLD: longer hashes, cut
+ *   rc = dx_url_sketch_recode(&bytes, &buf, &err);    such bytes as encode has them; in buf, which they replace
  *   dx_url_sketch_release(&s);
  *
  * A set of one pair becomes dense beyond DX_SKETCH_PAIR_MAX hashes when it is encoded; a union only
  * when a member is dense or it has over DX_SKETCH_UNION_MAX. The result does not depend on the
- * order of adds and unions. Hashes are 48 bits, of XXH3 with a seed of its own, so they are
- * independent of url_id. One thread at a time.
+ * order of adds and unions. Hashes are 40 bits, of XXH3 with a seed of its own, so they are
+ * independent of url_id: of n URLs some n² / 2^41 are not counted, for two have the same. One thread at a time.
  */
 #ifndef DX_FORMAT_VERSION_URL_SKETCH_H
 #define DX_FORMAT_VERSION_URL_SKETCH_H
@@ -51,6 +53,8 @@ uint64_t dx_url_sketch_count(struct dx_url_sketch *s);
 uint64_t dx_url_sketch_clip(uint64_t count, uint64_t largest, uint64_t sum);
 int dx_url_sketch_encode(struct dx_url_sketch *s, struct dx_buf *out, struct dx_error *err);
 int dx_url_sketch_decode(struct dx_url_sketch *s, struct dx_span bytes, struct dx_error *err);
+int dx_url_sketch_decode_old(struct dx_url_sketch *s, struct dx_span bytes, struct dx_error *err);
+int dx_url_sketch_recode(struct dx_span *bytes, struct dx_buf *buf, struct dx_error *err);
 void dx_url_sketch_clear(struct dx_url_sketch *s);
 void dx_url_sketch_release(struct dx_url_sketch *s);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/rows/cold_page.h"
 
-#include "format/version/url_ids.h"
 #include "loader/version.h"
 
 #include <stdlib.h>
@@ -59,24 +58,6 @@ struct decoding {
     struct dx_zstd_decoder *decoder;
 };
 
-static size_t marks_size(const struct dx_cold_page *page)
-{
-    return page->file == DX_COLD_URL_IDS ? dx_url_page_marks_size(page->entries) : 0;
-}
-
-/* Behind the bytes of the page. */
-static int write_marks(const struct dx_cold_page *page, uint8_t *bytes, struct dx_error *err)
-{
-    struct dx_url_page u;
-    int rc;
-
-    if (marks_size(page) == 0)
-        return DX_OK;
-    rc = dx_url_page_open(&u, page, dx_span_of(bytes, page->plain_size),
-                          dx_cold_file_name(page->file), err);
-    return rc < 0 ? rc : dx_url_page_mark(&u, bytes + page->plain_size, err);
-}
-
 static int decode(void *ctx, const struct dx_block_request *w, uint8_t **bytes, size_t *size,
                   struct dx_error *err)
 {
@@ -84,13 +65,11 @@ static int decode(void *ctx, const struct dx_block_request *w, uint8_t **bytes, 
     const struct dx_part *part = d->p->part;
     int rc;
 
-    *size = d->p->page.plain_size + marks_size(&d->p->page);
+    *size = d->p->page.plain_size;
     *bytes = malloc(*size > 0 ? *size : 1);
     rc = *bytes == NULL ? dx_no_memory(err, "%s: page of it", w->of.name)
                         : dx_cold_decode(&part->cold, &d->p->page, d->decoder, part->open_flags,
                                          dx_span_of(w->raw, w->size), *bytes, err);
-    if (rc >= 0)
-        rc = write_marks(&d->p->page, *bytes, err);
     if (rc >= 0)
         return DX_OK;
     free(*bytes);
@@ -115,11 +94,6 @@ bool dx_cold_page_there(const struct dx_cold_page_wanted *p)
 struct dx_span dx_cold_page_bytes(const struct dx_cold_page_wanted *p)
 {
     return dx_span_of(p->wanted.block->bytes.data, p->page.plain_size);
-}
-
-const uint8_t *dx_cold_page_marks(const struct dx_cold_page_wanted *p)
-{
-    return marks_size(&p->page) == 0 ? NULL : p->wanted.block->bytes.data + p->page.plain_size;
 }
 
 void dx_cold_page_release(struct dx_cold_page_wanted *p)

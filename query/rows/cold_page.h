@@ -5,10 +5,9 @@
  *                                       1: the last page that begins at or before this key; 0: none
  *   rc = dx_cold_page_at(&p, part, caches, DX_COLD_FACTS, number, &err);    1, 0 behind the last page
  *   rc = dx_cold_page_advance(&p, &reading, decoder, &err);      as dx_block_request_advance: steps of a task
- *   if (dx_cold_page_there(&p))  ... p.page, dx_cold_page_bytes(&p), dx_cold_page_marks(&p) ...    until release
+ *   if (dx_cold_page_there(&p))  ... p.page, dx_cold_page_bytes(&p) ...            until release
  *   dx_cold_page_release(&p);                                    at the end, on every path; zeroed is fine
  *
- * A page of URL ids is kept with its marks, so that a lookup does not pass over all ids before its own.
  * Pages that are advanced together are one batch. Reads go to dx_part_cold_source(part, file), so
  * `reading` has to be begun with it. decoder: one of the caller's thread, used by this call only.
  */
@@ -39,8 +38,6 @@ int dx_cold_page_advance(struct dx_cold_page_wanted *p, struct dx_read_batch *re
                          struct dx_zstd_decoder *decoder, struct dx_error *err);
 bool dx_cold_page_there(const struct dx_cold_page_wanted *p);
 struct dx_span dx_cold_page_bytes(const struct dx_cold_page_wanted *p);
-const uint8_t *dx_cold_page_marks(
-    const struct dx_cold_page_wanted *p); /* of DX_COLD_URL_IDS: format/version/url_ids.h */
 void dx_cold_page_release(struct dx_cold_page_wanted *p);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 #include "format/core/zseek.h"
-#include "format/version/url_filter.h"
+#include "format/version/url_ids.h"
 #include "loader/version_parts.h"
 
 /* What a brief one may plan and walk: a few dozen microseconds. */
@@ -90,8 +90,7 @@ static int next_pages(struct dx_url_rows *u, struct dx_error *err)
         rc = dx_cold_page_at(&u->pages[u->page_count], u->part, u->view.version->caches,
                              DX_COLD_URL_IDS, u->next_page++, err);
         if (rc == 1)
-            rc = dx_url_filter_may_have(&u->part->cold, &u->pages[u->page_count].page, u->url_id,
-                                        err);
+            rc = dx_url_ids_on_page(&u->part->cold, &u->pages[u->page_count].page, u->url_id, err);
         if (rc == 1)
             u->source = source;
         u->page_count += rc == 1;
@@ -126,19 +125,15 @@ static int add_place(struct dx_url_rows *u, const struct dx_part *part,
 static int take_page(struct dx_url_rows *u, const struct dx_cold_page_wanted *p,
                      struct dx_error *err)
 {
-    uint64_t id = dx_url_id_kept(u->url_id);
     struct dx_url_page page;
     struct dx_url_place place;
-    int rc = dx_url_page_open(&page, &p->page, dx_cold_page_bytes(p),
+    int rc = dx_url_page_open(&page, &p->part->cold, &p->page, dx_cold_page_bytes(p),
                               dx_cold_file_name(DX_COLD_URL_IDS), err);
 
-    if (rc >= 0) {
-        dx_url_page_jump(&page, dx_cold_page_marks(p), u->url_id);
-        rc = dx_url_page_seek(&page, u->url_id, err);
-    }
-    while (rc >= 0 && (rc = dx_url_page_next(&page, &place, err)) == 1 && place.id <= id)
-        if (place.id == id)
-            rc = add_place(u, p->part, &place, err);
+    if (rc >= 0)
+        rc = dx_url_page_only(&page, u->url_id, err);
+    while (rc >= 0 && (rc = dx_url_page_next(&page, &place, err)) == 1)
+        rc = add_place(u, p->part, &place, err);
     return rc < 0 ? rc : DX_OK;
 }
 

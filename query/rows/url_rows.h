@@ -14,7 +14,7 @@
  *
  * Two batches: the page of url_ids.dat.zst of each part that may have the id (several, where many
  * places have it), and all pages of the lake that have rows of its places. An id that is not there takes one at
- * most, and mostly none (format/version/url_filter.h).
+ * most, and mostly none (format/version/url_id_list.h).
  *
  * each is called for every row of every place, place by place: by dataset, then as listings go, by
  * path of the file and row. Rows between those of a URL may be of another one

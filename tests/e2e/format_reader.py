@@ -964,8 +964,7 @@ class Cold:
         for pair, data in self._entries("sketches.dat.zst", pages[1]):
             self.sketches[pair] = self._sketch(data)
         need(list(self.facts) == list(self.sketches) == sorted(counts), "facts or sketches: other pairs than the counts")
-        self.places = list(self._places(pages[2]))
-        self._filters(envelope[b"UFLT"], pages[2])
+        self.places = list(self._places(pages[2], envelope[b"UIDX"]))
 
     @staticmethod
     def _pages(name, tag, records, data, build_id):
@@ -973,7 +972,8 @@ class Cold:
         file, out, at, frame, last = Seekable(name, data), [], 0, 0, (-1, 0)
         for number in range(len(records) // 40):
             key, sub, entries, offset, size, plain, want = struct.unpack_from("<QIIQIIQ", records, 40 * number)
-            need((key, sub) > last and offset == at and 1 <= entries <= plain <= 64 << 20, f"{name}: page {number}")
+            need((key, sub) > last and offset == at and 1 <= entries and 1 <= plain <= 64 << 20, f"{name}: page {number}")
+            need(entries <= (1 << 14 if tag == b"UIDS" else plain), f"{name}: entries of page {number}")
             last = (key, sub)
             need(checksum(build_id, tag, number, data[at:at + size]) == want, f"{name}: sum of page {number}")
             text, at = b"", at + size
@@ -1076,58 +1076,70 @@ class Cold:
         if data[0] == 0:
             codes = Codes(data[1:])
             registers = bytes(codes.take(6) for _ in range(4096))
-            need(len(data) == 3073 and max(registers) <= 37, "sketch: registers")
+            need(len(data) == 3073 and max(registers) <= 29, "sketch: registers")
             return registers
         cursor = Bytes(data)
         n = cursor.varint()
         need(1 <= n <= 512, f"sketch: {n} hashes")
         codes, hashes = Codes(data, cursor.at), []
         for _ in range(n):
-            hashes.append(codes.take(48) if n <= 3 else
-                          codes.rice(48 - n.bit_length()) + (hashes[-1] + 1 if hashes else 0))
-        need(codes.to_byte() == len(data) and hashes == sorted(set(hashes)) and hashes[-1] < 1 << 48, "sketch: hashes")
+            hashes.append(codes.take(40) if n <= 3 else
+                          codes.rice(40 - n.bit_length()) + (hashes[-1] + 1 if hashes else 0))
+        need(codes.to_byte() == len(data) and hashes == sorted(set(hashes)) and hashes[-1] < 1 << 40, "sketch: hashes")
         return hashes
 
-    @classmethod
-    def _filters(cls, section, pages):
-        """14.5: made again from the entries, bit by bit."""
-        want = bytearray()
-        for page in pages:
-            number = page[2] * 10 // 512
-            blocks = bytearray(64 * number)
-            need(page is pages[-1] or page[2] == pages[0][2], "cold.dxp: pages of url_ids of several sizes")
-            for one, *_ in cls._places([page[:1] + (0,) + page[2:]]) if number else ():
-                h = (one << 16) * 0x9E3779B97F4A7C15 & M64
-                g = (h ^ h >> 29) * 0xBF58476D1CE4E5B9 & M64
-                for i in range(6):
-                    bit = g >> 10 + 9 * i & 511
-                    blocks[((h >> 32) * number >> 32) * 64 + bit // 8] |= 1 << bit % 8
-            want += blocks
-        need(section == bytes(want), "cold.dxp: UFLT is not the filters of the entries")
-
     @staticmethod
-    def _places(pages):
-        last, before, number = (-1, 0, 0), None, 0
+    def _ids(section, key, n):
+        """10.1: the list of a page, and where it ends."""
+        first, at = key >> 32, 8 * (key & 0xffffffff)
+        last, zero = struct.unpack_from("<II", section, at)
+        need(zero == 0 and last >= first, f"cold.dxp: list of {first:#x}")
+        low = max(0, ((last - first) // n).bit_length() - 1)
+        buckets = ((last - first) >> low) + 1
+        begins = (buckets - 1) // 256
+        begin = at + 8 + (begins + 3) // 4 * 8
+        middle = begin + (n + buckets + 63) // 64 * 8
+        end = middle + (n * low + 63) // 64 * 8
+        need(end <= len(section), "cold.dxp: UIDX is cut")
+        high, lows = (int.from_bytes(section[a:b], "little") for a, b in ((begin, middle), (middle, end)))
+        need(high >> n + buckets == 0 and lows >> n * low == 0, f"cold.dxp: bits behind the list of {first:#x}")
+        ids, bucket, told = [], 0, []
+        for bit, one in enumerate(f"{high:0{n + buckets}b}"[::-1], 1):
+            if one == "0":
+                bucket += 1
+                told += [bit] if bucket % 256 == 0 and bucket < buckets else []
+            else:
+                ids.append(first + (bucket << low | lows >> len(ids) * low & (1 << low) - 1))
+        need(bucket == buckets and len(ids) == n and (ids[0], ids[-1]) == (first, last), f"cold.dxp: list of {first:#x}")
+        need(section[at + 8:begin] == struct.pack(f"<{begins}H", *told) + bytes(-begins % 4 * 2), f"cold.dxp: buckets of {first:#x}")
+        return ids, end
+
+    @classmethod
+    def _places(cls, pages, section):
+        last, end = (-1, 0, 0), 0
         for key, sub, entries, text in pages:
             cursor = Bytes(text)
-            n, k, g, r, s, one = (cursor.u32(), cursor.u8(), cursor.u8(), cursor.u8(), cursor.u8(), cursor.u64())
-            number = number + 1 if one == before else 0
-            need(n == entries and n <= 1 << 20 and key == one << 16 and sub == number, f"url_ids: page of {key:#x}")
-            before, codes = one, Codes(text, 16)
+            n, g, r, s, zero, more = cursor.u32(), cursor.u8(), cursor.u8(), cursor.u8(), cursor.u8(), cursor.u32()
+            need(n == entries and zero == sub == 0 and end == 8 * (key & 0xffffffff), f"url_ids: page of {key:#x}")
+            ids, end = cls._ids(section, key, n)
+            codes = Codes(text, 12)
             where = [(codes.take(g), codes.take(r)) for _ in range(n)]
             codes.to_byte()
-            for i, (group, row) in enumerate(where):
-                one += codes.rice(k) if i else 0
-                need((one, group, row) > last, "url_ids: entries do not ascend")
-                last = (one, group, row)
-                yield one, group, row, codes.rice(s) + 1
+            longer = [(codes.take((n - 1).bit_length()), codes.take(s) + 2) for _ in range(more)]
             need(codes.to_byte() == len(text), "url_ids: bytes behind a page")
+            rows = dict(longer)
+            need(list(rows) == sorted(rows) and len(rows) == more and all(i < n for i in rows), "url_ids: places of several rows")
+            for i, (one, place) in enumerate(zip(ids, where)):
+                need((one, *place) > last, "url_ids: entries do not ascend")
+                last = (one, *place)
+                yield *last, rows.get(i, 1)
+        need(end == len(section), "cold.dxp: bytes of UIDX behind its lists")
 
 
-def h48(scheme, host, path_query):
+def h40(scheme, host, path_query):
     """14.3: the hash of a URL."""
     seed = xxhash.xxh3_64_intdigest(scheme, seed=0x736b657463683438)
-    return xxhash.xxh3_64_intdigest(path_query, seed=xxhash.xxh3_64_intdigest(host, seed=seed)) >> 16
+    return xxhash.xxh3_64_intdigest(path_query, seed=xxhash.xxh3_64_intdigest(host, seed=seed)) >> 24
 
 
 def path_of(path_query):
@@ -1158,12 +1170,12 @@ def check_tallies(part, pair, urls):
         best = sorted(((host, path, *two) for (host, path), two in tally(lambda host, p, cut=cut: (host, cut(p))).items()),
                       key=lambda one: (-one[2], -one[3], *one[:2]))
         need(told == (len(best), best[:256]), f"{where}: paths {told[0]}, the rows say {len(best)}")
-    hashes = sorted({h48(*url) for url in urls})
+    hashes = sorted({h40(*url) for url in urls})
     if len(hashes) > 512:
         registers = bytearray(4096)
         for value in hashes:
-            rest = value & (1 << 36) - 1
-            registers[value >> 36] = max(registers[value >> 36], 37 - rest.bit_length())
+            rest = value & (1 << 28) - 1
+            registers[value >> 28] = max(registers[value >> 28], 29 - rest.bit_length())
         hashes = bytes(registers)
     need(sketch == hashes, f"{where}: sketch")
 
@@ -1409,7 +1421,7 @@ class Part:
         self.files_text = Seekable("files.tsv.zst", self.read("files.tsv.zst")).lines()
         need(hash128(psl).hex() == self.manifest["psl_hash"], "psl_hash")
         files = b"".join(part.lines_without(self.gone) for part in [*self.older, self])
-        self.build_id = hash128(b"domaindex-build-2\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
+        self.build_id = hash128(b"domaindex-build-3\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
                                 + datasets + b"\n" + files)
         if self.older:  # 11.4
             self.build_id = hash128(b"domaindex-parts-1\n" + self.build_id + b"".join(part.build_id for part in self.older)
@@ -1453,7 +1465,7 @@ class Part:
         if "tags.dxt" in self.manifest["files"]:
             self.tags = Tags(self.envelope("tags.dxt", b"DXTG", 1, b"SETS", b"FILE", b"NAME", b"TAGS", b"LEFT"),
                              len(self.domains), self.first_file, self.file_ids.stop)
-        self.cold = Cold(self.envelope("cold.dxp", b"DXCP", 1, *(tag for _, tag in Cold.FILES), b"UFLT"), self.read,
+        self.cold = Cold(self.envelope("cold.dxp", b"DXCP", 2, *(tag for _, tag in Cold.FILES), b"UIDX"), self.read,
                          self.build_id, self.domains, self.counts.by_pair)
 
     def _agree(self):
@@ -2062,14 +2074,14 @@ def check_file(version, part, file_id, found):
             raise Complaint(f"{facts.path}: domain_id of {domain}")
         key = (scheme, host, path_query)
         pair[0][key] = pair[0].get(key, 0) + 1
-        places.setdefault(key, [url_id >> 16, groups_before + group, at - first, at, at])[4] = at
+        places.setdefault(key, [url_id >> 32, groups_before + group, at - first, at, at])[4] = at
         if page != (host, path_query):
             led, page, slots = led + list(slots.values()), (host, path_query), {}
         if requested[at]:
-            one = id64(requested[at]) >> 16
-            if one != url_id >> 16 and one not in slots and len(slots) == 8:
+            one = id64(requested[at]) >> 32
+            if one != url_id >> 32 and one not in slots and len(slots) == 8:
                 led, slots = led + list(slots.values()), {}
-            if one != url_id >> 16:
+            if one != url_id >> 32:
                 slots.setdefault(one, [one, groups_before + group, at - first, at, at])[4] = at
         pair[1] += 1
         if ts is not None:

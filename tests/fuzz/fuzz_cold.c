@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cold.dxp with all sums believed: a header and records of pages, around which a sound envelope is
- * put, with filters of url_ids from the end of the input where the header's last byte says so; and (first byte 'p') a
+ * put, with lists of url_ids from the end of the input where the header's last byte says so; and (first byte 'p') a
  * plain page of pairs of so many entries.
  */
 #include "format/version/cold.h"
 #include "format/version/pair_pages.h"
-#include "format/version/url_filter.h"
+#include "format/version/url_ids.h"
 
 #include <stdlib.h>
 
@@ -27,14 +27,15 @@ static void use_directory(struct dx_span file)
             struct dx_cold_page found;
 
             if (page.offset + page.stored_size > c.size[f] || page.plain_size == 0 ||
-                page.plain_size > DX_COLD_PAGE_PLAIN_MAX || page.entries > page.plain_size)
+                page.plain_size > DX_COLD_PAGE_PLAIN_MAX ||
+                (f != DX_COLD_URL_IDS && page.entries > page.plain_size))
                 abort();
             (void)dx_cold_find(&c, page.file, page.key, page.sub, &found, NULL);
         }
     for (uint32_t i = 0; i < 64 && dx_cold_page(&c, DX_COLD_URL_IDS, i, &page, NULL) == 1; i++)
         for (uint64_t id = 1; id != 0; id <<= 3)
-            (void)dx_url_filter_may_have(&c, &page, id * UINT64_C(0x9E3779B97F4A7C15), NULL);
-    (void)dx_url_filter_check(&c, NULL);
+            (void)dx_url_ids_on_page(&c, &page, id * UINT64_C(0x9E3779B97F4A7C15), NULL);
+    (void)dx_url_id_list_check(&c, NULL);
     (void)dx_cold_verify(&c, NULL);
     dx_cold_close(&c);
 }
@@ -48,7 +49,7 @@ static void fuzz_directory(struct dx_bytes r)
     struct dx_build_id build = { { 0 } };
     struct dx_buf file = DX_BUF_INIT(8 << 20);
     struct dx_span front = dx_bytes_take(&r, HEADER);
-    size_t filter = r.failed ? 0 : front.data[HEADER - 1] % 8 * DX_URL_FILTER_BLOCK;
+    size_t lists = r.failed ? 0 : front.data[HEADER - 1] % 8 * 64;
     size_t left = dx_bytes_left(&r);
     size_t each;
     struct dx_envelope_writer w;
@@ -57,7 +58,7 @@ static void fuzz_directory(struct dx_bytes r)
 
     if (r.failed)
         return;
-    left -= filter < left ? filter : left;
+    left -= lists < left ? lists : left;
     each = left / DX_COLD_FILES / RECORD * RECORD;
     memcpy(header, front.data, sizeof header);
     dx_store_u32(header, DX_COLD_MAGIC); /* the writer of the envelope insists on these two */
@@ -71,9 +72,9 @@ static void fuzz_directory(struct dx_bytes r)
             rc = dx_envelope_writer_append(
                 &w, dx_bytes_take(&r, i + 1 < DX_COLD_FILES ? each : left - 2 * each), NULL);
     }
-    if (rc >= 0 && filter > 0)
-        rc = dx_envelope_writer_section(&w, DX_COLD_URL_FILTER, NULL);
-    if (rc >= 0 && filter > 0)
+    if (rc >= 0)
+        rc = dx_envelope_writer_section(&w, DX_COLD_URL_ID_LISTS, NULL);
+    if (rc >= 0)
         rc = dx_envelope_writer_append(&w, dx_bytes_take(&r, dx_bytes_left(&r)), NULL);
     if (rc >= 0 && dx_envelope_writer_finish(&w, NULL) >= 0)
         use_directory(dx_span_of(file.data, file.size));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Facts of a pair (counts, then its bytes) and, with the first byte 's', a sketch: what is taken is
+ * Facts of a pair (counts, then its bytes) and, with the first byte 's', a sketch ('o': of an old part): what is taken is
  * in order, within the counts, and a sketch that is taken is written in the same bytes.
  */
 #include "format/version/facts.h"
@@ -9,13 +9,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void fuzz_sketch(struct dx_span bytes)
+static void fuzz_sketch(struct dx_span bytes, bool is_old)
 {
     struct dx_buf again = DX_BUF_INIT(1 << 16);
     struct dx_url_sketch s;
 
     dx_url_sketch_init(&s);
-    if (dx_url_sketch_decode(&s, bytes, NULL) >= 0) {
+    if ((is_old ? dx_url_sketch_decode_old(&s, bytes, NULL)
+                : dx_url_sketch_decode(&s, bytes, NULL)) >= 0) {
         uint64_t n = dx_url_sketch_count(&s);
 
         if (!s.dense && (n == 0 || n > DX_SKETCH_PAIR_MAX))
@@ -90,8 +91,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct dx_bytes r = dx_bytes_of(dx_span_of(data, size));
 
-    if (size > 0 && data[0] == 's')
-        fuzz_sketch(dx_span_of(data + 1, size - 1));
+    if (size > 0 && (data[0] == 's' || data[0] == 'o'))
+        fuzz_sketch(dx_span_of(data + 1, size - 1), data[0] == 'o');
     else
         fuzz_facts(r);
     return 0;

@@ -105,7 +105,8 @@ static void read_places(struct dx_test_version *m, struct dx_version *v)
         struct dx_url_page page;
         struct dx_url_place place;
 
-        must(dx_url_page_open(&page, &w.page, w.plain, DX_FILE_URL_IDS, &err), "places");
+        must(dx_url_page_open(&page, &w.part->cold, &w.page, w.plain, DX_FILE_URL_IDS, &err),
+             "places");
         while (dx_url_page_next(&page, &place, &err) == 1) {
             if (m->place_count == MODEL_PLACES)
                 abort();
@@ -413,7 +414,7 @@ static void make_build_id(struct writing *w)
     char hex[DX_HASH128_TEXT];
 
     dx_hash128_text(&psl, hex);
-    dx_buf_fmt(&all, "domaindex-build-2\n%d\n%s\n", DX_CANON_VERSION, hex);
+    dx_buf_fmt(&all, "domaindex-build-3\n%d\n%s\n", DX_CANON_VERSION, hex);
     dx_buf_append(&all, w->datasets.data, w->datasets.size);
     dx_buf_u8(&all, '\n');
     dx_buf_append(&all, w->tsv.data, w->tsv.size);
@@ -585,11 +586,13 @@ static void write_entries(const struct dx_test_entries *from, struct dx_cold_wri
 static void write_places(const struct dx_test_version *m, struct dx_cold_writer *out)
 {
     struct dx_buf plain = DX_BUF_INIT(FILE_MAX);
+    uint64_t key;
 
     if (m->place_count > 0) {
-        must(dx_url_page_encode(&plain, m->places, m->place_count, &err), "places");
-        must(dx_cold_writer_page(out, m->places[0].id, 0, m->place_count,
-                                 dx_span_of(plain.data, plain.size), &err),
+        must(dx_url_page_encode(&plain, &out->url_ids, &key, m->places, m->place_count, &err),
+             "places");
+        must(dx_cold_writer_page(out, key, 0, m->place_count, dx_span_of(plain.data, plain.size),
+                                 &err),
              "places");
     }
     dx_buf_release(&plain);

@@ -739,7 +739,7 @@ static void place_lost(struct dx_test_version *m)
 
 static void place_id(struct dx_test_version *m)
 {
-    m->places[5].id += 1 << 16;
+    m->places[5].id += UINT64_C(1) << (64 - DX_URL_ID_KEPT);
 }
 
 static void cold_size(struct dx_test_version *m)

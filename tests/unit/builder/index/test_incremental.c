@@ -581,7 +581,7 @@ static size_t url_places(struct dx_version *v, struct url_at *out, const char *w
     while ((rc = dx_cold_walk_next(&walk, &err)) == 1) {
         struct dx_url_page page;
 
-        rc = dx_url_page_open(&page, &walk.page, walk.plain, "url_ids", &err);
+        rc = dx_url_page_open(&page, &walk.part->cold, &walk.page, walk.plain, "url_ids", &err);
         while (rc >= 0 && n < FILES * ROWS &&
                (rc = dx_url_page_next(&page, &out[n].place, &err)) == 1) {
             struct dx_pages_file file;

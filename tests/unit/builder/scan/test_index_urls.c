@@ -136,7 +136,7 @@ static void read_back(struct dx_cold *c, struct dx_buf *stored, const char *what
         must(dx_cold_decode(c, &page, decoder, 0,
                             dx_span_of(stored->data + page.offset, page.stored_size), plain, &err),
              &err);
-        must(dx_url_page_open(&u, &page, dx_span_of(plain, page.plain_size), "x", &err), &err);
+        must(dx_url_page_open(&u, c, &page, dx_span_of(plain, page.plain_size), "x", &err), &err);
         while ((rc = dx_url_page_next(&u, &got, &err)) == 1) {
             EXPECT(at < want_count && by_place(&got, &want[at]) == 0 && got.rows == want[at].rows,
                    "%s: place %zu of %zu", what, at, want_count);

@@ -88,7 +88,8 @@ static void build(struct built *b, uint8_t build_byte, size_t count)
     }
     write_pairs(&w[DX_COLD_FACTS], count);
     write_pairs(&w[DX_COLD_SKETCHES], count / 2);
-    EXPECT(dx_cold_writer_page(&w[DX_COLD_URL_IDS], 5, 1, 2, one, NULL) < 0, "entries over bytes");
+    EXPECT(dx_cold_writer_page(&w[DX_COLD_SKETCHES], UINT64_MAX, 1, 2, one, NULL) < 0,
+           "entries over bytes");
     EXPECT(dx_cold_writer_page(&w[DX_COLD_URL_IDS], 5, 1, 0, one, NULL) < 0, "no entries");
     EXPECT(dx_cold_writer_page(&w[DX_COLD_URL_IDS], 5, 1, 1, one, &err) >= 0, "%s", err.text);
     EXPECT(dx_cold_writer_page(&w[DX_COLD_URL_IDS], 5, 1, 1, one, NULL) < 0, "the same key");

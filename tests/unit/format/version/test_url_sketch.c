@@ -3,11 +3,13 @@
  * the error of the estimate over many sets.
  */
 #include "format/version/url_sketch.h"
+
+#include "base/bits.h"
 #include "tests/support/damage.h"
 
 #include <math.h>
 
-#define HASH_MASK ((UINT64_C(1) << 48) - 1)
+#define HASH_MASK ((UINT64_C(1) << 40) - 1)
 
 static int failures;
 static uint64_t seed = 7;
@@ -60,6 +62,73 @@ static void check_round_trip(uint64_t count, size_t most)
         EXPECT(dx_url_sketch_count(&back) == count, "exact");
     dx_url_sketch_release(&s);
     dx_url_sketch_release(&back);
+    dx_buf_release(&bytes);
+}
+
+static int by_hash(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a;
+    uint64_t y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Of hashes of 48 bits, as DX_COLD_VERSION_OLD has them. */
+static void encode_old(struct dx_buf *out, const uint64_t *hashes, size_t n)
+{
+    static uint8_t registers[4096];
+    struct dx_bits_out bits = { .to = out };
+    unsigned k = 48 - dx_bits_of_number(n);
+
+    memset(registers, 0, sizeof registers);
+    for (size_t i = 0; i < n; i++) {
+        unsigned rank = 37 - dx_bits_of_number(hashes[i] & ((UINT64_C(1) << 36) - 1));
+
+        if (rank > registers[hashes[i] >> 36])
+            registers[hashes[i] >> 36] = (uint8_t)rank;
+    }
+    dx_buf_varint(out, n > 512 ? 0 : n);
+    for (size_t i = 0; n > 512 && i < sizeof registers; i++)
+        dx_bits_put(&bits, registers[i], 6);
+    for (size_t i = 0; n <= 512 && i < n; i++)
+        if (n <= 3)
+            dx_bits_put(&bits, hashes[i], 48);
+        else
+            dx_bits_put_rice(&bits, hashes[i] - (i == 0 ? 0 : hashes[i - 1] + 1), k);
+    dx_bits_flush(&bits);
+}
+
+/* What it says of them now is what their upper 40 bits say: two that differ below are one, a register of 37 is one of 29. */
+static void check_old(size_t n)
+{
+    static uint64_t hashes[5000];
+    uint64_t random = n;
+    struct dx_buf bytes = DX_BUF_INIT(4096);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_url_sketch want;
+    struct dx_url_sketch got;
+
+    dx_url_sketch_init(&want);
+    dx_url_sketch_init(&got);
+    for (size_t i = 0; i < n; i++)
+        hashes[i] = random_next(&random) >> 16;
+    hashes[0] &= ~UINT64_C(0xfffffffff);
+    if (n > 1 && n <= 512)
+        hashes[1] = hashes[0] | 5;
+    qsort(hashes, n, sizeof *hashes, by_hash);
+    for (size_t i = 0; i < n; i++)
+        EXPECT(dx_url_sketch_add(&want, hashes[i] >> 8, &err) >= 0, "%s", err.text);
+    encode_old(&bytes, hashes, n);
+    EXPECT(dx_url_sketch_decode_old(&got, dx_span_of(bytes.data, bytes.size), &err) >= 0, "%s",
+           err.text);
+    if (n > 512)
+        EXPECT(dx_url_sketch_settle(&want, &err) >= 0, "%s", err.text);
+    EXPECT(same_sketch(&got, &want), "%zu old hashes", n);
+    EXPECT(dx_url_sketch_decode_old(&got, dx_span_of(bytes.data, bytes.size - 1), NULL) ==
+               DX_E_CORRUPT,
+           "%zu old hashes, cut", n);
+    dx_url_sketch_release(&want);
+    dx_url_sketch_release(&got);
     dx_buf_release(&bytes);
 }
 
@@ -116,12 +185,12 @@ static void check_refused(void)
     } rows[] = {
         { "", 0 },
         { "\x01", 1 },
-        { "\x01\1\2\3\4\5\6\7", 8 },                                    /* a byte too much */
-        { "\x02\1\0\0\0\0\0\1\0\0\0\0\0", 13 },                         /* the same hash twice */
-        { "\x02\2\0\0\0\0\0\1\0\0\0\0\0", 13 },                         /* descending */
+        { "\x01\1\2\3\4\5\6", 7 },                                      /* a byte too much */
+        { "\x02\1\0\0\0\0\1\0\0\0\0", 11 },                             /* the same hash twice */
+        { "\x02\2\0\0\0\0\1\0\0\0\0", 11 },                             /* descending */
         { "\x81\x04", 2 },                                              /* 513 of them */
         { "\0\0\0\0", 4 },                                              /* registers, cut */
-        { "\x04\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 13 }, /* over 48 bits */
+        { "\x04\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 13 }, /* over 40 bits */
     };
     struct dx_url_sketch s;
 
@@ -220,7 +289,7 @@ static void check_known(void)
         { 1, 5909 },
         { 2, 11819 },
         { 10, 3025551 },
-        { 36, UINT64_C(203041276517400) },
+        { 28, UINT64_C(793129986396) },
     };
     struct dx_url_sketch s = sketch_of(1, 600);
 
@@ -251,8 +320,9 @@ int main(void)
     static const uint64_t sizes[] = { 1, 2, 3, 4, 5, 17, 48, 49, 100, 511, 512, 513, 5000 };
 
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        /* 48 bits less what an order is worth, a hash; and the two bytes in front. */
-        check_round_trip(sizes[i], sizes[i] > 512 ? 3073 : 2 + 1 + sizes[i] * 50 / 8);
+        /* 40 bits less what an order is worth, a hash; and the two bytes in front. */
+        check_round_trip(sizes[i], sizes[i] > 512 ? 3073 : 2 + 1 + sizes[i] * 42 / 8);
+        check_old(sizes[i]);
         check_damage(sizes[i]);
     }
     check_clip();
