@@ -47,7 +47,7 @@ def capacity():
     check(0 < some["index_bytes"] - sum(some["files"].values()) < 1 << 20, "the index is its files and little more")
     check(abs(twice["lake_bytes"] - 2 * some["lake_bytes"]) <= 8, "twice as much has twice as many bytes")
     check(2 * some["mapped_bytes"] - 4000000 / 8 - 8 <= twice["mapped_bytes"] <= 2 * some["mapped_bytes"], "and of an id a bit less")
-    equal(some["disk_bytes"], some["lake_bytes"] + 2 * some["index_bytes"], "two versions")
+    check(0 <= some["disk_bytes"] - some["lake_bytes"] - 2 * some["index_bytes"] <= 2, "two versions; each number is rounded down")
     equal((some["work_bytes"], result("capacity", "--domains", 1000000, "--memory", "64M")["work_bytes"] > 0), (0, True), "work space beyond --memory")
     for bad in ((), ("--domains", 0), ("--domains", 10, "--pairs", 9), ("--domains", 10, "--urls", 5), ("--domains", 10, "x")):
         equal(dxtest.domaindex("capacity", *bad, expect=2).stdout, b"", f"capacity {bad}")
