@@ -448,7 +448,7 @@ static bool is_ascii(const uint32_t *label, size_t size)
 /* What an xn-- label stands for: it must be Punycode, not of ASCII alone, and in NFC. */
 static bool decode_label(const uint32_t *label, size_t size, struct text *to)
 {
-    uint32_t storage[SPLIT_MAX * DX_IDNA_MAX];
+    DX_UNINITIALIZED uint32_t storage[SPLIT_MAX * DX_IDNA_MAX];
     struct text again = { storage, 0, COUNT(storage) };
 
     return is_ascii(label, size) && punycode_decode(label + 4, size - 4, to) &&
@@ -461,7 +461,7 @@ static bool decode_label(const uint32_t *label, size_t size, struct text *to)
 static bool put_label(const uint32_t *label, size_t size, struct sink *out, bool *rtl_seen,
                       bool *bidi_ok)
 {
-    uint32_t storage[DX_IDNA_MAX];
+    DX_UNINITIALIZED uint32_t storage[DX_IDNA_MAX];
     struct text decoded = { storage, 0, COUNT(storage) };
     const uint32_t *shown = label;
     size_t shown_size = size;
@@ -493,8 +493,8 @@ static bool put_label(const uint32_t *label, size_t size, struct sink *out, bool
 int dx_idna_to_ascii(struct dx_span utf8, uint8_t *out, size_t room, size_t *size,
                      enum dx_reject *why)
 {
-    uint32_t mapped_storage[DX_IDNA_MAX];
-    uint32_t name_storage[SPLIT_MAX * DX_IDNA_MAX];
+    DX_UNINITIALIZED uint32_t mapped_storage[DX_IDNA_MAX];
+    DX_UNINITIALIZED uint32_t name_storage[SPLIT_MAX * DX_IDNA_MAX];
     struct text mapped = { mapped_storage, 0, COUNT(mapped_storage) };
     struct text name = { name_storage, 0, COUNT(name_storage) };
     struct sink sink = { out, 0, room };
@@ -544,8 +544,8 @@ static bool put_utf8(struct sink *s, uint32_t cp)
 /* An A-label as what it stands for, another label as it is. */
 static bool show_label(struct dx_span label, struct sink *out)
 {
-    uint32_t text[DX_IDNA_MAX];
-    uint32_t storage[DX_IDNA_MAX];
+    DX_UNINITIALIZED uint32_t text[DX_IDNA_MAX];
+    DX_UNINITIALIZED uint32_t storage[DX_IDNA_MAX];
     struct text decoded = { storage, 0, COUNT(storage) };
 
     if (label.size > DX_IDNA_MAX)

@@ -33,6 +33,12 @@ static int load_libpsl(psl_ctx_t **rules, struct dx_span text, struct dx_error *
 
 int dx_psl_new(struct dx_psl **psl, struct dx_span text, struct dx_error *err)
 {
+    return dx_psl_new_below(psl, text, (struct dx_span){ NULL, 0 }, err);
+}
+
+int dx_psl_new_below(struct dx_psl **psl, struct dx_span text, struct dx_span label,
+                     struct dx_error *err)
+{
     struct dx_psl *made = NULL;
     int rc;
 
@@ -45,7 +51,7 @@ int dx_psl_new(struct dx_psl **psl, struct dx_span text, struct dx_error *err)
     made = calloc(1, sizeof *made);
     if (made == NULL)
         return dx_no_memory(err, "public suffix list");
-    rc = dx_suffix_rules_new(&made->table, text, err);
+    rc = dx_suffix_rules_new_below(&made->table, text, label, err);
     if (rc == DX_OK && made->table == NULL)
         rc = load_libpsl(&made->rules, text, err);
     if (rc == DX_OK && (made->table != NULL ? dx_suffix_rules_count(made->table) == 0

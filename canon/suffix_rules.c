@@ -237,6 +237,23 @@ static bool add_forms(struct dx_suffix_rules *r, struct dx_span rule, unsigned f
     return add_rule(r, rule, flags);
 }
 
+/* Whether the rule is surely of names with another last label than this one; of size 0: never. One that is not in lower-case ASCII may be read as the label. */
+static bool is_left_out(struct dx_span rule, struct dx_span label)
+{
+    struct dx_span last = { rule.data + rule.size, 0 };
+
+    if (label.size == 0)
+        return false;
+    while (last.size < rule.size && last.data[-1] != '.') {
+        uint8_t c = *--last.data;
+
+        last.size++;
+        if ((uint8_t)(c - 'a') >= 26 && (uint8_t)(c - '0') >= 10 && c != '-' && c != '_')
+            return false;
+    }
+    return last.size > 0 && !dx_span_equal(last, label);
+}
+
 static bool has_text(struct dx_span line, const char *text)
 {
     return memmem(line.data, line.size, text, strlen(text)) != NULL;
@@ -250,34 +267,54 @@ static unsigned section_behind(struct dx_span line, unsigned section)
 }
 
 /* false: a line that libpsl may read otherwise. */
-static bool add_lines(struct dx_suffix_rules *r, struct dx_span text)
+static bool add_lines(struct dx_suffix_rules *r, struct dx_span text, struct dx_span label)
 {
     struct dx_span line;
     unsigned section = 0;
 
     while (next_line(&text, &line)) {
         struct dx_span rule = rule_of(line);
-        unsigned flags = rule.size == 0 ? 0 : flags_of(&rule);
+        bool none = rule.size == 0;
+        unsigned flags = none ? 0 : flags_of(&rule);
 
-        if (line.size > LINE_MAX_BYTES || (flags != 0 && !add_forms(r, rule, flags | section)))
+        if (line.size > LINE_MAX_BYTES)
             return false;
-        if (rule.size == 0)
+        if (flags != 0 && is_left_out(rule, label))
+            r->count++;
+        else if (flags != 0 && !add_forms(r, rule, flags | section))
+            return false;
+        if (none && memchr(line.data, '=', line.size) != NULL)
             section = section_behind(line, section);
     }
     return true;
 }
 
+static size_t count_lines(struct dx_span text)
+{
+    struct dx_span line;
+    size_t lines = 1;
+
+    while (next_line(&text, &line))
+        lines++;
+    return lines;
+}
+
 int dx_suffix_rules_new(struct dx_suffix_rules **out, struct dx_span text, struct dx_error *err)
 {
+    return dx_suffix_rules_new_below(out, text, (struct dx_span){ NULL, 0 }, err);
+}
+
+int dx_suffix_rules_new_below(struct dx_suffix_rules **out, struct dx_span text,
+                              struct dx_span label, struct dx_error *err)
+{
     struct dx_suffix_rules *r;
-    size_t lines = 1;
+    size_t lines;
     size_t slots = 64;
 
     *out = NULL;
     if (text.size > UINT32_MAX || memchr(text.data, '\0', text.size) != NULL)
         return DX_OK;
-    for (size_t i = 0; i < text.size; i++)
-        lines += text.data[i] == '\n';
+    lines = count_lines(text);
     while (slots < 2 * lines)
         slots *= 2;
     r = calloc(1, sizeof *r);
@@ -290,7 +327,7 @@ int dx_suffix_rules_new(struct dx_suffix_rules **out, struct dx_span text, struc
         dx_suffix_rules_free(&r);
         return dx_no_memory(err, "public suffix list");
     }
-    if (!add_lines(r, text))
+    if (!add_lines(r, text, label))
         dx_suffix_rules_free(&r);
     else if (r->text.failed) {
         dx_suffix_rules_free(&r);

@@ -171,7 +171,7 @@ int dx_version_manifest(const char *root, struct dx_manifest *m, struct dx_error
 }
 
 static int open_texts(struct dx_version *v, const struct dx_version_copies *copies,
-                      struct dx_error *err)
+                      const struct dx_version_options *options, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_REGISTRY_MAX);
     const struct dx_part *part = dx_version_own(v);
@@ -188,7 +188,8 @@ static int open_texts(struct dx_version *v, const struct dx_version_copies *copi
         rc = dx_part_read(part, DX_FILE_PSL, copies->path[DX_COPY_PSL], DX_PSL_TEXT_MAX, &text,
                           err);
     if (rc == DX_OK)
-        rc = dx_psl_new(&v->psl, dx_span_of(text.data, text.size), err);
+        rc = dx_psl_new_below(&v->psl, dx_span_of(text.data, text.size),
+                              dx_span_str(options->last_label), err);
     dx_buf_release(&text);
     return rc;
 }
@@ -454,7 +455,7 @@ static int open_part(struct dx_version *v, const struct dx_manifest_version *ent
     if (rc == DX_OK && !shared)
         rc = open_fresh(v, part, &copies, verify, options, err);
     if (rc == DX_OK && !older)
-        rc = open_texts(v, &copies, err);
+        rc = open_texts(v, &copies, options, err);
     dx_version_copies_release(&copies);
     return rc;
 }

@@ -375,6 +375,36 @@ static void tell(void *ctx, const struct dx_mirror_progress *p)
     (void)fprintf(stderr, "%s\n", text);
 }
 
+/* Of a plain host name, whose canonical form keeps it; NULL: of anything else. */
+static const char *last_label_of(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    const char *label = dot == NULL ? name : dot + 1;
+
+    return name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789.-")] == '\0' && *label != '\0' &&
+                   strlen(label) <= DX_LAST_LABEL_MAX &&
+                   label[strspn(label, "abcdefghijklmnopqrstuvwxyz")] == '\0'
+               ? label
+               : NULL;
+}
+
+/* Of all that is asked, if it is names of one top-level domain; else "". */
+static void choose_last_label(const struct lookup *l, const struct dx_options *o,
+                              char text[DX_LAST_LABEL_MAX + 1])
+{
+    const char *first = NULL;
+
+    for (size_t i = 0; i < o->operand_count; i++) {
+        const char *label = last_label_of(o->operand[i]);
+
+        if (label == NULL || (first != NULL && strcmp(label, first) != 0))
+            return;
+        first = label;
+    }
+    if (first != NULL && !l->many && !l->tags && !l->single_urls)
+        memcpy(text, first, strlen(first) + 1);
+}
+
 static int open_version(struct lookup *l, const struct dx_options *o,
                         struct dx_opened_version *opened, struct dx_error *err)
 {
@@ -385,6 +415,7 @@ static int open_version(struct lookup *l, const struct dx_options *o,
     options.mirror_postings = dx_options_has(o, OPT_MIRROR_POSTINGS);
     options.verify = dx_options_has(o, OPT_VERIFY);
     options.tell = dx_options_has(o, OPT_QUIET) ? NULL : tell;
+    choose_last_label(l, o, options.last_label);
     rc = dx_opened_version_open(opened, dx_options_text(o, OPT_ROOT),
                                 dx_options_text(o, OPT_VERSION), &options, err);
     l->version = opened->version;

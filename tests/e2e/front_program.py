@@ -10,7 +10,9 @@ import dxtest
 from dxtest import check
 
 ALL = dxtest.BIN / "libexec" / "domaindex" / "domaindex"
-NETWORK = ("libcurl", "libpq", "librabbitmq", "libssl", "libevent", "libexpat")
+NETWORK = ("libcurl", "libpq", "librabbitmq", "libssl", "libevent", "libexpat", "libcrypto")
+
+PAGES = ("example.com/a b", "example.com/2", "example.co.uk/", "b.ck/", "a.b.ck/", "www.ck/", "y.github.io/", "a.b.kobe.jp/", "city.kobe.jp/", "a.no-such-tld/")
 
 
 def said(program, *arguments):
@@ -28,10 +30,19 @@ def check_same(root):
     for arguments in (("lookup", "--root", root, "example.com"), ("lookup", "--root", root, "example.com", "absent.example"), ("lookup", "--root", root),
                       ("lookup", "example.com"), ("lookup", "--root", root, "--no-such"), ("lookup", "--root", root / "none", "example.com"),
                       ("lookup", "--help"), ("lookup", "--root", "ftp://a/b", "example.com"), ("lookup", "--root", root, "--url", "https://example.com/a b"),
+                      ("lookup", "--root", root, "--all-urls", "--limit", 1, "example.com"), ("lookup", "--root", root, "--dataset", "one", "--limit", 1, "example.com"),
                       ("normalize", "--help"), ("versions", "--root", root), ("help",), (), ("lokup",), ("--version",)):
         check(said(dxtest.DOMAINDEX, *arguments) == said(ALL, *arguments), f"{arguments}: {said(dxtest.DOMAINDEX, *arguments)}\n not {said(ALL, *arguments)}")
     remote = said(dxtest.DOMAINDEX, "lookup", "--root", "http://127.0.0.1:1/x", "example.com")
     check(remote[0] == 1 and b"127.0.0.1" in remote[2] and b"directories alone" not in remote[2], f"a remote root: {remote}")
+
+
+def check_labels(root):
+    """Names of one top-level domain are reduced by its rules alone; with a name of another one beside it all rules are read."""
+    for name in ("www.example.co.uk", "co.uk", "a.b.ck", "www.ck", "x.y.github.io", "github.io", "a.b.kobe.jp", "city.kobe.jp", "a.no-such-tld", "example.com", "uk",
+                 "example.com.", "EXAMPLE.com", "b\u00fccher.com", "a.xn--55qx5d.cn", "192.0.2.1", "https://a.example.co.uk:80/x"):
+        one, both = (said(dxtest.DOMAINDEX, "lookup", "--quiet", "--root", root, name, *other) for other in ((), ("a.org", "a.example.net")))
+        check(one[1].splitlines() == both[1].splitlines()[:1] and one[1], f"{name}: {one}\n not {both}")
 
 
 def check_places(root, tmp):
@@ -55,9 +66,10 @@ def main():
         check(needed and not [line for line in needed if any(name in line for name in NETWORK)], f"libraries: {needed}")
     with dxtest.tempdir() as tmp:
         root = tmp / "root"
-        dxtest.domaindex("ingest", "--root", root, "--format", "list", "--dataset", "one", "-", input=b"https://example.com/a b\nhttps://example.com/2\n")
+        dxtest.domaindex("ingest", "--root", root, "--format", "list", "--dataset", "one", "-", input="".join(f"https://{name}\n" for name in PAGES).encode())
         dxtest.domaindex("publish", "--root", root)
         check_same(root)
+        check_labels(root)
         check_places(root, tmp)
     dxtest.finish()
 

@@ -15,8 +15,14 @@ enum { NAME_MAX_BYTES = 400 };
 struct pair {
     psl_ctx_t *theirs;
     struct dx_suffix_rules *ours;
-    size_t asked, failed;
+    struct dx_suffix_rules *below; /* the rules of names in .uk */
+    size_t asked, asked_below, failed;
 };
+
+static bool ends_in_uk(struct dx_span name)
+{
+    return name.size > 3 && memcmp(name.data + name.size - 3, ".uk", 3) == 0;
+}
 
 static void open_pair(struct pair *p, struct dx_span text)
 {
@@ -24,7 +30,8 @@ static void open_pair(struct pair *p, struct dx_span text)
     FILE *stream = fmemopen((void *)(uintptr_t)text.data, text.size, "r");
 
     *p = (struct pair){ .theirs = stream == NULL ? NULL : psl_load_fp(stream) };
-    if (p->theirs == NULL || dx_suffix_rules_new(&p->ours, text, &err) < 0) {
+    if (p->theirs == NULL || dx_suffix_rules_new(&p->ours, text, &err) < 0 ||
+        dx_suffix_rules_new_below(&p->below, text, dx_span_str("uk"), &err) < 0) {
         printf("cannot read the list: %s\n", err.text);
         exit(1);
     }
@@ -34,6 +41,7 @@ static void open_pair(struct pair *p, struct dx_span text)
 static void close_pair(struct pair *p)
 {
     psl_free(p->theirs);
+    dx_suffix_rules_free(&p->below);
     dx_suffix_rules_free(&p->ours);
     dx_suffix_rules_free(&p->ours); /* twice is safe */
 }
@@ -53,6 +61,7 @@ static void ask(struct pair *p, struct dx_span name)
 {
     char text[NAME_MAX_BYTES + 1];
     struct dx_span domain = { NULL, 0 };
+    const struct dx_suffix_rules *of = p->ours;
     const char *want;
     int rc;
 
@@ -62,11 +71,15 @@ static void ask(struct pair *p, struct dx_span name)
     memcpy(text, name.data, name.size);
     text[name.size] = '\0';
     p->asked++;
-    rc = dx_suffix_rules_find(p->ours, name, DX_SUFFIX_ALL, &domain);
+    if (p->below != NULL && ends_in_uk(name)) {
+        p->asked_below++;
+        of = p->below;
+    }
+    rc = dx_suffix_rules_find(of, name, DX_SUFFIX_ALL, &domain);
     want = psl_registrable_domain(p->theirs, text);
     compare(p, text, rc, domain, want, "");
     domain = dx_span_of(NULL, 0);
-    rc = dx_suffix_rules_find(p->ours, name, DX_SUFFIX_ICANN, &domain);
+    rc = dx_suffix_rules_find(of, name, DX_SUFFIX_ICANN, &domain);
     want = NULL;
     for (const char *at = text;
          at != NULL && psl_is_public_suffix2(p->theirs, at, PSL_TYPE_ICANN) == 0;) {
@@ -156,8 +169,9 @@ static size_t check_file(const char *path, bool with_lists)
         ask_list(&p, "oracle/oracle-public.tsv.zst", 4, 1);
     }
     failed = p.failed;
-    if (p.ours == NULL || p.asked < 50000) {
-        printf("FAILED %s: %zu names asked\n", path, p.asked);
+    if (p.ours == NULL || p.below == NULL || p.asked < 50000 || p.asked_below < 100 ||
+        dx_suffix_rules_count(p.below) == 0) {
+        printf("FAILED %s: %zu names asked, %zu in .uk\n", path, p.asked, p.asked_below);
         failed++;
     }
     printf("%s: %zu names, %zu failed\n", path, p.asked, p.failed);
