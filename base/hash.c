@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/hash.h"
 
+#include "base/hash_wide.h"
+
 #include <assert.h>
 #define XXH_INLINE_ALL /* a call per hash would cost as much as hashing a domain */
 #include <xxhash.h>
 
 uint64_t dx_hash64(struct dx_span s)
 {
-    return XXH3_64bits(s.data, s.size);
+    return dx_hash64_seeded(s, 0); /* which is what no seed means */
 }
 
 uint64_t dx_hash64_seeded(struct dx_span s, uint64_t seed)
 {
+#ifdef DX_HASH_WIDE
+    if (s.size > DX_HASH_WIDE_MIN && dx_hash_wide_works())
+        return dx_hash_wide_64(s.data, s.size, seed);
+#endif
     return XXH3_64bits_withSeed(s.data, s.size, seed);
 }
 
@@ -27,6 +33,13 @@ static struct dx_hash128 canonical(XXH128_hash_t h)
 
 struct dx_hash128 dx_hash128_of(struct dx_span s)
 {
+#ifdef DX_HASH_WIDE
+    if (s.size > DX_HASH_WIDE_MIN && dx_hash_wide_works()) {
+        struct dx_hash_wide h = dx_hash_wide_128(s.data, s.size);
+
+        return canonical((XXH128_hash_t){ .low64 = h.low, .high64 = h.high });
+    }
+#endif
     return canonical(XXH3_128bits(s.data, s.size));
 }
 
@@ -79,7 +92,7 @@ uint64_t dx_checksum(const struct dx_identity *id, struct dx_span s)
     dx_store_u32(seed + 20, 0);
     dx_store_u64(seed + 24, id->key);
     dx_store_u64(seed + 32, s.size);
-    return XXH3_64bits_withSeed(s.data, s.size, XXH3_64bits(seed, sizeof seed));
+    return dx_hash64_seeded(s, XXH3_64bits(seed, sizeof seed));
 }
 
 struct dx_hash_state *dx_hash_state_new(void)

@@ -89,7 +89,7 @@ static const struct dx_json_node *member_of(const struct dx_json_node *o, const 
         return NULL;
     key = dx_json_first(o);
     for (uint32_t i = 0; i < o->size; i++, key = dx_json_after(key + 1))
-        if (key->size == size && memcmp(key->text, name, size) == 0)
+        if (key->size == size && key->text[0] == name[0] && memcmp(key->text, name, size) == 0)
             return key + 1;
     return NULL;
 }

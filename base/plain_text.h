@@ -48,6 +48,11 @@ static inline size_t dx_plain_prefix_words(const uint8_t *p, size_t size)
         if (dx_plain_word(w) != 0)
             break;
     }
+    if (size >= sizeof w && size - i < sizeof w) { /* the end, with some that were seen */
+        memcpy(&w, p + size - sizeof w, sizeof w);
+        if (dx_plain_word(w) == 0)
+            return size;
+    }
     while (i < size && dx_plain_byte(p[i]))
         i++;
     return i;

@@ -30,6 +30,11 @@ if(DX_HASH_BITS)
         COMPILE_DEFINITIONS DX_HASH_BITS=${DX_HASH_BITS})
 endif()
 
+# Called where the processor has AVX2 (base/hash_wide.h).
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/base/hash_wide.c PROPERTIES COMPILE_OPTIONS -mavx2)
+endif()
+
 set_source_files_properties(${CMAKE_SOURCE_DIR}/base/release.c PROPERTIES COMPILE_DEFINITIONS DX_RELEASE="${DX_RELEASE}")
 
 # What --version prints. The reflog grows with each commit, and a build then configures again.

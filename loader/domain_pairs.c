@@ -8,19 +8,16 @@
 static int reserve(struct dx_domain_pairs *p, const struct dx_part *part, size_t count,
                    struct dx_error *err)
 {
-    uint32_t *ids;
     struct dx_pair_count *counts;
 
     if (count <= p->capacity)
         return DX_OK;
-    ids = realloc(p->ids, count * sizeof *ids);
-    if (ids != NULL)
-        p->ids = ids;
-    counts = realloc(p->counts, count * sizeof *counts);
-    if (counts != NULL)
-        p->counts = counts;
-    if (ids == NULL || counts == NULL)
+    counts = malloc(count * (sizeof *counts + sizeof *p->ids));
+    if (counts == NULL)
         return dx_no_memory(err, "%s", part->directory);
+    free(p->counts);
+    p->counts = counts;
+    p->ids = (uint32_t *)(void *)(counts + count);
     p->capacity = count;
     return DX_OK;
 }
@@ -53,7 +50,6 @@ int dx_domain_pairs_read(struct dx_domain_pairs *p, const struct dx_part *part, 
 
 void dx_domain_pairs_release(struct dx_domain_pairs *p)
 {
-    free(p->ids);
     free(p->counts);
     *p = (struct dx_domain_pairs)DX_DOMAIN_PAIRS_INIT;
 }

@@ -16,7 +16,7 @@
 struct dx_part;
 
 struct dx_domain_pairs {
-    uint32_t *ids; /* ascending */
+    uint32_t *ids; /* ascending; in the same allocation, behind the counts */
     struct dx_pair_count *counts;
     size_t count;
     size_t capacity;

@@ -209,6 +209,25 @@ static int open_group(const struct dx_counts *c, uint64_t ordinal, struct group 
     return why == NULL ? DX_OK : group_corrupt(c, g, ordinal, why, err);
 }
 
+/* The place of the n-th one of a word that has more than n. Ones are counted in all bytes at once; the high bit of a byte of
+ * `beyond` says that the n-th one is in it or below. */
+static unsigned nth_one(uint64_t word, unsigned n)
+{
+    const uint64_t bytes = UINT64_C(0x0101010101010101);
+    uint64_t sums = word - (word >> 1 & UINT64_C(0x5555555555555555));
+    uint64_t beyond;
+    unsigned at;
+
+    sums = (sums & UINT64_C(0x3333333333333333)) + (sums >> 2 & UINT64_C(0x3333333333333333));
+    sums = ((sums + (sums >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f)) * bytes; /* up to each byte */
+    beyond = (sums + (127 - n) * bytes) & 128 * bytes;
+    at = (unsigned)__builtin_ctzll(beyond) & 56;
+    n -= (unsigned)(sums << 8 >> at & 255);
+    for (word = word >> at & 255; n > 0; n--)
+        word &= word - 1;
+    return at + (unsigned)__builtin_ctzll(word);
+}
+
 /* The pairs [*begin, *end) of the n-th domain of the group. */
 static bool find_domain(const struct group *g, unsigned n, uint64_t *begin, uint64_t *end)
 {
@@ -218,14 +237,17 @@ static bool find_domain(const struct group *g, unsigned n, uint64_t *begin, uint
     for (uint64_t at = 0; at < g->pairs; at += 64) {
         uint64_t word = dx_bits_at(g->ends, at,
                                    g->pairs - at < 64 ? (unsigned)(g->pairs - at) : 64);
+        unsigned some = word == 0 ? 0 : (unsigned)ones(word);
 
-        for (; word != 0; word &= word - 1) {
-            *end = at + (unsigned)__builtin_ctzll(word) + 1;
-            if (left == 0)
-                return true;
-            left--;
-            *begin = *end;
+        if (left < some) {
+            *end = at + nth_one(word, left) + 1;
+            if (left > 0)
+                *begin = at + nth_one(word, left - 1) + 1;
+            return true;
         }
+        left -= some;
+        if (some > 0)
+            *begin = at + 64 - (unsigned)__builtin_clzll(word);
     }
     return false;
 }
@@ -241,6 +263,12 @@ static void count_codes(uint64_t codes, uint64_t *some, uint64_t *all)
 
     *some += (((any + (any >> 4)) & bytes) * UINT64_C(0x0101010101010101)) >> 56;
     *all += (((every + (every >> 4)) & bytes) * UINT64_C(0x0101010101010101)) >> 56;
+}
+
+/* Of up to DX_BITS_LOAD bits, where 8 bytes can be read. */
+static uint64_t load_bits(const uint8_t *row, uint64_t at, unsigned width)
+{
+    return dx_load_u64(row + at / 8) >> at % 8 & dx_bits_mask(width);
 }
 
 static unsigned code_of(const struct group *g, uint64_t pair)
@@ -336,6 +364,46 @@ static const char *end_fault(const struct dx_counts *c, const struct group *g,
     return NULL;
 }
 
+/* The pairs from p on up to the first that is not plain: all have times, no count is beyond the codes, and no time is near the end of
+ * its column. What is damaged is not plain either, and read again where the words for it are. p moves on. */
+static struct dx_pair_count *read_plain_pairs(const struct dx_counts *c, const struct group *g,
+                                              struct place *p, uint64_t firsts, uint64_t end,
+                                              struct dx_pair_count *pairs)
+{
+    const uint64_t last_at = firsts * c->first_bits;
+    const uint64_t unit = c->totals.ts_unit;
+    const uint64_t room = (uint64_t)INT64_MAX - (uint64_t)c->totals.ts_base;
+
+    if (c->times != DX_COUNTS_TIMES_ALL || c->first_bits > DX_BITS_LOAD ||
+        c->last_bits > DX_BITS_LOAD || g->times.size < 8)
+        return pairs;
+    for (; p->pair < end; p->pair++, pairs++) {
+        unsigned code = code_of(g, p->pair);
+        uint64_t at = p->firsts * c->first_bits;
+        uint64_t distance;
+        uint64_t span = 0;
+
+        if (code == CODE_BEYOND || at / 8 > g->times.size - 8 ||
+            __builtin_mul_overflow(load_bits(g->times.data, at, c->first_bits), unit, &distance) ||
+            distance > room)
+            break;
+        if (code > 0) {
+            at = last_at + p->lasts * c->last_bits;
+            if (p->lasts >= g->lasts || at / 8 > g->times.size - 8 ||
+                __builtin_mul_overflow(load_bits(g->times.data, at, c->last_bits), unit, &span) ||
+                span > room - distance)
+                break;
+            p->lasts++;
+        }
+        p->firsts++;
+        pairs->url_count = pairs->row_count = code + 1;
+        pairs->has_ts = true;
+        pairs->first_us = (int64_t)((uint64_t)c->totals.ts_base + distance);
+        pairs->last_us = (int64_t)((uint64_t)c->totals.ts_base + distance + span);
+    }
+    return pairs;
+}
+
 /* Pairs [begin, end) of the group. */
 static const char *read_pairs(const struct dx_counts *c, const struct group *g, uint64_t begin,
                               uint64_t end, struct dx_pair_count *pairs)
@@ -349,7 +417,8 @@ static const char *read_pairs(const struct dx_counts *c, const struct group *g, 
         (void)dx_bytes_varint(&beyond);
     if (beyond.failed)
         return "is cut";
-    for (; p.pair < end; p.pair++, pairs++) {
+    pairs = read_plain_pairs(c, g, &p, firsts, end, pairs);
+    while (p.pair < end) {
         const char *why;
 
         *pairs = (struct dx_pair_count){ .has_ts = has_time(c, g, p.pair) };
@@ -358,6 +427,8 @@ static const char *read_pairs(const struct dx_counts *c, const struct group *g, 
             why = read_times(c, g, &p, firsts, pairs);
         if (why != NULL)
             return why;
+        p.pair++;
+        pairs = read_plain_pairs(c, g, &p, firsts, end, pairs + 1);
     }
     return end == g->pairs ? end_fault(c, g, &p, &beyond) : NULL;
 }

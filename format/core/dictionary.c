@@ -196,6 +196,27 @@ static inline int read_entry(const struct dx_dictionary *d, struct dx_bytes *r, 
     return DX_OK;
 }
 
+/* The same of nearly all entries: both lengths are in one byte. false: of another one, or a damaged one; then nothing is read. */
+static inline bool read_short_entry(const struct dx_dictionary *d, struct dx_bytes *r,
+                                    size_t key_size, struct entry *e)
+{
+    size_t left = dx_bytes_left(r);
+    size_t shared;
+    size_t own;
+
+    if (left == 0)
+        return false;
+    shared = *r->at >> 4;
+    own = *r->at & 15;
+    if (shared == LONG || own - 1 >= LONG - 1 || own >= left || shared > key_size ||
+        shared + own > d->info.longest_key)
+        return false;
+    e->shared = shared;
+    e->own = (struct dx_span){ r->at + 1, own };
+    r->at += 1 + own;
+    return true;
+}
+
 static unsigned bucket_entries(const struct dx_dictionary *d, uint64_t bucket)
 {
     uint64_t left = d->info.n - bucket * BUCKET;
@@ -233,13 +254,15 @@ static int search_bucket(const struct dx_dictionary *d, uint64_t bucket, struct 
         return rc;
     r = dx_bytes_of(entries);
     for (*place = 0; *place < count; ++*place) {
-        struct entry e;
+        DX_UNINITIALIZED struct entry e;
         size_t left;
         size_t more;
 
-        rc = read_entry(d, &r, size, &e, err);
-        if (rc < 0)
-            return rc;
+        if (!read_short_entry(d, &r, size, &e)) {
+            rc = read_entry(d, &r, size, &e, err);
+            if (rc < 0)
+                return rc;
+        }
         size = e.shared + e.own.size;
         if (e.shared > matched)
             continue;

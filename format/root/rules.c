@@ -238,11 +238,12 @@ struct dx_rule_hit dx_rules_whole(const struct dx_rules *r, struct dx_span domai
 bool dx_rules_of(const struct dx_rules *r, struct dx_span domain, struct dx_rules_of *of)
 {
     struct dx_span name = domain;
-    size_t labels = is_ip(name) ? 1 : labels_of(name);
+    size_t labels;
 
     *of = (struct dx_rules_of){ .rules = r };
     if (r == NULL || r->count == 0)
         return false;
+    labels = is_ip(name) ? 1 : labels_of(name);
     of->whole = dx_rules_whole(r, domain);
     for (; labels > LABELS; labels--)
         name = parent(name);

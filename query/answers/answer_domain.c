@@ -35,7 +35,7 @@ struct domain_task {
 
 static bool has_urls(const struct known *k, size_t i)
 {
-    return !dx_view_of_counts(&k->view, k->pairs.ids[i]);
+    return !k->view.version->registry.has_counts || !dx_view_of_counts(&k->view, k->pairs.ids[i]);
 }
 
 /* Among the counts of the index: there the domain itself may have more URLs than it shows. */
@@ -87,18 +87,19 @@ static bool have_unions(const struct known *k)
 /* As the index has it, of all its datasets or of one. */
 static int read_distinct(struct known *k, struct dx_error *err)
 {
+    const bool unions = have_unions(k);
     uint64_t less = 0;
     uint64_t largest;
     uint64_t sum;
     int rc = DX_OK;
 
-    if (k->withheld.entry != NULL && have_unions(k)) {
+    if (k->withheld.entry != NULL && unions) {
         k->distinct_url_count = k->withheld.distinct_url_count; /* of what is left */
         k->distinct_dense = k->withheld.distinct_dense;
         return DX_OK;
     }
     sum = sum_of(k, &largest);
-    if (have_unions(k))
+    if (unions)
         rc = dx_counts_distinct(&k->found.part->counts, k->found.ordinal, &less, &k->distinct_dense,
                                 err);
     if (rc >= 0 && less > sum - largest)

@@ -172,20 +172,16 @@ static void write_unicode(struct dx_span domain, struct dx_buf *body)
     dx_json_escape(body, dx_span_of(text, size));
 }
 
-static bool is_of_counts(const struct dx_domain_text *t, size_t i)
-{
-    return t->registry != NULL && dx_registry_of_counts(t->registry, t->ids[i]);
-}
-
 static void write_sums(const struct dx_domain_text *t, struct dx_buf *body)
 {
     struct dx_pair_count sum = { 0 };
+    const bool some_of_counts = t->registry != NULL && t->registry->has_counts;
     uint64_t counts_only = 0;
     uint8_t *begin;
     uint8_t *p;
 
     for (size_t i = 0; i < t->count; i++)
-        if (is_of_counts(t, i))
+        if (some_of_counts && dx_registry_of_counts(t->registry, t->ids[i]))
             counts_only++;
         else
             dx_pair_count_add(&sum, &t->pairs[i]);
@@ -241,7 +237,7 @@ static int write_dataset(const struct dx_domain_text *t, size_t i,
                          const struct dx_dataset_heads *heads, struct dx_buf *body,
                          struct dx_error *err)
 {
-    struct item item;
+    DX_UNINITIALIZED struct item item;
     uint8_t *begin;
     int rc = read_item(t, i, heads, &item, err);
 

@@ -79,6 +79,8 @@ static uint8_t *put_vary(const struct dx_reply *r, uint8_t *p)
                                    r->negotiated ? "Accept-Encoding" : NULL, r->vary };
     const char *before = "\r\nVary: ";
 
+    if (r->negotiated && !r->by_accept && r->vary == NULL)
+        return DX_PUT(p, "\r\nVary: Accept-Encoding");
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         if (fields[i] == NULL)
             continue;
@@ -128,22 +130,22 @@ void dx_reply_head(const struct dx_reply *r, struct dx_buf *out)
     if (r->disposition != NULL)
         p = put_text(DX_PUT(p, "\r\nContent-Disposition: "), r->disposition);
     /* A cache must ask again: the next version may be published at any moment. */
-    if (r->etag != NULL)
-        p = put_text(DX_PUT(put_text(DX_PUT(p, "\r\nCache-Control: "),
-                                     r->caching != NULL ? r->caching
-                                     : r->vary != NULL  ? "private, no-cache"
-                                                        : "no-cache"),
-                            "\r\nETag: "),
-                     r->etag);
-    else
+    if (r->etag == NULL)
         p = DX_PUT(p, "\r\nCache-Control: no-store");
+    else if (r->caching != NULL)
+        p = put_text(DX_PUT(p, "\r\nCache-Control: "), r->caching);
+    else
+        p = r->vary != NULL ? DX_PUT(p, "\r\nCache-Control: private, no-cache")
+                            : DX_PUT(p, "\r\nCache-Control: no-cache");
+    if (r->etag != NULL)
+        p = put_text(DX_PUT(p, "\r\nETag: "), r->etag);
     if (r->coding != NULL)
         p = put_text(DX_PUT(p, "\r\nContent-Encoding: "), r->coding);
     p = put_vary(r, p);
     if (row->status == 401)
         p = DX_PUT(p, "\r\nWWW-Authenticate: Bearer realm=\"domaindex\"");
-    p = DX_PUT(put_text(DX_PUT(p, SECURITY_FIELDS), r->policy != NULL ? r->policy : POLICY),
-               "\r\n");
+    p = r->policy == NULL ? DX_PUT(p, SECURITY_FIELDS POLICY "\r\n")
+                          : DX_PUT(put_text(DX_PUT(p, SECURITY_FIELDS), r->policy), "\r\n");
     if (r->version != NULL)
         p = DX_PUT(put_text(DX_PUT(p, "X-Domaindex-Version: "), r->version), "\r\n");
     if (r->untimed > 0)
@@ -257,17 +259,14 @@ void dx_reply_http_problem(int status, const char *detail, struct dx_buf *body)
 
 void dx_reply_etag(struct dx_span body, char etag[DX_ETAG_TEXT])
 {
-    static const char digits[] = "0123456789abcdef";
     struct dx_hash128 h = dx_hash128_of(body);
-    size_t n = 0;
+    uint8_t *p = (uint8_t *)etag;
 
-    etag[n++] = '"';
-    for (size_t i = 0; i < sizeof h.bytes; i++) {
-        etag[n++] = digits[h.bytes[i] >> 4];
-        etag[n++] = digits[h.bytes[i] & 15];
-    }
-    etag[n++] = '"';
-    etag[n] = '\0';
+    *p++ = '"';
+    p = dx_put_hex64(p, __builtin_bswap64(dx_load_u64(h.bytes)));
+    p = dx_put_hex64(p, __builtin_bswap64(dx_load_u64(h.bytes + 8)));
+    *p++ = '"';
+    *p = '\0';
 }
 
 /* Our tags hold no comma, so splitting at commas cannot make one out of parts of others: a

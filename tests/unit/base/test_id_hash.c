@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <xxhash.h>
 
 /* Ids stand in files and in answers: they are these for ever. From xxhsum -H3 (seed 0). */
 static const struct {
@@ -14,6 +15,32 @@ static const struct {
     { "", 0x2d06800538d394c2u },
     { "example.com", 0x8b66107e8045bb73u },
 };
+
+/* The hash of a text of any length is that of libxxhash, which is hashed in pieces there. */
+static int check_long(void)
+{
+    enum { LONGEST = 3000 };
+    static uint8_t bytes[LONGEST];
+    int failed = 0;
+
+    for (size_t i = 0; i < LONGEST; i++)
+        bytes[i] = (uint8_t)(i * i >> 3 ^ i);
+    for (size_t size = 0; size <= LONGEST; size++) {
+        struct dx_span text = dx_span_of(bytes, size);
+        struct dx_hash_state *state = dx_hash_state_new();
+        struct dx_hash128 whole = dx_hash128_of(text);
+        struct dx_hash128 pieces;
+
+        dx_hash_state_update(state, dx_span_of(bytes, size / 3));
+        dx_hash_state_update(state, dx_span_of(bytes + size / 3, size - size / 3));
+        pieces = dx_hash_state_digest(state);
+        dx_hash_state_free(&state);
+        if (!dx_hash128_equal(&whole, &pieces) || dx_hash64(text) != XXH3_64bits(bytes, size) ||
+            dx_hash64_seeded(text, 7) != XXH3_64bits_withSeed(bytes, size, 7))
+            failed += printf("hash of %zu bytes is another one\n", size) > 0;
+    }
+    return failed;
+}
 
 int main(void)
 {
@@ -30,5 +57,6 @@ int main(void)
     }
     if ((dx_id_bits() == 64) != (strcmp(dx_id_warning(), "") == 0))
         failed += printf("%u bits, but --version says '%s'\n", dx_id_bits(), dx_id_warning()) > 0;
+    failed += check_long();
     return failed > 0;
 }
