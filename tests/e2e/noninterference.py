@@ -253,6 +253,9 @@ def of_all(old, domains, rng, lasting):
                 yield Ask(f"/v1/datasets/{a}/overlap/{b}?{v}".rstrip("?"))
             yield Ask(f"/v1/datasets/{a}/overlap/4?format=csv&{v}".rstrip("&"))
         yield Ask(f"/collinfo.json?{v}".rstrip("?"))
+    for dataset in twins.IN_PLACE:
+        for query in ("limit=20", "limit=7&tag=placed", "limit=40&prefix=/a&columns=url,ts", f"limit=3&offset=2&version={old}", f"tag={twins.place_tag(dataset, 1)}"):
+            yield Ask(f"/v1/domain/large{rng.choice((0, 3))}.com/datasets/{dataset}/rows?{query}")
     if lasting:     # which versions are open depends on who asked for them
         yield Ask("/v1/versions")
         yield Ask("/v1/versions", "HEAD")
