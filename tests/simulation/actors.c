@@ -668,7 +668,8 @@ static void note_put(const char *object, struct dx_span bytes)
     if (dx_manifest_parse(bytes, object, &m, &err) < 0)
         violate("a manifest that cannot be read was put: %s", err.text);
     else if (m.current[0] != '\0')
-        sim_model_flip(sim_name(), m.current, sim_short_listings_now() > 0);
+        sim_model_flip(sim_store_is_late() ? NULL : sim_name(), m.current,
+                       sim_short_listings_now() > 0);
     compare_manifests(&m);
     see_current(&m);
     see_dropped(&m);

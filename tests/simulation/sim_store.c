@@ -50,6 +50,7 @@ static size_t object_count, object_capacity;
 static struct late late[LATE_MAX];
 static size_t late_count;
 static unsigned faults, losses;
+static bool is_late; /* what is being put */
 static sim_store_change *on_put, *on_removed;
 static uint8_t *old_manifest; /* for SIM_PLANT_STALE_READ */
 static size_t old_manifest_size;
@@ -185,8 +186,10 @@ static void apply_late(void)
             continue;
         }
         late[i] = late[--late_count];
+        is_late = true;
         if (holds(l.name, l.if_absent, l.if_match))
             set(l.name, l.bytes, l.size);
+        is_late = false;
         free(l.name);
         free(l.bytes);
     }
@@ -544,6 +547,11 @@ void sim_store_end(void)
     old_manifest = NULL;
     object_count = late_count = 0;
     hidden_from[0] = '\0';
+}
+
+bool sim_store_is_late(void)
+{
+    return is_late;
 }
 
 unsigned sim_store_losses(void)

@@ -34,6 +34,9 @@ void sim_store_end(void);
  * be read again, with the same answers. */
 unsigned sim_store_losses(void);
 
+/* Within a watcher: the put is one that takes effect late, and the running actor is not the one who made it. */
+bool sim_store_is_late(void);
+
 size_t sim_store_count(void);
 const char *sim_store_name(size_t i); /* in byte order */
 bool sim_store_has(const char *object);
