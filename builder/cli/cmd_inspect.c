@@ -4,6 +4,7 @@
 #include "builder/root/root.h"
 #include "fetch/source.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -19,22 +20,26 @@ static const struct dx_option options_table[OPT_COUNT] = {
                    DX_OPT_FLAG },
 };
 
+/* The report of a file, an object, or a root, whichever `path` names. */
+static int inspect_path(const char *path, bool deep, struct dx_buf *json, struct dx_error *err)
+{
+    bool remote = !dx_root_in_place(path);
+    struct stat st = { 0 };
+
+    if (!remote && stat(path, &st) != 0 && errno != ENOENT)
+        return dx_fail_errno(err, errno, "%s", path);
+    if (remote ? !dx_inspect_is_object(path) : S_ISDIR(st.st_mode))
+        return dx_inspect_root(path, json, err);
+    return remote ? dx_inspect_object(path, deep, json, err)
+                  : dx_inspect_file(path, deep, json, err);
+}
+
 static int show(const char *path, const struct dx_options *o, struct dx_error *err)
 {
     struct dx_buf json = DX_BUF_INIT(OUTPUT_MAX);
     struct dx_buf text = DX_BUF_INIT(OUTPUT_MAX);
     const struct dx_buf *out = &json;
-    bool deep = dx_options_has(o, OPT_DEEP);
-    bool remote = !dx_root_in_place(path);
-    struct stat st;
-    int rc;
-
-    if (remote ? !dx_inspect_is_object(path) : stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-        rc = dx_inspect_root(path, &json, err);
-    else if (remote)
-        rc = dx_inspect_object(path, deep, &json, err);
-    else
-        rc = dx_inspect_file(path, deep, &json, err);
+    int rc = inspect_path(path, dx_options_has(o, OPT_DEEP), &json, err);
 
     if (rc == DX_OK && !dx_options_has(o, OPT_JSON)) {
         rc = dx_inspect_text(dx_span_of(json.data, json.size), &text, err);
