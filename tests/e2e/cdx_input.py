@@ -4,7 +4,7 @@
 """CDX and CDXJ as input of ingest: the indexes of a real archive, ZipNum shards, and lines of each layout.
 
 The rows of each sample of pywb (conformance/cdx-pywb) are those that a few lines of Python read. Made files: 9, 10, 11
-and 14 fields with and without a header, letters as columns, "-" as null, @alias and !meta lines, a header that changes,
+and 14 fields with and without a header, letters as columns, "-" as null (in CDXJ too), @alias and !meta lines, a header that changes,
 damaged lines; the array of arrays of a CDX server. $DX_PEERS_PYTHON names the python that has pyarrow. Exit 77: skipped.
 """
 import gzip
@@ -130,6 +130,28 @@ def server_answers(tmp):
     dxtest.check(b"ends at offset 5000 before it is closed" in done.stderr, f"an answer cut short: {done.stderr}")
 
 
+def same_nulls(tmp):
+    """A field that is "-" is null in CDX and in CDXJ; in JSON lines it is a text."""
+    extras = ("mime", "status", "digest", "length")
+    values = {"original": "http://www.site1.com/p", "mimetype": "-", "statuscode": "-", "digest": "-", "length": "-", "redirect": "-", "robotflags": "-", "offset": "-",
+              "filename": "-", "urlkey": "com,site1)/p", "timestamp": "20240102030405"}
+    given = {"url": values["original"], **{name: "-" for name in (*extras, "offset", "filename")}}
+    cdx = ("mimetype", "statuscode", "digest", "length")
+    for name, names, text in (("cdx", cdx, " ".join(values[f] for f in NAMES) + "\n"),
+                              ("cdxj", extras, f"{values['urlkey']} {values['timestamp']} {json.dumps(given)}\n")):
+        more = [word for column in names for word in ("--extra-column", column)]
+        ingest(tmp / f"dash-{name}", "--dataset", "d", "--locators", *more, tmp_file(tmp, f"dash.{name}", text))
+        row, = lake.stored(tmp / f"dash-{name}", "d")
+        dxtest.equal(row[:6], (values["original"], "2024-01-02T03:04:05Z", None, None, None, None), f"{name}: fields that are '-'")
+    ingest(tmp / "dash-jsonl", "--dataset", "d", "--extra-column", "status", tmp_file(tmp, "dash.jsonl", json.dumps(given) + "\n"))
+    dxtest.equal([row[-1] for row in lake.stored(tmp / "dash-jsonl", "d")], ["-"], "JSON lines: a text is a text")
+
+
+def tmp_file(tmp, name, text):
+    (tmp / name).write_text(text)
+    return tmp / name
+
+
 def damaged(tmp):
     good = [f'com,site{i})/ 20240101000000 {{"url": "http://site{i}.com/", "status": "200"}}\n' for i in range(20)]
     bad = ["com,a)/ 20240101000000 {broken\n", "com,a)/ yesterday {\"url\": \"http://a.com/\"}\n", "one-word\n",
@@ -145,6 +167,7 @@ def main():
         samples(tmp)
         layouts(tmp)
         server_answers(tmp)
+        same_nulls(tmp)
         damaged(tmp)
     dxtest.finish()
 

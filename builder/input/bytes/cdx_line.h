@@ -6,7 +6,7 @@
  *   ok = dx_cdx_layout(head, &layout);           from the header of an input or the fields of its first line
  *   i = dx_cdx_column(&layout, "statuscode");    by name or letter; -1: the lines have no such field
  *   n = dx_cdx_split(line, field, max);          "-" is null
- *   ok = dx_cdx_json(line, &time, &json);        the parts of a CDXJ line
+ *   ok = dx_cdx_json(line, &time, &json);        the parts of a CDXJ line; "-" in the JSON is for the caller
  *
  * A CDX line has fields between single spaces; its header gives each a letter. Without a header 9,
  * 10, 11 and 14 fields are those that OpenWayback and pywb write. A CDXJ line is "key time {json}".

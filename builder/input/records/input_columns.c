@@ -749,6 +749,15 @@ static struct dx_span first_of(const struct dx_json_value *v, size_t n)
     return (struct dx_span){ NULL, 0 };
 }
 
+/* A field that an index of an archive has nothing for: null, as it is in CDX (cdx_line.h). */
+static void drop_dashes(struct dx_json_value *value, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (value[i].kind == DX_JSON_STRING && value[i].text.size == 1 &&
+            value[i].text.data[0] == '-')
+            value[i] = (struct dx_json_value){ DX_JSON_NULL, { NULL, 0 } };
+}
+
 static int pick_json(const struct dx_columns *cols, struct dx_span record, struct dx_fields *f)
 {
     struct dx_json_value value[DX_JSON_PATHS_MAX];
@@ -759,6 +768,8 @@ static int pick_json(const struct dx_columns *cols, struct dx_span record, struc
         return DX_ROW_RECORD_MALFORMED;
     if (!dx_json_pick(record, cols->path, cols->path_count, value, &f->scratch))
         return malformed(&f->scratch, record);
+    if (cols->format == DX_RECORD_CDXJ)
+        drop_dashes(value, cols->path_count);
     f->url = (struct dx_span){ NULL, 0 };
     for (size_t i = 0; i < cols->url_paths && f->url.data == NULL; i++)
         if (v[i].kind == DX_JSON_STRING)
