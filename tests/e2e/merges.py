@@ -247,7 +247,8 @@ def main():
         beside(tmp)
         ended(tmp)
         steps(tmp)
-        memory(tmp)
+        if not dxtest.SANITIZED: # their memory is not the program's
+            memory(tmp)
         dead(tmp)
     dxtest.finish()
 
