@@ -208,7 +208,13 @@ const struct dx_command dx_command_adopt = {
         "and 'placed' of its --json says which addresses they have.\n\n"
         "All files count or none: a run that dies leaves each dataset as it was, and the next one "
         "removes what it had moved. A dataset that has rows is refused without --replace, as "
-        "nothing compares old and new rows. The files are in the order "
+        "nothing compares old and new rows. A row that two of the files have is refused with their "
+        "names, "
+        "as it would be listed and counted twice: rows of domains that only one file has, by the "
+        "ranges of domain ids in the footers, are not read for this; all others are compared, but "
+        "not "
+        "those of two objects that share a single domain and are not the same. The files are in "
+        "the order "
         "in which listings show their rows: of each dataset by domain and URL.",
     .example =
         "domaindex adopt --root /srv/domaindex --list files.tsv --psl /srv/domaindex/psl.dat",

@@ -28,8 +28,7 @@ struct check {
     dev_t device;        /* its file system */
 };
 
-/* The object of a file that is one: below spool/ of the root; NULL: it is a file of this machine. */
-static const char *object_of(const struct dx_adopt_files *f, size_t i)
+const char *dx_adopt_files_object(const struct dx_adopt_files *f, size_t i)
 {
     const char *path = f->list->file[i].path;
     size_t n = strlen(f->root->name);
@@ -112,7 +111,7 @@ static int check_one(void *ctx, size_t i, struct dx_error *err)
 {
     const struct check *c = ctx;
     struct dx_adopt_files *f = c->f;
-    const char *object = object_of(f, i);
+    const char *object = dx_adopt_files_object(f, i);
 
     if (f->list->file[i].size == 0)
         return dx_fail(err, DX_E_INVALID, "%s: a lake file is not empty", f->list->file[i].path);
@@ -218,7 +217,7 @@ static int may(void *ctx, struct dx_error *err)
 static int put(const struct dx_adopt_files *f, size_t i, struct dx_error *err)
 {
     const struct dx_adopt_file *file = &f->list->file[i];
-    const char *object = object_of(f, i);
+    const char *object = dx_adopt_files_object(f, i);
     char below[DX_LAKE_PATH_MAX];
     struct dx_put put = { .object = below, .may = may, .may_ctx = f->claim };
     char etag[DX_SOURCE_ETAG];
@@ -253,7 +252,7 @@ int dx_adopt_files_place(struct dx_adopt_files *f, struct dx_error *err)
 static int discard_one(void *ctx, size_t i, struct dx_error *err)
 {
     const struct dx_adopt_files *f = ctx;
-    const char *object = object_of(f, i);
+    const char *object = dx_adopt_files_object(f, i);
 
     return object != NULL ? dx_store_remove(f->root->store, object, err) : DX_OK;
 }

@@ -37,6 +37,8 @@ struct dx_adopt_files {
     uint64_t *inode;               /* one a file, of this machine; 0: an object */
 };
 
+/* The object of a file that is one: below spool/ of the root; NULL: it is a file of this machine. */
+const char *dx_adopt_files_object(const struct dx_adopt_files *f, size_t i);
 int dx_adopt_files_check(struct dx_adopt_files *f, struct dx_error *err);
 /* In place: the files of the list are durable. */
 int dx_adopt_files_sync(const struct dx_adopt_files *f, struct dx_error *err);

@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "builder/lake/adopt_files.h"
 #include "builder/lake/adopt_list.h"
+#include "builder/lake/adopt_rows.h"
 #include "builder/lake/dataset_registry.h"
 #include "builder/lake/ingest_claim.h"
 #include "builder/lake/lake_layout.h"
@@ -379,14 +380,18 @@ static int place(struct adopting *m, struct dx_error *err)
 
 static int check(struct adopting *m, struct dx_error *err)
 {
+    struct dx_adopt_rows rows = { .files = &m->files, .stopped = m->a->stopped };
     int rc = find_datasets(m, err);
 
+    rows.dataset_of = m->dataset_of;
     if (rc == DX_OK)
         rc = read_psl(m, err);
     if (rc == DX_OK)
         rc = look(m, err);
     if (rc == DX_OK)
         rc = dx_adopt_files_check(&m->files, err);
+    if (rc == DX_OK)
+        rc = dx_adopt_rows_check(&rows, err);
     if (rc == DX_OK && m->a->stopped != NULL && m->a->stopped())
         rc = dx_fail(err, DX_E_BUSY, "interrupted; nothing was adopted");
     return rc;

@@ -16,8 +16,8 @@
 #include <limits.h>
 #include <stdatomic.h>
 
+#include "builder/lake/rows_twice.h"
 #include "builder/scan/index_pair.h"
-#include "builder/scan/rows_twice.h"
 #include "builder/scan/rule_redirects.h"
 #include "builder/scan/scan_cursor.h"
 #include "builder/scan/scan_options.h"

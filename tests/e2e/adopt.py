@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # labels: slow
 """`domaindex adopt`: lake files of several writers, each with a range of domains, answer as one ingest of all records does; it refuses
-what it must (rows that are there, another suffix list, files that changed or are links, other lists), and a run that is killed or
+what it must (rows that are there, rows that two of the files have, another suffix list, files that changed or are links, other lists), and a run that is killed or
 refused a system call leaves each dataset with its old rows or with the new ones, and the next run puts that right.
 """
 import json
@@ -148,10 +148,49 @@ def check_edges(tmp):
     dxtest.domaindex("verify", "--root", root, "--deep")
 
 
+def staged(root, lines, *more):
+    """The lines of the list for what one task writes of some records of dataset 'd'."""
+    ingest(root, [f"d\t{line}" for line in lines], *more)
+    return [f"{p.stat().st_size}\t00-ff\td\t{p}" for p in sorted(root.rglob("*.parquet"))]
+
+
+def check_twice(tmp):
+    """Files of two tasks of which a row is in both: refused, with their names and the URL, and nothing is moved; of those that have
+    only domains or URLs in common all rows are there once."""
+    tmp.mkdir()
+    urls = [f"http://www.site{i:03}.com/{k}\t{k + 1}" for i in range(60) for k in range(3)]
+    big = [f"http://big{part}.big.com/{k:05}\t1" for part in range(3) for k in range(1500)]
+    ranges = {"the same records": (urls, urls), "ranges that overlap": (urls[:100], urls[99:]), "the last row": (urls[:60], urls[60:] + urls[59:60]),
+              "one domain": (big[:1], big[:1]), "borders within a domain": (urls[:90] + big[:2000], urls[90:] + big[1999:]),
+              "other columns": ([urls[0], *urls[2:4]], [urls[4], urls[0]])}
+    for number, (words, tasks) in enumerate(ranges.items()):
+        lines = [line for k, records in enumerate(tasks) for line in staged(tmp / f"{number}-{k}", records, *(("--locators",) if words == "other columns" and k else ()))]
+        root = tmp / f"root{number}"
+        root.mkdir()
+        for dry in ((), ("--dry-run",)):
+            said = adopt(root, lines, *dry, expect=1).stderr.decode()
+            check(all(line.split("\t")[3] in said for line in lines) and "both have a row of http://" in said, f"{words}: {said}")
+        check(all(os.path.exists(line.split("\t")[3]) for line in lines) and not list(root.rglob("*.parquet")) and not (root / "registry.json").exists(), f"{words}: a refused run moves nothing")
+    whole_big = sorted(big)
+    apart = [urls[0::2], urls[1::2]] + [whole_big[k * 50:(k + 1) * 50] for k in range(80)] + [[f"{urls[0][:-2]}\t99"]]
+    lines = [line for k, records in enumerate(apart) for line in staged(tmp / f"apart{k}", records)]
+    root = tmp / "apart"
+    root.mkdir()
+    adopt(root, lines)
+    dxtest.domaindex("publish", "--root", root)
+    equal(json.loads(dxtest.domaindex("versions", "--root", root, "--json").stdout)["versions"][0]["rows"], len(urls) + 4000 + 1, "rows of files that interleave")
+    dxtest.domaindex("verify", "--root", root, "--deep")
+    again = [line for k in (70, 3) for line in staged(tmp / f"late{k}", apart[k + 2])]
+    lines = [line for k, records in enumerate(apart) for line in staged(tmp / f"more{k}", records)]
+    said = adopt(root, [*lines, *again], "--replace", expect=1).stderr.decode()
+    check("both have a row of http://big" in said and ("late70" in said or "late3" in said), f"among {len(lines)} files that share a domain: {said}")
+
+
 def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
         check_edges(tmp)
+        check_twice(tmp / "twice")
         old, new = whole(tmp / "old", "old"), whole(tmp / "new", "new")
         root = tmp / "root"
         lines = stage(tmp / "stage", "old")

@@ -87,6 +87,15 @@ def refuse(root, lines):
         check(words in said, f"{words}: {said[-300:]}")
 
 
+def refuse_twice(root, lines, folder):
+    """The same rows under other names: the files are fetched and compared."""
+    again = root.stage(folder, "new", "again")
+    said = root.adopt([*lines, again[-1]], "--replace", expect=1).stderr.decode()
+    check("both have a row of http://" in said and again[-1].split("\t")[3] in said, f"rows of two objects: {said}")
+    said = root.adopt([*lines, f"{lines[0].rsplit(chr(9), 1)[0]}\t{next((folder / 'task0').rglob('*.parquet'))}"], "--replace", expect=1).stderr.decode()
+    check("both have a row of http://" in said, f"rows of an object and a file: {said}")
+
+
 def collect(root, folder):
     """What a job leaves that does not end: gc keeps it for a week, unless told otherwise, and removes nothing else."""
     lines = root.stage(folder, "new", "left")
@@ -143,6 +152,7 @@ def check_store(store, tmp, old, new):
     root.run("verify", "--deep")
     more = root.stage(tmp / "new", "new", "two")
     refuse(root, more)
+    refuse_twice(root, more, tmp / "again")
     root.adopt(more, "--replace")
     check(root.answers() == new, "files that replace")
     said = root.adopt(more, "--replace", expect=1).stderr.decode()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "builder/scan/rows_twice.h"
+#include "builder/lake/rows_twice.h"
 
 #include <stdio.h>
 #include <stdlib.h>

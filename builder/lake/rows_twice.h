@@ -11,8 +11,8 @@
  * counts as missing, and columns may stand in any order. Costs a hash of each row, and 16 bytes for
  * each row of the URL at hand.
  */
-#ifndef DX_BUILDER_SCAN_ROWS_TWICE_H
-#define DX_BUILDER_SCAN_ROWS_TWICE_H
+#ifndef DX_BUILDER_LAKE_ROWS_TWICE_H
+#define DX_BUILDER_LAKE_ROWS_TWICE_H
 
 #include "base/buf.h"
 #include "base/hash.h"
