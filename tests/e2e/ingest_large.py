@@ -5,7 +5,7 @@
 The peak is what a run that ends well prints; of others it is sampled, and of a page that claims too much the message says that it was refused before anything was allocated.
 
 Lines of JSON, CSV and lists of 16 MB and over; Parquet rows with 16 MB of text, read and not read; a page that claims 2 GB; a row of
-more elements than memory has room for; a row group of 100 MB of URLs (1 GB with DX_WHOLE=1). $DX_PEERS_PYTHON names the python that has pyarrow. Exit 77: skipped.
+more elements than memory has room for; pages of more nulls; a row group of 100 MB of URLs (1 GB with DX_WHOLE=1). $DX_PEERS_PYTHON names the python that has pyarrow. Exit 77: skipped.
 """
 import gzip
 import json
@@ -74,7 +74,7 @@ def rows(tmp):
     dxtest.equal(code, 0, f"text that is not read: {said}")
     equal_rows(tmp / "rows", [url(i) for i in range(8)], "text that is not read")
     code, said = ingest(tmp / "text", "--extra-column", "text", tmp / "rows.parquet")
-    dxtest.check(code == 1 and "rows.parquet: row group 0, column text (a page may have an eighth of --memory)" in said, f"text that is read: {code}, {said}")
+    dxtest.check(code == 1 and "rows.parquet: row group 0, column text (a page may have an eighth of --memory, and the values" in said, f"text that is read: {code}, {said}")
     code, said = peak(("ingest", "--root", tmp / "urls", "--dataset", "d", "--memory", "512M", "--threads", "2", "--url-column", "text", "--max-rejects", "100%",
                        tmp / "rows.parquet"), 512 + BESIDE // MIB, "URLs of 16 MiB")
     dxtest.check("rejected                            8" in said, f"text as a URL: {code}, {said}")
@@ -144,10 +144,23 @@ def elements(tmp):
             dxtest.check(code == 1 and f"column {column}.list.element" in said and f"a row of over {most} elements" in said, f"{count} elements: {code}, {said}")
 
 
+def nulls(tmp):
+    """A page of nulls takes some bytes of its file: as many values are decoded as memory has room for, over all columns together."""
+    for count, columns in ((100_000, 3), (6_000_000, 1), (200_000, 5)):
+        path, names = tmp / f"nulls-{count}.parquet", [f"x{i}" for i in range(columns)]
+        row = pa.ListArray.from_arrays([0, count], pa.nulls(count, pa.string()))  # pages end between rows
+        pq.write_table(pa.table({"url": [url(0)], **{name: row for name in names}}), path, write_batch_size=count)
+        code, said = ingest(tmp / f"nulls-{count}", "--max-rejects", "100%", *(word for name in names for word in ("--extra-column", name)), path)
+        if columns == 3:
+            dxtest.check(code == 0 and re.search(r"records read +1\n", said), f"{count} nulls: {code}, {said}")
+        else:
+            dxtest.check(code == 1 and "row group 0, column x" in said and f"page: {count} values, limit" in said and "--memory" in said, f"{count} nulls in {columns} columns: {code}, {said}")
+
+
 def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
-        for part in (lines, rows, claims, elements, group):
+        for part in (lines, rows, claims, elements, nulls, group):
             part(tmp)
     dxtest.finish()
 

@@ -51,7 +51,8 @@ struct dx_parquet_rows {
     struct dx_pq_footer footer;
     struct dx_pq_fetch fetch;
     struct dx_pq_limits limits;
-    uint32_t page_bytes; /* of limits, when it was opened */
+    uint32_t page_bytes;                   /* of limits, when it was opened */
+    uint64_t value_bytes, value_bytes_max; /* for the values of all columns; when it was opened */
     struct dx_parquet_columns columns;
     struct column field[FIELDS_MAX];
     size_t field_count;
@@ -100,8 +101,10 @@ static int fail_at_column(const struct dx_parquet_rows *p, const struct column *
                           struct dx_error *err)
 {
     const char *hint = err != NULL && err->code == DX_E_LIMIT &&
-                               p->limits.page_bytes < PAGE_BYTES_MAX
-                           ? " (a page may have an eighth of --memory)"
+                               (p->limits.page_bytes < PAGE_BYTES_MAX ||
+                                c->reader.limits.page_rows < p->limits.page_rows)
+                           ? " (a page may have an eighth of --memory, and the values of all "
+                             "columns together as much, nulls among them)"
                            : "";
     char path[160];
 
@@ -154,6 +157,8 @@ int dx_parquet_rows_open(struct dx_parquet_rows **out, const char *path,
                            : page > PAGE_BYTES_MAX ? PAGE_BYTES_MAX
                                                    : (uint32_t)page;
     p->page_bytes = p->limits.page_bytes;
+    p->value_bytes = memory / 8 < PAGE_BYTES_MIN ? PAGE_BYTES_MIN : memory / 8;
+    p->value_bytes_max = p->value_bytes;
     rc = dx_input_ranges_open(&p->ranges, path, err);
     if (rc == DX_OK) {
         p->name = dx_input_ranges_name(p->ranges);
@@ -240,12 +245,34 @@ uint64_t dx_parquet_rows_consumed(const struct dx_parquet_rows *p)
 
 /* ---- one column ---- */
 
+static uint64_t kept_values(const struct dx_pq_values *v)
+{
+    return (uint64_t)v->span_capacity + v->int_capacity;
+}
+
+/* A page of nulls, or of one value, takes some bytes in its file however many there are. What other
+ * columns keep room for is theirs. */
+static uint32_t value_room(const struct dx_parquet_rows *p, const struct column *c)
+{
+    uint64_t room = p->value_bytes / VALUE_BYTES;
+
+    for (size_t i = 0; i < p->field_count; i++) {
+        const struct column *other = &p->field[i];
+        uint64_t kept = kept_values(&other->reader.dictionary.values) + kept_values(&other->values);
+
+        if (other != c)
+            room -= kept < room ? kept : room;
+    }
+    return room < p->limits.page_rows ? (uint32_t)room : p->limits.page_rows;
+}
+
 /* 1: c->slot is one of values; 0: the column chunk has ended. */
 static int find_slot(const struct dx_parquet_rows *p, struct column *c, struct dx_error *err)
 {
     int rc = 1;
 
     while (rc > 0 && c->slot == c->values.row_count) {
+        c->reader.limits.page_rows = value_room(p, c);
         rc = dx_pq_reader_next(&c->reader, &c->values, err);
         c->slot = 0;
     }
@@ -544,25 +571,28 @@ int dx_parquet_rows_fill(struct dx_parquet_rows *p, struct dx_batch *b, struct d
 
 /* ---- parts of a file ---- */
 
-/* The largest chunk of a wanted column, in bytes and in values; false: its pages may be larger than it
+/* The largest chunk of a wanted column, in bytes and in values, and the values of the largest of each column; false: its pages may be larger than it
  * is, as each string is stored without what it shares with the one before. */
-static bool measure_chunks(const struct dx_parquet_rows *p, uint64_t *bytes, uint64_t *values)
+static bool measure_chunks(const struct dx_parquet_rows *p, uint64_t *bytes, uint64_t *values,
+                           uint64_t *all)
 {
-    *bytes = *values = 0;
-    for (uint32_t g = 0; g < p->footer.group_count; g++)
-        for (size_t i = 0; i < p->field_count; i++) {
-            const struct dx_parquet_column *is = p->field[i].is;
-            const struct dx_pq_chunk *c;
+    *bytes = *values = *all = 0;
+    for (size_t i = 0; i < p->field_count; i++) {
+        const struct dx_parquet_column *is = p->field[i].is;
+        uint64_t most = 0;
 
-            if (is->from != DX_PARQUET_FROM_LEAF)
-                continue;
-            c = &p->footer.group[g].chunk[is->found.leaf];
+        for (uint32_t g = 0; is->from == DX_PARQUET_FROM_LEAF && g < p->footer.group_count; g++) {
+            const struct dx_pq_chunk *c = &p->footer.group[g].chunk[is->found.leaf];
+
             *bytes = c->uncompressed_size > *bytes ? c->uncompressed_size : *bytes;
             *bytes = c->compressed_size > *bytes ? c->compressed_size : *bytes;
-            *values = c->value_count > *values ? c->value_count : *values;
+            most = c->value_count > most ? c->value_count : most;
             if ((c->encodings >> DX_PQ_DELTA_BYTE_ARRAY & 1) != 0)
                 return false;
         }
+        *values = most > *values ? most : *values;
+        *all += most < PAGE_BYTES_MAX ? most : PAGE_BYTES_MAX;
+    }
     return true;
 }
 
@@ -580,12 +610,12 @@ void dx_parquet_rows_known(const struct dx_parquet_rows *p, uint64_t *size, uint
 int dx_parquet_rows_split(const struct dx_parquet_rows *p, uint64_t memory,
                           struct dx_parquet_split *split, struct dx_error *err)
 {
-    uint64_t page, values, rows = 0;
+    uint64_t page, values, all, rows = 0;
 
     *split = (struct dx_parquet_split){ .rows = p->footer.row_count,
                                         .size = dx_parquet_rows_size(p),
                                         .footer = footer_hash(p) };
-    if (p->group_end < 2 || !measure_chunks(p, &page, &values))
+    if (p->group_end < 2 || !measure_chunks(p, &page, &values, &all))
         return 0;
     page = page < PAGE_BYTES_MIN ? PAGE_BYTES_MIN : page;
     if (page > PAGE_BYTES_MAX || values > PAGE_BYTES_MAX ||
@@ -593,6 +623,8 @@ int dx_parquet_rows_split(const struct dx_parquet_rows *p, uint64_t memory,
         return 0;
     split->page_bytes = (uint32_t)page;
     split->bytes = page + values * VALUE_BYTES + p->metadata.size;
+    split->value_bytes = all * VALUE_BYTES < p->value_bytes_max ? all * VALUE_BYTES
+                                                                : p->value_bytes_max;
     split->end = calloc(p->group_end, sizeof *split->end);
     if (split->end == NULL)
         return dx_no_memory(err, "%s", p->name);
@@ -616,6 +648,7 @@ int dx_parquet_rows_only(struct dx_parquet_rows *p, const struct dx_parquet_spli
         split->footer != footer_hash(p))
         return dx_fail(err, DX_E_CONFLICT, "%s: was replaced while it was read", p->name);
     p->limits.page_bytes = is_large ? p->page_bytes : split->page_bytes;
+    p->value_bytes = is_large ? p->value_bytes_max : split->value_bytes;
     p->group = i == 0 ? 0 : split->end[i - 1];
     p->group_end = split->end[i];
     p->in_group = p->partial = false;

@@ -38,7 +38,8 @@
  * is_large `only` allows what dx_parquet_rows_open does.
  *
  * Errors name file, row group and column. Memory: for each column a window, a page as it is stored
- * and decoded, and a dictionary; pages over an eighth of `memory` are refused. One thread at a
+ * and decoded, and a dictionary; pages over an eighth of `memory` are refused,
+ * and pages whose values, 24 bytes each with nulls among them, have as much over all columns. One thread at a
  * time.
  */
 #ifndef DX_BUILDER_INPUT_PARQUET_PARQUET_ROWS_H
@@ -68,7 +69,8 @@ struct dx_parquet_split {
     size_t count;
     uint64_t bytes;
     uint32_t page_bytes;
-    uint64_t rows; /* private, as is the rest: what the file is known by */
+    uint64_t value_bytes; /* of the pages of all columns */
+    uint64_t rows;        /* private, as is the rest: what the file is known by */
     uint64_t size;
     uint64_t footer;
 };
