@@ -146,7 +146,7 @@ def elements(tmp):
 
 def nulls(tmp):
     """A page of nulls takes some bytes of its file: as many values are decoded as memory has room for, over all columns together."""
-    for count, columns in ((100_000, 3), (6_000_000, 1), (200_000, 5)):
+    for count, columns in ((100_000, 3), (6_000_000, 1), (200_000, 8)):
         path, names = tmp / f"nulls-{count}.parquet", [f"x{i}" for i in range(columns)]
         row = pa.ListArray.from_arrays([0, count], pa.nulls(count, pa.string()))  # pages end between rows
         pq.write_table(pa.table({"url": [url(0)], **{name: row for name in names}}), path, write_batch_size=count)

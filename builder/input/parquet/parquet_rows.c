@@ -104,7 +104,7 @@ static int fail_at_column(const struct dx_parquet_rows *p, const struct column *
                                (p->limits.page_bytes < PAGE_BYTES_MAX ||
                                 c->reader.limits.page_rows < p->limits.page_rows)
                            ? " (a page may have an eighth of --memory, and the values of all "
-                             "columns together as much, nulls among them)"
+                             "columns together a quarter, nulls among them)"
                            : "";
     char path[160];
 
@@ -157,7 +157,7 @@ int dx_parquet_rows_open(struct dx_parquet_rows **out, const char *path,
                            : page > PAGE_BYTES_MAX ? PAGE_BYTES_MAX
                                                    : (uint32_t)page;
     p->page_bytes = p->limits.page_bytes;
-    p->value_bytes = memory / 8 < PAGE_BYTES_MIN ? PAGE_BYTES_MIN : memory / 8;
+    p->value_bytes = memory / 4 < PAGE_BYTES_MIN ? PAGE_BYTES_MIN : memory / 4;
     p->value_bytes_max = p->value_bytes;
     rc = dx_input_ranges_open(&p->ranges, path, err);
     if (rc == DX_OK) {

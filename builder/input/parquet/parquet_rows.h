@@ -38,9 +38,9 @@
  * is_large `only` allows what dx_parquet_rows_open does.
  *
  * Errors name file, row group and column. Memory: for each column a window, a page as it is stored
- * and decoded, and a dictionary; pages over an eighth of `memory` are refused,
- * and pages whose values, 24 bytes each with nulls among them, have as much over all columns. One thread at a
- * time.
+ * and decoded, and a dictionary; pages over an eighth of `memory` are refused, and pages
+ * whose values, 24 bytes each with nulls among them, have over a quarter of it in all columns together. One
+ * thread at a time.
  */
 #ifndef DX_BUILDER_INPUT_PARQUET_PARQUET_ROWS_H
 #define DX_BUILDER_INPUT_PARQUET_PARQUET_ROWS_H
