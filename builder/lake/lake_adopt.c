@@ -257,7 +257,11 @@ static int end(struct adopting *m, struct dx_error *err)
                                                        .must_exist = true };
     int rc = dx_dataset_registry_change(&m->root, &change, &m->now.dataset_registry, err);
 
-    return rc < 0 ? dx_fail_in(err, "no file counts; run it again with new files") : DX_OK;
+    /* What fails behind the replacement of the registry fails too late. */
+    return rc < 0
+               ? dx_fail_in(
+                     err, "the files may count already; run it again with new files and --replace")
+               : DX_OK;
 }
 
 /* ---- a store: the names, then the right to write, then what there is by then ---- */
