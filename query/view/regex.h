@@ -6,7 +6,8 @@
  *   dx_regex_free(&r);
  *
  * Bytes, not characters: '.' is a byte, and only ASCII letters have case. No back references, no look around, no recursion, no
- * verbs: an expression with them is refused, so the time of a match is linear in the text for a given expression. A pattern has at most
+ * verbs: an expression with them is refused. The matcher tries each byte as a beginning and goes on from it with all states at once, so a match
+ * takes up to the square of the text's length times the states; docs/notes/limits.md has what that costs. A pattern has at most
  * DX_REGEX_MAX bytes. One thread at a time for a regex.
  */
 #ifndef DX_QUERY_VIEW_REGEX_H
