@@ -214,14 +214,14 @@ out:
     return rc;
 }
 
-int dx_dir_make(const char *path, struct dx_error *err)
+static int make_dirs(const char *path, mode_t mode, struct dx_error *err)
 {
     char part[PATH_MAX];
     size_t n = strlen(path);
 
     if (n == 0 || n >= sizeof part)
         return dx_fail(err, DX_E_INVALID, "%s: path is empty or too long", path);
-    if (mkdir(path, 0755) == 0 || errno == EEXIST) /* as a rule all above it is there */
+    if (mkdir(path, mode) == 0 || errno == EEXIST) /* as a rule all above it is there */
         return DX_OK;
     memcpy(part, path, n + 1);
     for (char *p = part + 1;; p++) {
@@ -229,12 +229,22 @@ int dx_dir_make(const char *path, struct dx_error *err)
             continue;
         char was = *p;
         *p = '\0';
-        if (mkdir(part, 0755) < 0 && errno != EEXIST)
+        if (mkdir(part, mode) < 0 && errno != EEXIST)
             return dx_fail_errno(err, errno, "%s: cannot make directory", part);
         if (was == '\0')
             return DX_OK;
         *p = was;
     }
+}
+
+int dx_dir_make(const char *path, struct dx_error *err)
+{
+    return make_dirs(path, 0755, err);
+}
+
+int dx_dir_make_private(const char *path, struct dx_error *err)
+{
+    return make_dirs(path, 0700, err);
 }
 
 static int sync_path(const char *path, int flags, struct dx_error *err)

@@ -49,6 +49,8 @@ int dx_file_size(const char *path, uint64_t *size, struct dx_error *err);
 int dx_file_replace(const char *path, struct dx_span bytes, struct dx_error *err);
 
 int dx_dir_make(const char *path, struct dx_error *err); /* with parents; existing is fine */
+int dx_dir_make_private(const char *path,
+                        struct dx_error *err); /* those that are made: for the owner alone */
 int dx_dir_sync(const char *path, struct dx_error *err);
 int dx_dir_remove(const char *path, struct dx_error *err); /* with all below; absent is fine */
 

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SEGMENTS 16     /* more than the threads of a server on a big machine that meet here */
 #define FIRST_CHAINS 64 /* hash chains of an empty segment; doubled as it fills */
@@ -273,6 +274,26 @@ struct dx_cached *dx_page_cache_add(struct dx_page_cache *c, const struct dx_cac
     }
     (void)pthread_mutex_unlock(&s->lock);
     return &b->cached;
+}
+
+struct dx_cached *dx_page_cache_join(struct dx_page_cache *c, const struct dx_cache_key *key,
+                                     const struct dx_span *pieces, size_t count)
+{
+    size_t size = 0;
+    uint8_t *bytes;
+
+    for (size_t i = 0; i < count; i++)
+        size += pieces[i].size;
+    bytes = malloc(size > 0 ? size : 1);
+    if (bytes == NULL)
+        return NULL;
+    size = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (pieces[i].size > 0)
+            memcpy(bytes + size, pieces[i].data, pieces[i].size);
+        size += pieces[i].size;
+    }
+    return dx_page_cache_add(c, key, bytes, size);
 }
 
 void dx_page_cache_put(struct dx_page_cache *c, struct dx_cached **page)

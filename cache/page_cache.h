@@ -62,6 +62,9 @@ struct dx_cached *dx_page_cache_get_again(struct dx_page_cache *cache,
 /* NULL (and bytes freed) only when out of memory. */
 struct dx_cached *dx_page_cache_add(struct dx_page_cache *cache, const struct dx_cache_key *key,
                                     uint8_t *bytes, size_t size);
+/* The same with a copy of so many pieces, one behind the other. */
+struct dx_cached *dx_page_cache_join(struct dx_page_cache *cache, const struct dx_cache_key *key,
+                                     const struct dx_span *pieces, size_t count);
 void dx_page_cache_put(struct dx_page_cache *cache, struct dx_cached **page);
 
 /* One more pin on a block that the caller, or one that the caller relies on, has pinned. */

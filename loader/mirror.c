@@ -52,33 +52,12 @@ int dx_mirror_place(const char *dir, char path[DX_MIRROR_PATH], struct dx_error 
     return DX_OK;
 }
 
-int dx_mirror_make_dir(const char *path, struct dx_error *err)
-{
-    char part[DX_MIRROR_PATH + 256];
-    size_t n = strlen(path);
-
-    if (n == 0 || n >= sizeof part)
-        return dx_fail(err, DX_E_INVALID, "%s: path is empty or too long", path);
-    if (mkdir(path, 0700) == 0 || errno == EEXIST) /* as a rule all above it is there */
-        return DX_OK;
-    memcpy(part, path, n + 1);
-    for (size_t i = 1; i <= n; i++) {
-        if (path[i] != '/' && path[i] != '\0')
-            continue;
-        part[i] = '\0';
-        if (mkdir(part, 0700) < 0 && errno != EEXIST)
-            return dx_fail_errno(err, errno, "%s: cannot make directory", part);
-        part[i] = path[i];
-    }
-    return DX_OK;
-}
-
 static int make_dir(const struct dx_mirror *m, const char *name, struct dx_error *err)
 {
     char path[DX_MIRROR_PATH];
     int rc = dx_path_format(path, sizeof path, err, "%s/%s", m->dir, name);
 
-    return rc == DX_OK ? dx_mirror_make_dir(path, err) : rc;
+    return rc == DX_OK ? dx_dir_make_private(path, err) : rc;
 }
 
 int dx_mirror_open(struct dx_mirror **out, const char *dir, struct dx_error *err)
@@ -285,7 +264,7 @@ static int give_name(int fd, const char *partial, const char *whole, struct dx_e
                             whole);
 
     if (rc == DX_OK)
-        rc = dx_mirror_make_dir(dir, err);
+        rc = dx_dir_make_private(dir, err);
     if (rc < 0)
         return rc;
     if (fsync(fd) < 0) {
@@ -369,7 +348,7 @@ int dx_mirror_adopt(struct dx_mirror *m, const struct dx_mirror *other,
     if (rc == DX_OK)
         rc = dx_path_format(dir, sizeof dir, err, "%.*s", (int)(strrchr(to, '/') - to), to);
     if (rc == DX_OK)
-        rc = dx_mirror_make_dir(dir, err);
+        rc = dx_dir_make_private(dir, err);
     if (rc < 0)
         return rc;
     return link(from, to) == 0 || errno == EEXIST;

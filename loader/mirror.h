@@ -117,9 +117,6 @@ struct dx_mirror_batch {
 int dx_mirror_fetch_all(struct dx_mirror *m, struct dx_source *source,
                         const struct dx_mirror_batch *batch, struct dx_error *err);
 
-/* Makes a directory and those above it, for the owner alone; what is there stays as it is. */
-int dx_mirror_make_dir(const char *path, struct dx_error *err);
-
 int dx_mirror_tree_open(struct dx_mirror *m, const struct dx_hash128 *key,
                         struct dx_mirror_tree **tree, struct dx_error *err);
 const char *dx_mirror_tree_path(const struct dx_mirror_tree *tree);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loader/mirror.h"
 
+#include "base/file.h"
 #include "base/nonce.h"
 #include "base/path.h"
 
@@ -23,7 +24,7 @@ static int open_locked(struct dx_mirror_tree *t, struct dx_error *err)
     for (;;) {
         struct stat a;
         struct stat b;
-        int rc = dx_mirror_make_dir(t->path, err);
+        int rc = dx_dir_make_private(t->path, err);
 
         if (rc < 0)
             return rc;
@@ -103,7 +104,7 @@ int dx_mirror_tree_link(struct dx_mirror_tree *tree, const char *name, const cha
         rc = dx_path_format(folder, sizeof folder, err, "%s/%.*s", tree->path, (int)(slash - name),
                             name);
         if (rc == DX_OK)
-            rc = dx_mirror_make_dir(folder, err);
+            rc = dx_dir_make_private(folder, err);
         if (rc < 0)
             return rc;
     }

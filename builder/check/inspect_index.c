@@ -238,7 +238,7 @@ static int show_cold(const struct dx_inspect *in, unsigned flags, struct dx_erro
     if (in->deep)
         rc = dx_cold_verify(&c, err);
     if (in->deep && rc >= 0)
-        rc = dx_cold_is_old(&c) ? DX_OK : dx_url_id_list_check(&c, err);
+        rc = dx_url_id_list_check(&c, err);
     dx_cold_close(&c);
     return rc < 0 ? rc : DX_OK;
 }

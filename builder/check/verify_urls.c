@@ -135,7 +135,7 @@ static int check_part(struct urls_check *c, struct dx_error *why)
     rc = c->groups == NULL ? dx_no_memory(why, "verify") : read_files(c, why);
     if (rc == DX_OK)
         rc = dx_verify_pairs_open(&file, c->w, DX_COLD_URL_IDS, why);
-    if (rc == DX_OK && !dx_cold_is_old(&c->w->part->cold))
+    if (rc == DX_OK)
         rc = dx_url_id_list_check(&c->w->part->cold, why);
     if (rc == DX_OK)
         rc = check_pages(c, &file, why);

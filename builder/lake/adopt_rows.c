@@ -115,7 +115,7 @@ static int read_metadata(const struct check *c, size_t i, struct dx_buf *metadat
 }
 
 /* Of a column without bounds that order as ids do: all ids. */
-static bool bounds_of(const struct dx_pq_footer *footer, const struct dx_pq_group *group,
+static void bounds_of(const struct dx_pq_footer *footer, const struct dx_pq_group *group,
                       int64_t leaf, uint64_t *first, uint64_t *last)
 {
     const struct dx_pq_statistics *s = leaf < 0 ? NULL : &group->chunk[leaf].statistics;
@@ -125,12 +125,11 @@ static bool bounds_of(const struct dx_pq_footer *footer, const struct dx_pq_grou
     *last = UINT64_MAX;
     if (s == NULL || !footer->node[footer->leaf[leaf]].is_unsigned || s->min.data == NULL ||
         s->max.data == NULL || s->min.size != 8 || s->max.size != 8)
-        return false;
+        return;
     min = dx_bytes_of(s->min);
     max = dx_bytes_of(s->max);
     *first = dx_bytes_u64(&min);
     *last = dx_bytes_u64(&max);
-    return true;
 }
 
 static void range_of(const struct dx_pq_footer *footer, struct range *r)
@@ -142,7 +141,7 @@ static void range_of(const struct dx_pq_footer *footer, struct range *r)
     for (uint32_t g = 0; g < footer->group_count; g++) {
         uint64_t first, last;
 
-        (void)bounds_of(footer, &footer->group[g], leaf, &first, &last);
+        bounds_of(footer, &footer->group[g], leaf, &first, &last);
         r->first = first < r->first ? first : r->first;
         r->last = last > r->last ? last : r->last;
     }
@@ -235,7 +234,7 @@ static int group_has_ids(const struct check *c, const struct dx_lake_scan *s, st
 
     if (c->rows->stopped != NULL && c->rows->stopped())
         return dx_fail(err, DX_E_BUSY, "interrupted; nothing was adopted");
-    (void)bounds_of(&s->footer, &s->footer.group[s->group.number], leaf, &first, &last);
+    bounds_of(&s->footer, &s->footer.group[s->group.number], leaf, &first, &last);
     if (last < c->first || first > c->last)
         return 0;
     return first >= c->first && last <= c->last ? 1 : find_ids(c, s, leaf, err);

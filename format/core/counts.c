@@ -228,6 +228,12 @@ static unsigned nth_one(uint64_t word, unsigned n)
     return at + (unsigned)__builtin_ctzll(word);
 }
 
+/* Behind the last one of a word that begins at `at`; `none` if it has none. */
+static uint64_t behind_ones(uint64_t word, uint64_t at, uint64_t none)
+{
+    return word == 0 ? none : at + 64 - (unsigned)__builtin_clzll(word);
+}
+
 /* The pairs [*begin, *end) of the n-th domain of the group. */
 static bool find_domain(const struct group *g, unsigned n, uint64_t *begin, uint64_t *end)
 {
@@ -240,14 +246,14 @@ static bool find_domain(const struct group *g, unsigned n, uint64_t *begin, uint
         unsigned some = word == 0 ? 0 : (unsigned)ones(word);
 
         if (left < some) {
-            *end = at + nth_one(word, left) + 1;
-            if (left > 0)
-                *begin = at + nth_one(word, left - 1) + 1;
+            unsigned last = nth_one(word, left);
+
+            *end = at + last + 1;
+            *begin = behind_ones(word & dx_bits_mask(last), at, *begin);
             return true;
         }
         left -= some;
-        if (some > 0)
-            *begin = at + 64 - (unsigned)__builtin_clzll(word);
+        *begin = behind_ones(word, at, *begin);
     }
     return false;
 }

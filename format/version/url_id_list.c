@@ -197,6 +197,8 @@ int dx_url_id_list_check(const struct dx_cold *c, struct dx_error *err)
     size_t size = 0;
     int rc = 1;
 
+    if (dx_cold_is_old(c))
+        return DX_OK;
     for (uint64_t i = 0; rc == 1 && i < pages; i++) {
         struct dx_cold_page page;
         struct dx_url_id_list list;

@@ -35,7 +35,7 @@ struct domain_task {
 
 static bool has_urls(const struct known *k, size_t i)
 {
-    return !k->view.version->registry.has_counts || !dx_view_of_counts(&k->view, k->pairs.ids[i]);
+    return !dx_registry_of_counts(&k->view.version->registry, k->pairs.ids[i]);
 }
 
 /* Among the counts of the index: there the domain itself may have more URLs than it shows. */

@@ -175,13 +175,12 @@ static void write_unicode(struct dx_span domain, struct dx_buf *body)
 static void write_sums(const struct dx_domain_text *t, struct dx_buf *body)
 {
     struct dx_pair_count sum = { 0 };
-    const bool some_of_counts = t->registry != NULL && t->registry->has_counts;
     uint64_t counts_only = 0;
     uint8_t *begin;
     uint8_t *p;
 
     for (size_t i = 0; i < t->count; i++)
-        if (some_of_counts && dx_registry_of_counts(t->registry, t->ids[i]))
+        if (t->registry != NULL && dx_registry_of_counts(t->registry, t->ids[i]))
             counts_only++;
         else
             dx_pair_count_add(&sum, &t->pairs[i]);

@@ -5,7 +5,7 @@
  *   dx_row_tally_init(&t);
  *   rc = dx_row_tally_add(&t, &row, &err);          copied; DX_E_LIMIT beyond the caps below
  *   rc = dx_row_tally_end(&t, domain, all_paths, &facts, &url_count, &err);   as dx_pair_tally_end
- *   dx_row_tally_release(&t); 
+ *   dx_row_tally_release(&t);
  *
  * A listing goes file by file, and a tally wants rows by (host, path and query), so they are kept
  * and sorted: 32 bytes and the text of each, twice the first while they are sorted. One thread at a

@@ -3,9 +3,6 @@
 
 #include "query/scan/row_stretch.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define KIND_BOUNDS DX_KIND('B', 'N', 'D', 'S')
 
 int dx_row_bounds_key(struct dx_cache_key *key, const struct dx_domain_rows *rows,
@@ -35,15 +32,9 @@ int dx_row_bounds_keep(struct dx_page_cache *cache, const struct dx_cache_key *k
                        const struct dx_domain_rows_range *ranges, size_t count,
                        struct dx_error *err)
 {
-    size_t size = count * sizeof *ranges;
-    uint8_t *block = malloc(size + 1);
-    struct dx_cached *cached;
+    const struct dx_span all = dx_span_of(ranges, count * sizeof *ranges);
+    struct dx_cached *cached = dx_page_cache_join(cache, key, &all, 1);
 
-    if (block == NULL)
-        return dx_no_memory(err, "listing");
-    if (size > 0)
-        memcpy(block, ranges, size);
-    cached = dx_page_cache_add(cache, key, block, size);
     if (cached == NULL)
         return dx_no_memory(err, "listing");
     dx_page_cache_put(cache, &cached);

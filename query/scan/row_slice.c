@@ -80,20 +80,14 @@ int dx_row_slice_make(struct dx_row_slice_maker *maker, struct dx_page_cache *ca
 {
     struct dx_merged_window *w = &maker->rows;
     const struct header h = { (uint32_t)w->count, pages, bytes, is_ordered(w) };
-    size_t rows_size = w->count * sizeof *w->rows;
-    size_t size = sizeof h + rows_size + w->text.size;
-    uint8_t *block = malloc(size);
-    struct dx_cached *cached;
+    const struct dx_span pieces[] = {
+        { (const uint8_t *)&h, sizeof h },
+        { (const uint8_t *)w->rows, w->count * sizeof *w->rows },
+        { w->text.data, w->text.size },
+    };
+    struct dx_cached *cached = dx_page_cache_join(cache, key, pieces, 3);
 
-    if (block == NULL)
-        return dx_no_memory(err, "rows of a listing");
-    memcpy(block, &h, sizeof h);
-    if (rows_size > 0)
-        memcpy(block + sizeof h, w->rows, rows_size);
-    if (w->text.size > 0)
-        memcpy(block + sizeof h + rows_size, w->text.data, w->text.size);
     dx_merged_window_clear(w);
-    cached = dx_page_cache_add(cache, key, block, size);
     if (cached == NULL)
         return dx_no_memory(err, "rows of a listing");
     open_block(slice, cached);

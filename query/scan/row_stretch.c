@@ -89,22 +89,17 @@ int dx_row_stretch_make(struct dx_row_stretch_maker *maker, const struct dx_row_
                         struct dx_row_stretch *s, struct dx_error *err)
 {
     struct dx_row_stretch_head h = *head;
-    size_t rows_size = maker->count * sizeof *maker->rows;
-    size_t size = sizeof h + rows_size + maker->text.size;
-    uint8_t *block = malloc(size);
+    const struct dx_span pieces[] = {
+        { (const uint8_t *)&h, sizeof h },
+        { (const uint8_t *)maker->rows, maker->count * sizeof *maker->rows },
+        { maker->text.data, maker->text.size },
+    };
     struct dx_cached *cached;
 
-    if (block == NULL)
-        return dx_no_memory(err, "rows of a listing");
     h.count = maker->count;
-    memcpy(block, &h, sizeof h);
-    if (rows_size > 0)
-        memcpy(block + sizeof h, maker->rows, rows_size);
-    if (maker->text.size > 0)
-        memcpy(block + sizeof h + rows_size, maker->text.data, maker->text.size);
+    cached = dx_page_cache_join(cache, key, pieces, 3);
     maker->count = 0;
     dx_buf_clear(&maker->text);
-    cached = dx_page_cache_add(cache, key, block, size);
     if (cached == NULL)
         return dx_no_memory(err, "rows of a listing");
     open_block(s, cached);

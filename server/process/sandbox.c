@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/process/sandbox.h"
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "loader/mirror.h"
@@ -145,7 +146,7 @@ static int allow_remote(struct dx_landlock *l, const struct dx_settings *s, stru
     int rc = dx_mirror_place(s->cache_dir, cache, err);
 
     if (rc == DX_OK)
-        rc = dx_mirror_make_dir(cache, err);
+        rc = dx_dir_make_private(cache, err);
     if (rc == DX_OK)
         rc = dx_landlock_path(l, cache, DX_LANDLOCK_TREE, err);
     if (rc >= 0)

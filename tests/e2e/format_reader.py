@@ -1103,15 +1103,15 @@ class Cold:
         need(end <= len(section), "cold.dxp: UIDX is cut")
         high, lows = (int.from_bytes(section[a:b], "little") for a, b in ((begin, middle), (middle, end)))
         need(high >> n + buckets == 0 and lows >> n * low == 0, f"cold.dxp: bits behind the list of {first:#x}")
-        ids, bucket, told = [], 0, []
+        ids, bucket, begins_at = [], 0, []
         for bit, one in enumerate(f"{high:0{n + buckets}b}"[::-1], 1):
             if one == "0":
                 bucket += 1
-                told += [bit] if bucket % 256 == 0 and bucket < buckets else []
+                begins_at += [bit] if bucket % 256 == 0 and bucket < buckets else []
             else:
                 ids.append(first + (bucket << low | lows >> len(ids) * low & (1 << low) - 1))
         need(bucket == buckets and len(ids) == n and (ids[0], ids[-1]) == (first, last), f"cold.dxp: list of {first:#x}")
-        need(section[at + 8:begin] == struct.pack(f"<{begins}H", *told) + bytes(-begins % 4 * 2), f"cold.dxp: buckets of {first:#x}")
+        need(section[at + 8:begin] == struct.pack(f"<{begins}H", *begins_at) + bytes(-begins % 4 * 2), f"cold.dxp: buckets of {first:#x}")
         return ids, end
 
     @classmethod

@@ -141,7 +141,7 @@ static const char *add_item(const json_t *answer, const json_t *item, struct sim
     while (dataset != NULL && d < SIM_DATASETS && strcmp(dataset, sim_dataset_name(d)) != 0)
         d++;
     if (dataset == NULL || url == NULL || d == SIM_DATASETS || !sim_row_of(url, d, &row))
-        return "a row that nobody stored";
+        return "a row that was never stored";
     if ((rows->of[d] >> row & 1) != 0)
         return "a row stands twice";
     rows->of[d] |= UINT32_C(1) << row;

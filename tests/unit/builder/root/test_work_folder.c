@@ -46,7 +46,7 @@ static void make_others(void)
     EXPECT(mkdir(below("domaindex-test-dead"), 0700) == 0, "dead");
     make_file(below("domaindex-test-dead/run"));
     EXPECT(mkdir(below("domaindex-other-x"), 0700) == 0, "of another purpose");
-    EXPECT(mkdir(below("domaindex-kept"), 0700) == 0, "of nobody");
+    EXPECT(mkdir(below("domaindex-kept"), 0700) == 0, "of no process");
     EXPECT(symlink(below("domaindex-kept"), below("domaindex-test-link")) == 0, "link");
     make_file(below("domaindex-test-file"));
 }
