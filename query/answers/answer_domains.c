@@ -3,11 +3,11 @@
 
 #include "base/json_out.h"
 #include "canon/idna.h"
-#include "format/core/surt.h"
 #include "loader/version_parts.h"
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"
 #include "query/answers/tag_page.h"
+#include "query/scan/domain_set.h"
 #include "query/scan/name_scan.h"
 #include "query/suppression/suppression_domains.h"
 #include "query/view/counts_json.h"
@@ -22,30 +22,24 @@
 #define REGEX_MAX (1u << 19) /* and with a regular expression: 0.3 us each */
 #define PLAN_MAX (32u << 20) /* domains of datasets that a plan counts: some ns each */
 
-/* Where not all is visible, lists of datasets are read for this many domains of a part at a time; names are searched in
- * the same steps. */
-#define WINDOW (1u << 18)
-
 struct sums {
     uint64_t datasets, urls, rows, pages;
 };
 
-/* Ordinals of one part: the question goes from next to end; below known, those that are visible
- * are in the set. */
-struct range {
-    uint64_t next, known, end;
+/* The names of one part, read in their order. */
+struct names {
     struct dx_dictionary_cursor names;
-    uint64_t name_at; /* of the name that comes next; UINT64_MAX: none */
+    uint64_t at; /* of the name that comes next; UINT64_MAX: none */
 };
 
 struct page {
     struct dx_tag_page of; /* the question */
     const struct dx_domains_ask *ask;
-    struct range range[DX_PARTS_MAX];
-    roaring_bitmap_t *numbers; /* of domains that the page goes over */
+    struct names names[DX_PARTS_MAX];
+    struct dx_domain_set set; /* of domains that the page goes over */
     struct dx_name_pattern pattern;
     struct dx_name_scan *scan; /* NULL: names of any kind */
-    roaring_bitmap_t *found;   /* numbers that the pattern takes, of all that was searched */
+    roaring_bitmap_t *found;   /* numbers that the pattern takes */
     struct dx_suppression_domains hidden;
     struct dx_domain_pairs pairs;
     uint64_t count; /* items */
@@ -64,202 +58,6 @@ static size_t parts_of(const struct page *p)
     return p->of.view.version->part_count;
 }
 
-/* ---- which domains ---- */
-
-/* All, or those of the suffix, which follow each other in the order of keys. */
-static int find_range(struct page *p, size_t i, struct dx_error *err)
-{
-    const struct dx_dictionary *d = &part_of(p, i)->part->dictionary;
-    struct range *range = &p->range[i];
-    struct dx_span suffix = p->ask->suffix.data != NULL ? p->ask->suffix
-                                                        : dx_name_pattern_suffix(&p->pattern);
-    uint8_t key[DX_SURT_MAX + 1];
-    size_t size;
-    int rc;
-
-    range->next = 0;
-    range->end = d->info.n;
-    range->name_at = UINT64_MAX;
-    if (suffix.data == NULL)
-        return DX_OK;
-    size = dx_surt_key(suffix, key);
-    rc = dx_dictionary_lower_bound(d, dx_span_of(key, size), &range->next, err);
-    key[size] = ' ' + 1; /* labels have no byte between them and the space */
-    if (rc >= 0)
-        rc = dx_dictionary_lower_bound(d, dx_span_of(key, size + 1), &range->end, err);
-    return rc < 0 ? rc : DX_OK;
-}
-
-/* Of datasets that are visible, and asked for: what they have of the next stretch. */
-static int add_window(struct page *p, const uint64_t *from, uint64_t *looked, struct dx_error *err)
-{
-    const struct dx_registry *r = &p->of.view.version->registry;
-    int rc = 0;
-
-    for (size_t k = 0; rc >= 0 && k < r->count; k++) {
-        uint32_t id = r->datasets[k].dataset_id;
-
-        if (p->of.dataset != NULL ? id != p->of.dataset->dataset_id
-                                  : !dx_view_shows(&p->of.view, id))
-            continue;
-        *looked += p->of.dataset == NULL;
-        for (size_t i = 0; rc >= 0 && i < parts_of(p); i++)
-            rc = dx_version_add_dataset(p->of.view.version, id, part_of(p, i)->first + from[i],
-                                        part_of(p, i)->first + p->range[i].known, p->numbers,
-                                        looked, err);
-    }
-    ++*looked;
-    return rc < 0 ? rc : DX_OK;
-}
-
-static bool is_of_all(const struct page *p)
-{
-    return p->of.dataset == NULL && !dx_view_restricted(&p->of.view);
-}
-
-/* Which of a stretch of names the pattern takes. */
-static int search_names(struct page *p, const uint64_t *from, struct dx_error *err)
-{
-    int rc = DX_OK;
-
-    for (size_t i = 0; rc == DX_OK && i < parts_of(p); i++) {
-        const struct dx_dictionary *d = &part_of(p, i)->part->dictionary;
-        uint64_t first = part_of(p, i)->first;
-        uint64_t end = p->range[i].known;
-
-        rc = is_of_all(p)
-                 ? dx_name_scan_range(p->scan, d, from[i], end, first, p->found, err)
-                 : dx_name_scan_numbers(p->scan, d, from[i], end, first, p->numbers, p->found, err);
-    }
-    return rc;
-}
-
-/* The next `step` names of each part. */
-static int add_step(struct page *p, uint64_t step, uint64_t *looked, struct dx_error *err)
-{
-    uint64_t from[DX_PARTS_MAX];
-    int rc = DX_OK;
-
-    for (size_t i = 0; i < parts_of(p); i++) {
-        struct range *range = &p->range[i];
-
-        from[i] = range->known;
-        range->known += range->end - range->known < step ? range->end - range->known : step;
-        if (!is_of_all(p))
-            continue;
-        *looked += range->known - from[i];
-        roaring_bitmap_add_range(p->numbers, part_of(p, i)->first + from[i],
-                                 part_of(p, i)->first + range->known);
-    }
-    if (!is_of_all(p))
-        rc = add_window(p, from, looked, err);
-    return rc == DX_OK && p->scan != NULL ? search_names(p, from, err) : rc;
-}
-
-static bool is_known(const struct page *p)
-{
-    bool all = true;
-
-    for (size_t i = 0; i < parts_of(p); i++)
-        all = all && p->range[i].known == p->range[i].end;
-    return all;
-}
-
-/* Where some part is not known to its end, the page ends before the least key that is not: what
- * other parts have behind it is taken out. */
-static int cut(struct page *p, struct dx_error *err)
-{
-    struct dx_dictionary_cursor least = { .key_size = 0 };
-    struct dx_span key = { NULL, 0 };
-    int rc = DX_OK;
-
-    p->more = false;
-    for (size_t i = 0; rc >= 0 && i < parts_of(p); i++) {
-        struct dx_dictionary_cursor c;
-        struct dx_span its;
-
-        if (p->range[i].known == p->range[i].end)
-            continue;
-        dx_dictionary_seek(&c, &part_of(p, i)->part->dictionary, p->range[i].known);
-        rc = dx_dictionary_next(&c, &its, err);
-        if (rc == 1 && (!p->more || dx_span_compare(its, key) < 0)) {
-            least = c;
-            key = dx_span_of(least.key, its.size);
-            p->next = part_of(p, i)->first + p->range[i].known;
-            p->more = true;
-        }
-    }
-    for (size_t i = 0; rc >= 0 && p->more && i < parts_of(p); i++) {
-        const struct dx_version_part *part = part_of(p, i);
-        uint64_t end;
-
-        rc = dx_dictionary_lower_bound(&part->part->dictionary, key, &end, err);
-        if (rc >= 0 && end < p->range[i].known)
-            roaring_bitmap_remove_range(p->numbers, part->first + end,
-                                        part->first + p->range[i].known);
-    }
-    return rc < 0 ? rc : DX_OK;
-}
-
-static bool is_enough(const struct page *p)
-{
-    return p->scan != NULL && roaring_bitmap_and_cardinality(p->numbers, p->found) > p->ask->limit;
-}
-
-/* The visible domains with such names, as many as a page may look at, or has room for. */
-static int find_domains(struct page *p, uint64_t max, struct dx_error *err)
-{
-    uint64_t step = p->scan != NULL || !is_of_all(p) ? WINDOW : max;
-    uint64_t looked = 0;
-    int rc = DX_OK;
-
-    for (size_t i = 0; i < parts_of(p); i++)
-        p->range[i].known = p->range[i].next;
-    while (rc == DX_OK && !is_known(p) && looked < max && !is_enough(p))
-        rc = add_step(p, step, &looked, err);
-    if (rc == DX_OK)
-        rc = cut(p, err);
-    if (rc == DX_OK)
-        rc = dx_version_remove_dead(p->of.view.version, p->numbers, err);
-    if (rc >= 0 && p->scan != NULL)
-        roaring_bitmap_and_inplace(p->numbers, p->found);
-    return rc < 0 ? rc : DX_OK;
-}
-
-/* ---- places ---- */
-
-/* The key of the domain with a number; of the version's `numbers`, behind all of them, there is none. */
-static int read_key(const struct page *p, uint64_t number, struct dx_dictionary_cursor *c,
-                    struct dx_span *key, struct dx_error *err)
-{
-    const struct dx_version_part *of = part_of(p, dx_version_part_at(p->of.view.version, number));
-    int rc;
-
-    dx_dictionary_seek(c, &of->part->dictionary, number - of->first);
-    rc = dx_dictionary_next(c, key, err);
-    return rc != 0 ? (rc < 0 ? rc : DX_OK)
-                   : dx_fail(err, DX_E_CORRUPT, "%s: there is no domain %llu", of->part->directory,
-                             (unsigned long long)(number - of->first));
-}
-
-/* Where the domain with a number stands in each part, or would: at[i]. */
-static int find_places(const struct page *p, uint64_t number, uint64_t at[DX_PARTS_MAX],
-                       struct dx_error *err)
-{
-    struct dx_dictionary_cursor c;
-    struct dx_span key;
-    int rc = DX_OK;
-
-    for (size_t i = 0; i < parts_of(p); i++)
-        at[i] = part_of(p, i)->part->dictionary.info.n;
-    if (number == p->of.view.version->numbers)
-        return DX_OK;
-    rc = read_key(p, number, &c, &key, err);
-    for (size_t i = 0; rc >= 0 && i < parts_of(p); i++)
-        rc = dx_dictionary_lower_bound(&part_of(p, i)->part->dictionary, key, &at[i], err);
-    return rc < 0 ? rc : DX_OK;
-}
-
 /* ---- items ---- */
 
 /* Ordinals of a part ascend; those between are passed over if they are few. */
@@ -267,17 +65,17 @@ static int read_name(struct page *p, size_t part, uint64_t ordinal, uint8_t name
                      size_t *size, struct dx_error *err)
 {
     const struct dx_part *of = part_of(p, part)->part;
-    struct range *range = &p->range[part];
+    struct names *names = &p->names[part];
     struct dx_span key = { NULL, 0 };
     int rc;
 
-    if (range->name_at > ordinal || ordinal - range->name_at > 16) {
-        dx_dictionary_seek(&range->names, &of->dictionary, ordinal);
-        range->name_at = ordinal;
+    if (names->at > ordinal || ordinal - names->at > 16) {
+        dx_dictionary_seek(&names->names, &of->dictionary, ordinal);
+        names->at = ordinal;
     }
     do
-        rc = dx_dictionary_next(&range->names, &key, err);
-    while (rc == 1 && range->name_at++ < ordinal);
+        rc = dx_dictionary_next(&names->names, &key, err);
+    while (rc == 1 && names->at++ < ordinal);
     if (rc == 1) {
         *size = dx_surt_domain(key, name);
         rc = *size > 0 ? 1 : 0;
@@ -297,7 +95,8 @@ static int add_up(struct page *p, uint64_t number, struct sums *sums, struct dx_
     int rc;
 
     *sums = (struct sums){ 1, 0, 0, 0 };
-    if (is_of_all(p) && part == NULL && (p->ask->fields & DX_DOMAINS_FIELDS_COUNTS) == 0)
+    if (dx_domain_set_is_whole(&p->set) && part == NULL &&
+        (p->ask->fields & DX_DOMAINS_FIELDS_COUNTS) == 0)
         return DX_OK;
     rc = dx_view_pairs(pairs, &p->of.view, of->part, number - of->first, err);
     *sums = (struct sums){ 0, 0, 0, 0 };
@@ -372,7 +171,7 @@ static int write_items(struct page *p, struct dx_json *j, struct dx_error *err)
 {
     const struct dx_version *v = p->of.view.version;
     struct dx_number_walk w;
-    int rc = dx_number_walk_begin(&w, v, p->numbers, 0, err);
+    int rc = dx_number_walk_begin(&w, v, p->set.numbers, 0, err);
 
     while (rc == DX_OK && w.has) {
         size_t i = dx_version_part_at(v, w.number);
@@ -424,16 +223,17 @@ static int write_cursor(const struct page *p, uint64_t next, uint64_t end, struc
 /* Names of all, or visible ones, in [the range's beginning, ordinal). */
 static uint64_t count_before(const struct page *p, size_t i, uint64_t ordinal)
 {
-    const struct range *range = &p->range[i];
+    const struct dx_domain_set_range *range = &p->set.range[i];
     uint64_t first = part_of(p, i)->first;
 
     if (ordinal > range->end)
         ordinal = range->end;
     if (ordinal <= range->next)
         return 0;
-    return is_of_all(p)
+    return dx_domain_set_is_whole(&p->set)
                ? ordinal - range->next
-               : roaring_bitmap_range_cardinality(p->numbers, first + range->next, first + ordinal);
+               : roaring_bitmap_range_cardinality(p->set.numbers, first + range->next,
+                                                  first + ordinal);
 }
 
 /* The same over all parts, before the key of a number. */
@@ -441,7 +241,7 @@ static int count_before_number(const struct page *p, uint64_t number, uint64_t *
                                struct dx_error *err)
 {
     uint64_t at[DX_PARTS_MAX];
-    int rc = find_places(p, number, at, err);
+    int rc = dx_domain_set_places(&p->set, number, at, err);
 
     *count = 0;
     for (size_t i = 0; rc == DX_OK && i < parts_of(p); i++)
@@ -453,8 +253,8 @@ static int count_before_number(const struct page *p, uint64_t number, uint64_t *
 static int find_nth_of(const struct page *p, size_t i, uint64_t n, uint64_t *ordinal,
                        struct dx_error *err)
 {
-    uint64_t low = p->range[i].next;
-    uint64_t high = p->range[i].end;
+    uint64_t low = p->set.range[i].next;
+    uint64_t high = p->set.range[i].end;
     int rc = DX_OK;
 
     while (rc == DX_OK && low < high) {
@@ -485,9 +285,9 @@ static int find_nth(const struct page *p, uint64_t n, uint64_t *number, struct d
         uint64_t ordinal;
 
         rc = find_nth_of(p, i, n, &ordinal, err);
-        if (rc < 0 || ordinal == p->range[i].end)
+        if (rc < 0 || ordinal == p->set.range[i].end)
             continue;
-        rc = read_key(p, part_of(p, i)->first + ordinal, &c, &key, err);
+        rc = dx_domain_set_key(&p->set, part_of(p, i)->first + ordinal, &c, &key, err);
         if (rc == DX_OK &&
             (least_size == 0 || dx_span_compare(key, dx_span_of(least.key, least_size)) < 0)) {
             least = c;
@@ -498,27 +298,6 @@ static int find_nth(const struct page *p, uint64_t n, uint64_t *number, struct d
     return rc;
 }
 
-/* Where not all is visible: which domains are, so that what is hidden moves no border. */
-static int count_domains(struct page *p, struct dx_error *err)
-{
-    uint64_t max = p->ask->look_max > 0 ? p->ask->look_max : PLAN_MAX;
-    uint64_t looked = 0;
-    int rc = DX_OK;
-
-    if (is_of_all(p))
-        return DX_OK;
-    for (size_t i = 0; i < parts_of(p); i++)
-        p->range[i].known = p->range[i].next;
-    while (rc == DX_OK && !is_known(p) && looked < max)
-        rc = add_step(p, WINDOW, &looked, err);
-    if (rc == DX_OK && !is_known(p))
-        rc = dx_fail(err, DX_E_LIMIT,
-                     "a plan would have to count over %llu domains of datasets; ask for a suffix, "
-                     "or without plan",
-                     (unsigned long long)max);
-    return rc < 0 ? rc : dx_version_remove_dead(p->of.view.version, p->numbers, err);
-}
-
 static int write_plan(const struct page *p, struct dx_json *j, struct dx_error *err)
 {
     uint64_t parts = p->ask->plan;
@@ -527,7 +306,7 @@ static int write_plan(const struct page *p, struct dx_json *j, struct dx_error *
     int rc = DX_OK;
 
     for (size_t i = 0; i < parts_of(p); i++)
-        total += count_before(p, i, p->range[i].end);
+        total += count_before(p, i, p->set.range[i].end);
     dx_json_key(j, "cursors");
     dx_json_array(j);
     rc = find_nth(p, 0, &begin, err);
@@ -575,30 +354,18 @@ static int write_page(struct page *p, struct dx_buf *body, struct dx_error *err)
     return rc >= 0 && body->failed ? dx_buf_fail(body, err, "answer") : rc;
 }
 
-/* To the domain with the number that the cursor has, in each part, and to that which it ends before. */
+/* From the domain with the number that the cursor has, to that which it ends before. */
 static int go_on(struct page *p, const struct dx_cursor *from, bool *fits, struct dx_error *err)
 {
     const struct dx_version *v = p->of.view.version;
-    uint64_t next[DX_PARTS_MAX];
-    uint64_t end[DX_PARTS_MAX];
     int rc;
 
     *fits = from->next_row <= v->numbers && from->end_row <= v->numbers;
     if (!*fits)
         return DX_OK;
     p->end = from->end_row;
-    rc = find_places(p, from->next_row, next, err);
-    if (rc == DX_OK)
-        rc = find_places(p, from->end_row, end, err);
-    for (size_t i = 0; rc == DX_OK && i < parts_of(p); i++) {
-        struct range *range = &p->range[i];
-
-        if (next[i] > range->next)
-            range->next = next[i] < range->end ? next[i] : range->end;
-        if (end[i] < range->end)
-            range->end = end[i] > range->next ? end[i] : range->next;
-    }
-    return rc;
+    rc = dx_domain_set_from(&p->set, from->next_row, err);
+    return rc == DX_OK ? dx_domain_set_to(&p->set, from->end_row, err) : rc;
 }
 
 static int begin_scan(struct page *p, struct dx_problem *problem)
@@ -612,6 +379,11 @@ static int begin_scan(struct page *p, struct dx_problem *problem)
         return dx_name_scan_new(&p->scan, &p->pattern, problem);
     (void)dx_no_memory(&err, "domains");
     return dx_problem_of_error(problem, &err);
+}
+
+static struct dx_span suffix_of(const struct page *p)
+{
+    return p->ask->suffix.data != NULL ? p->ask->suffix : dx_name_pattern_suffix(&p->pattern);
 }
 
 static uint64_t look_max(const struct page *p)
@@ -629,17 +401,22 @@ static int begin(struct page *p, struct dx_problem *problem)
     int rc = DX_OK;
 
     p->end = p->of.view.version->numbers;
-    p->numbers = roaring_bitmap_create();
-    if (p->numbers == NULL)
-        rc = dx_no_memory(&err, "domains");
-    for (size_t i = 0; rc == DX_OK && i < parts_of(p); i++)
-        rc = find_range(p, i, &err);
+    p->set.scan = p->scan;
+    p->set.found = p->found;
+    p->set.enough = p->ask->limit;
+    for (size_t i = 0; i < parts_of(p); i++)
+        p->names[i].at = UINT64_MAX;
     if (rc == DX_OK && from != NULL)
         rc = go_on(p, from, &fits, &err);
     if (rc == DX_OK && !fits)
         return dx_tag_page_mismatch("other domains", problem);
     if (rc == DX_OK)
-        rc = p->ask->plan > 0 ? count_domains(p, &err) : find_domains(p, look_max(p), &err);
+        rc = p->ask->plan > 0
+                 ? dx_domain_set_count(&p->set, p->ask->look_max > 0 ? p->ask->look_max : PLAN_MAX,
+                                       &err)
+                 : dx_domain_set_find(&p->set, look_max(p), &err);
+    p->more = p->set.more;
+    p->next = p->set.next;
     return rc < 0 ? dx_problem_of_error(problem, &err) : 1;
 }
 
@@ -657,10 +434,12 @@ int dx_answer_domains(const struct dx_view *view, struct dx_canon *canon,
 
     if (rc == 1)
         rc = begin_scan(&p, problem);
+    if (rc == 1 && dx_domain_set_init(&p.set, view, p.of.dataset, suffix_of(&p), &err) < 0)
+        rc = dx_problem_of_error(problem, &err);
     if (rc == 1)
         rc = begin(&p, problem);
     if (rc == 1 && ask->plan == 0)
-        rc = dx_suppression_domains_take_out(&p.hidden, view, canon, p.numbers, problem);
+        rc = dx_suppression_domains_take_out(&p.hidden, view, canon, p.set.numbers, problem);
     if (rc == 1 && write_page(&p, body, &err) < 0) {
         dx_buf_clear(body);
         rc = dx_problem_of_error(problem, &err);
@@ -668,8 +447,7 @@ int dx_answer_domains(const struct dx_view *view, struct dx_canon *canon,
     dx_suppression_domains_release(&p.hidden);
     dx_domain_pairs_release(&p.pairs);
     dx_name_scan_free(&p.scan);
-    if (p.numbers != NULL)
-        roaring_bitmap_free(p.numbers);
+    dx_domain_set_release(&p.set);
     if (p.found != NULL)
         roaring_bitmap_free(p.found);
     return rc;

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/scan/domain_set.h"
+
+#include <roaring/roaring.h>
+
+#include "format/core/surt.h"
+#include "loader/version_parts.h"
+#include "query/scan/name_scan.h"
+
+static const struct dx_version_part *part_of(const struct dx_domain_set *s, size_t i)
+{
+    return &s->view.version->parts[i];
+}
+
+static size_t parts_of(const struct dx_domain_set *s)
+{
+    return s->view.version->part_count;
+}
+
+/* ---- the range ---- */
+
+/* All, or those of the suffix, which follow each other in the order of keys. */
+static int find_range(struct dx_domain_set *s, size_t i, struct dx_span suffix,
+                      struct dx_error *err)
+{
+    const struct dx_dictionary *d = &part_of(s, i)->part->dictionary;
+    struct dx_domain_set_range *range = &s->range[i];
+    uint8_t key[DX_SURT_MAX + 1];
+    size_t size;
+    int rc;
+
+    *range = (struct dx_domain_set_range){ 0, 0, d->info.n };
+    if (suffix.data == NULL)
+        return DX_OK;
+    size = dx_surt_key(suffix, key);
+    rc = dx_dictionary_lower_bound(d, dx_span_of(key, size), &range->next, err);
+    key[size] = ' ' + 1; /* labels have no byte between them and the space */
+    if (rc >= 0)
+        rc = dx_dictionary_lower_bound(d, dx_span_of(key, size + 1), &range->end, err);
+    return rc < 0 ? rc : DX_OK;
+}
+
+int dx_domain_set_init(struct dx_domain_set *s, const struct dx_view *view,
+                       const struct dx_dataset *dataset, struct dx_span suffix,
+                       struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    *s = (struct dx_domain_set){ .view = *view, .dataset = dataset };
+    s->numbers = roaring_bitmap_create();
+    if (s->numbers == NULL)
+        rc = dx_no_memory(err, "domains");
+    for (size_t i = 0; rc == DX_OK && i < parts_of(s); i++)
+        rc = find_range(s, i, suffix, err);
+    return rc;
+}
+
+void dx_domain_set_release(struct dx_domain_set *s)
+{
+    if (s->numbers != NULL)
+        roaring_bitmap_free(s->numbers);
+    s->numbers = NULL;
+}
+
+int dx_domain_set_key(const struct dx_domain_set *s, uint64_t number,
+                      struct dx_dictionary_cursor *c, struct dx_span *key, struct dx_error *err)
+{
+    const struct dx_version_part *of = part_of(s, dx_version_part_at(s->view.version, number));
+    int rc;
+
+    dx_dictionary_seek(c, &of->part->dictionary, number - of->first);
+    rc = dx_dictionary_next(c, key, err);
+    return rc != 0 ? (rc < 0 ? rc : DX_OK)
+                   : dx_fail(err, DX_E_CORRUPT, "%s: there is no domain %llu", of->part->directory,
+                             (unsigned long long)(number - of->first));
+}
+
+int dx_domain_set_places(const struct dx_domain_set *s, uint64_t number, uint64_t at[DX_PARTS_MAX],
+                         struct dx_error *err)
+{
+    struct dx_dictionary_cursor c;
+    struct dx_span key;
+    int rc = DX_OK;
+
+    for (size_t i = 0; i < parts_of(s); i++)
+        at[i] = part_of(s, i)->part->dictionary.info.n;
+    if (number == s->view.version->numbers)
+        return DX_OK;
+    rc = dx_domain_set_key(s, number, &c, &key, err);
+    for (size_t i = 0; rc >= 0 && i < parts_of(s); i++)
+        rc = dx_dictionary_lower_bound(&part_of(s, i)->part->dictionary, key, &at[i], err);
+    return rc < 0 ? rc : DX_OK;
+}
+
+int dx_domain_set_from(struct dx_domain_set *s, uint64_t number, struct dx_error *err)
+{
+    uint64_t at[DX_PARTS_MAX];
+    int rc = dx_domain_set_places(s, number, at, err);
+
+    for (size_t i = 0; rc == DX_OK && i < parts_of(s); i++) {
+        struct dx_domain_set_range *range = &s->range[i];
+
+        if (at[i] > range->next)
+            range->next = at[i] < range->end ? at[i] : range->end;
+    }
+    return rc;
+}
+
+int dx_domain_set_to(struct dx_domain_set *s, uint64_t number, struct dx_error *err)
+{
+    uint64_t at[DX_PARTS_MAX];
+    int rc = dx_domain_set_places(s, number, at, err);
+
+    for (size_t i = 0; rc == DX_OK && i < parts_of(s); i++) {
+        struct dx_domain_set_range *range = &s->range[i];
+
+        if (at[i] < range->end)
+            range->end = at[i] > range->next ? at[i] : range->next;
+    }
+    return rc;
+}
+
+/* ---- which of it are visible ---- */
+
+bool dx_domain_set_is_whole(const struct dx_domain_set *s)
+{
+    return s->dataset == NULL && !dx_view_restricted(&s->view);
+}
+
+/* Of datasets that are visible, and asked for: what they have of the next stretch. */
+static int add_window(struct dx_domain_set *s, const uint64_t *from, uint64_t *looked,
+                      struct dx_error *err)
+{
+    const struct dx_registry *r = &s->view.version->registry;
+    int rc = 0;
+
+    for (size_t k = 0; rc >= 0 && k < r->count; k++) {
+        uint32_t id = r->datasets[k].dataset_id;
+
+        if (s->dataset != NULL ? id != s->dataset->dataset_id : !dx_view_shows(&s->view, id))
+            continue;
+        *looked += s->dataset == NULL;
+        for (size_t i = 0; rc >= 0 && i < parts_of(s); i++)
+            rc = dx_version_add_dataset(s->view.version, id, part_of(s, i)->first + from[i],
+                                        part_of(s, i)->first + s->range[i].known, s->numbers,
+                                        looked, err);
+    }
+    ++*looked;
+    return rc < 0 ? rc : DX_OK;
+}
+
+/* Which of a stretch of names the pattern takes. */
+static int search_names(struct dx_domain_set *s, const uint64_t *from, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < parts_of(s); i++) {
+        const struct dx_dictionary *d = &part_of(s, i)->part->dictionary;
+        uint64_t first = part_of(s, i)->first;
+        uint64_t end = s->range[i].known;
+
+        rc = dx_domain_set_is_whole(s)
+                 ? dx_name_scan_range(s->scan, d, from[i], end, first, s->found, err)
+                 : dx_name_scan_numbers(s->scan, d, from[i], end, first, s->numbers, s->found, err);
+    }
+    return rc;
+}
+
+/* The next `step` names of each part. */
+static int add_step(struct dx_domain_set *s, uint64_t step, uint64_t *looked, struct dx_error *err)
+{
+    bool whole = dx_domain_set_is_whole(s);
+    uint64_t from[DX_PARTS_MAX];
+    int rc = DX_OK;
+
+    for (size_t i = 0; i < parts_of(s); i++) {
+        struct dx_domain_set_range *range = &s->range[i];
+
+        from[i] = range->known;
+        range->known += range->end - range->known < step ? range->end - range->known : step;
+        if (!whole)
+            continue;
+        *looked += range->known - from[i];
+        roaring_bitmap_add_range(s->numbers, part_of(s, i)->first + from[i],
+                                 part_of(s, i)->first + range->known);
+    }
+    if (!whole)
+        rc = add_window(s, from, looked, err);
+    return rc == DX_OK && s->scan != NULL ? search_names(s, from, err) : rc;
+}
+
+static bool is_known(const struct dx_domain_set *s)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < parts_of(s); i++)
+        all = all && s->range[i].known == s->range[i].end;
+    return all;
+}
+
+/* Where some part is not known to its end, the set ends before the least key that is not: what
+ * other parts have behind it is taken out. */
+static int cut(struct dx_domain_set *s, struct dx_error *err)
+{
+    struct dx_dictionary_cursor least = { .key_size = 0 };
+    struct dx_span key = { NULL, 0 };
+    int rc = DX_OK;
+
+    s->more = false;
+    for (size_t i = 0; rc >= 0 && i < parts_of(s); i++) {
+        struct dx_dictionary_cursor c;
+        struct dx_span its;
+
+        if (s->range[i].known == s->range[i].end)
+            continue;
+        dx_dictionary_seek(&c, &part_of(s, i)->part->dictionary, s->range[i].known);
+        rc = dx_dictionary_next(&c, &its, err);
+        if (rc == 1 && (!s->more || dx_span_compare(its, key) < 0)) {
+            least = c;
+            key = dx_span_of(least.key, its.size);
+            s->next = part_of(s, i)->first + s->range[i].known;
+            s->more = true;
+        }
+    }
+    for (size_t i = 0; rc >= 0 && s->more && i < parts_of(s); i++) {
+        const struct dx_version_part *part = part_of(s, i);
+        uint64_t end;
+
+        rc = dx_dictionary_lower_bound(&part->part->dictionary, key, &end, err);
+        if (rc >= 0 && end < s->range[i].known)
+            roaring_bitmap_remove_range(s->numbers, part->first + end,
+                                        part->first + s->range[i].known);
+    }
+    return rc < 0 ? rc : DX_OK;
+}
+
+static bool is_enough(const struct dx_domain_set *s)
+{
+    return s->scan != NULL && roaring_bitmap_and_cardinality(s->numbers, s->found) > s->enough;
+}
+
+int dx_domain_set_find(struct dx_domain_set *s, uint64_t max, struct dx_error *err)
+{
+    uint64_t step = s->scan != NULL || !dx_domain_set_is_whole(s) ? DX_DOMAIN_SET_WINDOW : max;
+    uint64_t looked = 0;
+    int rc = DX_OK;
+
+    roaring_bitmap_clear(s->numbers);
+    for (size_t i = 0; i < parts_of(s); i++)
+        s->range[i].known = s->range[i].next;
+    while (rc == DX_OK && !is_known(s) && looked < max && !is_enough(s))
+        rc = add_step(s, step, &looked, err);
+    if (rc == DX_OK)
+        rc = cut(s, err);
+    if (rc == DX_OK)
+        rc = dx_version_remove_dead(s->view.version, s->numbers, err);
+    if (rc >= 0 && s->scan != NULL)
+        roaring_bitmap_and_inplace(s->numbers, s->found);
+    return rc < 0 ? rc : DX_OK;
+}
+
+int dx_domain_set_count(struct dx_domain_set *s, uint64_t max, struct dx_error *err)
+{
+    uint64_t looked = 0;
+    int rc = DX_OK;
+
+    if (dx_domain_set_is_whole(s))
+        return DX_OK;
+    for (size_t i = 0; i < parts_of(s); i++)
+        s->range[i].known = s->range[i].next;
+    while (rc == DX_OK && !is_known(s) && looked < max)
+        rc = add_step(s, DX_DOMAIN_SET_WINDOW, &looked, err);
+    if (rc == DX_OK && !is_known(s))
+        rc = dx_fail(err, DX_E_LIMIT,
+                     "a plan would have to count over %llu domains of datasets; ask for a suffix, "
+                     "or without plan",
+                     (unsigned long long)max);
+    return rc < 0 ? rc : dx_version_remove_dead(s->view.version, s->numbers, err);
+}
