@@ -228,6 +228,17 @@ static void put_suffix(const struct dx_cursor *c, struct dx_buf *b)
         dx_buf_u64(b, c->suffix_sums[i / 7][i % 7]);
 }
 
+static void put_suffix_urls(const struct dx_cursor *c, struct dx_buf *b)
+{
+    put_one_dataset(c, b);
+    dx_buf_u64(b, c->tag_hash);
+    dx_buf_u16(b, (uint16_t)c->fields);
+    dx_buf_u64(b, c->next_number);
+    dx_buf_u32(b, c->next_dataset);
+    dx_buf_u64(b, c->next_row);
+    dx_buf_append(b, c->filter, c->filter_size);
+}
+
 static bool has_order(const struct dx_cursor *c)
 {
     return c->sort != DX_CURSOR_SORT_NONE || c->range != 0;
@@ -289,6 +300,8 @@ static void put(const struct dx_cursor *c, bool build_in_front, struct dx_buf *b
         put_tlds(c, b);
     } else if (c->kind == DX_CURSOR_SUFFIX) {
         put_suffix(c, b);
+    } else if (c->kind == DX_CURSOR_SUFFIX_URLS) {
+        put_suffix_urls(c, b);
     } else if (c->kind == DX_CURSOR_ALL_URLS) {
         put_all_urls(c, b);
     } else if (c->kind == DX_CURSOR_DOMAINS) {
@@ -437,6 +450,19 @@ static bool take_domains(struct dx_bytes *r, struct dx_cursor *c)
     return ok;
 }
 
+static bool take_suffix_urls(struct dx_bytes *r, struct dx_cursor *c)
+{
+    bool ok = take_one_dataset(r, c);
+
+    c->tag_hash = dx_bytes_u64(r);
+    c->fields = dx_bytes_u16(r);
+    c->next_number = dx_bytes_u64(r);
+    c->next_dataset = dx_bytes_u32(r);
+    c->next_row = dx_bytes_u64(r);
+    take_filter(r, c);
+    return ok;
+}
+
 /* False: what no server writes. */
 static bool take_order(struct dx_bytes *r, struct dx_cursor *c)
 {
@@ -513,6 +539,9 @@ static bool take(struct dx_span bytes, const uint8_t *front, struct dx_cursor *c
     } else if (c->kind == DX_CURSOR_SUFFIX) {
         if (!take_suffix(&r, c))
             return false;
+    } else if (c->kind == DX_CURSOR_SUFFIX_URLS) {
+        if (!take_suffix_urls(&r, c))
+            return false;
     } else if (c->kind == DX_CURSOR_ALL_URLS) {
         if (!take_all_urls(&r, c))
             return false;
@@ -559,6 +588,10 @@ static bool values_ok(const struct dx_cursor *c)
     if (c->kind == DX_CURSOR_RANGE)
         return c->next_row <= INT64_MAX && (c->end == 0 || c->next_number < c->end) &&
                (c->one_dataset || c->dataset_id == 0);
+    if (c->kind == DX_CURSOR_SUFFIX_URLS)
+        return c->next_row <= INT64_MAX && c->next_number <= UINT32_MAX &&
+               (c->one_dataset || c->dataset_id == 0) &&
+               dx_row_filter_unpack(dx_span_of(c->filter, c->filter_size), &filter);
     if (c->kind == DX_CURSOR_ALL_URLS ? !all_urls_ok(c)
                                       : c->next_row > c->end_row || c->end_row > INT64_MAX)
         return false;

@@ -39,6 +39,8 @@
  *             u64 next_number  u32 next_dataset  u64 next_row
  *   tlds:     u8 one_dataset  u32 dataset_id  u64 next_row  u64 line  4 u64 sums
  *   suffix:   u8 one_dataset  u32 dataset_id  u64 tag_hash  u8 rows  u32 next_dataset  u64 next_row  u64 line  14 u64 sums
+ *   suffix urls: u8 one_dataset  u32 dataset_id  u64 tag_hash  u16 fields  u64 next_number  u32 next_dataset  u64 next_row
+ *             packed filter, to the end
  *   domains:  u8 one_dataset  u32 dataset_id  u16 fields  u64 next_row  u64 end_row  packed filter, to the end
  *   all urls: u64 domain_id  u16 fields  u32 next_dataset  u64 next_row  u32 end_dataset  u64 end_row
  *             u8 datasets, 128 with an order or a host  u32 each  [order]  packed filter, to the end
@@ -78,7 +80,9 @@ enum dx_cursor_kind {
     /* of /v1/suffix/{suffix}: next_row is a number of a domain, tag_hash that of the suffix */
     DX_CURSOR_SUFFIX = 9,
     DX_CURSOR_FOREIGN =
-        10 /* of /v1/domain/{d}/datasets/{id}/rows: as of the listing that it is made of */
+        10, /* of /v1/domain/{d}/datasets/{id}/rows: as of the listing that it is made of */
+    /* of /v1/suffix/{suffix}/urls: next_number is that of a domain, tag_hash that of the suffix */
+    DX_CURSOR_SUFFIX_URLS = 11
 };
 
 enum dx_cursor_sort {

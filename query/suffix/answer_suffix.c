@@ -5,13 +5,10 @@
 
 #include "base/id_hash.h"
 #include "base/json_out.h"
-#include "base/limits.h"
-#include "canon/host.h"
-#include "canon/idna.h"
-#include "canon/url.h"
 #include "loader/version.h"
 #include "query/answers/answer_end.h"
 #include "query/answers/tag_page.h"
+#include "query/suffix/suffix_name.h"
 #include "query/suffix/suffix_sums.h"
 #include "query/view/counts_json.h"
 
@@ -21,9 +18,7 @@
 struct page {
     struct dx_tag_page of; /* the question */
     const struct dx_suffix_ask *ask;
-    uint8_t text[DX_HOST_ROOM];
-    struct dx_span suffix; /* in text */
-    struct dx_span domain; /* registered domain that it is of; size 0: it is a public suffix */
+    struct dx_suffix_name name;
     struct dx_suffix_sums sums;
     bool known;                 /* the totals are those of all domains */
     struct dx_suffix_sum total; /* of the datasets asked for */
@@ -39,41 +34,13 @@ struct page {
 
 /* ---- the question ---- */
 
-static struct dx_span without_dots(struct dx_span s)
-{
-    if (s.size > 0 && s.data[0] == '.')
-        s = dx_span_of(s.data + 1, s.size - 1);
-    if (s.size > 0 && s.data[s.size - 1] == '.')
-        s.size--;
-    return s;
-}
-
-static int read_name(struct page *p, struct dx_canon *canon, struct dx_problem *problem)
-{
-    struct dx_span asked = without_dots(p->ask->asked);
-    enum dx_reject why = DX_REJECT_NONE;
-    struct dx_host host = { .kind = DX_HOST_NAME };
-
-    if (asked.size == 0 || asked.size > DX_URL_MAX ||
-        dx_host_parse(asked, p->text, sizeof p->text, &host, &why) == 0 ||
-        host.kind != DX_HOST_NAME || host.text.size > DX_DOMAIN_MAX)
-        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "not-a-name", "Not a name",
-                              "a suffix is a name, such as com, co.uk or github.io: no address, "
-                              "and nothing but letters, digits, '-', '_' and dots between them");
-    p->suffix = host.text;
-    /* It is what the name ends in; what canon has is only good until it is used again. */
-    (void)dx_canon_domain(canon, p->suffix, &p->domain, &why);
-    p->domain = dx_span_of(p->suffix.data + p->suffix.size - p->domain.size, p->domain.size);
-    return 1;
-}
-
 /* A sum over two states of the suppressions is of neither. */
 static int go_on(struct page *p, struct dx_problem *problem)
 {
     const struct dx_cursor *from = &p->of.from;
     struct dx_suffix_sum *const to[] = { &p->total, &p->at };
 
-    if (from->tag_hash != dx_id64(p->suffix))
+    if (from->tag_hash != dx_id64(p->name.suffix))
         return dx_tag_page_mismatch("another suffix", problem);
     if (p->sums.line != from->line)
         return dx_problem_set(problem, DX_PROBLEM_GONE, "cursor-expired", "The cursor is too old",
@@ -196,7 +163,7 @@ static int write_cursor(const struct page *p, struct dx_json *j, struct dx_error
     struct dx_cursor c = { .kind = DX_CURSOR_SUFFIX,
                            .began_s = p->ask->paging.began_s,
                            .limit = (uint32_t)p->ask->limit,
-                           .tag_hash = dx_id64(p->suffix),
+                           .tag_hash = dx_id64(p->name.suffix),
                            .rows = p->known,
                            .next_dataset = p->next_dataset,
                            .next_row = p->place,
@@ -215,22 +182,6 @@ static int write_cursor(const struct page *p, struct dx_json *j, struct dx_error
     return dx_tag_page_cursor(&c, p->ask->paging.cursors, p->ask->paging.principal, j, err);
 }
 
-static void write_head(const struct page *p, struct dx_json *j)
-{
-    uint8_t text[DX_IDNA_UTF8_MAX];
-    size_t size;
-
-    dx_json_key(j, "suffix");
-    dx_json_text(j, p->suffix);
-    if (dx_idna_to_unicode(p->suffix, text, sizeof text, &size)) {
-        dx_json_key(j, "suffix_unicode");
-        dx_json_text(j, dx_span_of(text, size));
-    }
-    dx_json_key(j, "domain");
-    p->domain.size > 0 ? dx_json_text(j, p->domain) : dx_json_null(j);
-    dx_tag_page_head(&p->of, j);
-}
-
 static int write_page(struct page *p, struct dx_buf *body, struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
@@ -239,7 +190,8 @@ static int write_page(struct page *p, struct dx_buf *body, struct dx_problem *pr
 
     dx_json_open(&j, body);
     dx_json_object(&j);
-    write_head(p, &j);
+    dx_suffix_name_json(&p->name, &j);
+    dx_tag_page_head(&p->of, &j);
     dx_json_key(&j, "totals");
     if (p->known) {
         dx_json_object(&j);
@@ -275,10 +227,10 @@ int dx_answer_suffix(const struct dx_view *view, struct dx_canon *canon,
                                problem);
 
     if (rc == 1)
-        rc = read_name(&p, canon, problem);
+        rc = dx_suffix_name_read(&p.name, canon, ask->asked, problem);
     if (rc != 1)
         return rc;
-    rc = dx_suffix_sums_begin(&p.sums, view, canon, p.suffix,
+    rc = dx_suffix_sums_begin(&p.sums, view, canon, p.name.suffix,
                               ask->look_max > 0 ? ask->look_max : LOOK_MAX, problem);
     if (rc == 1 && p.of.goes_on)
         rc = go_on(&p, problem);

@@ -27,6 +27,26 @@ int dx_answer_suffix(const struct dx_view *view, struct dx_canon *canon,
                      const struct dx_suffix_ask *ask, struct dx_buf *body,
                      struct dx_problem *problem);
 
+/* GET /v1/suffix/{suffix}/urls: the rows of all its domains (query/suffix/suffix_rows.h). A page may be short, and even
+ * empty, and go on all the same. */
+struct dx_suffix_urls_ask {
+    struct dx_span asked;
+    bool one_dataset; /* of dataset_id alone */
+    uint32_t dataset_id;
+    uint64_t limit;
+    unsigned fields;
+    struct dx_row_filter filter; /* of a cursor: its own */
+    struct dx_paging paging;
+    uint64_t look_max;    /* domains that it may examine; 0: the usual cap */
+    uint64_t deadline_ms; /* as in query/answers/task.h */
+};
+
+struct dx_task;
+
+int dx_task_suffix_urls(const struct dx_view *view, struct dx_canon *canon,
+                        const struct dx_suffix_urls_ask *ask, struct dx_task **task,
+                        struct dx_buf *body, struct dx_problem *problem);
+
 /* GET /v1/domain/{d}?view=icann: the datasets of a domain as ICANN's section of the suffix list alone has it, so of all
  * domains that private rules make of names below it. Over a million of them are the problem "too-much". order: not by rank. */
 int dx_answer_icann(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,

@@ -55,3 +55,59 @@ const struct dx_route dx_route_suffix = {
     .restart = restart,
     .answer = answer,
 };
+
+/* ---- its rows ---- */
+
+static void restart_urls(const struct dx_ask *ask, struct dx_buf *b)
+{
+    restart(ask, b);
+    dx_restart_fields(ask->field_bits, DX_FIELDS_DEFAULT, b);
+    dx_restart_filter(&ask->filter, b);
+}
+
+static int answer_urls(const struct dx_answering *a)
+{
+    const struct dx_suffix_urls_ask urls = { .asked = a->ask->asked,
+                                             .one_dataset = a->ask->one_dataset,
+                                             .dataset_id = a->ask->dataset_id,
+                                             .limit = a->ask->page.limit,
+                                             .fields = a->ask->field_bits,
+                                             .filter = a->ask->filter,
+                                             .paging = dx_answering_paging(a),
+                                             .deadline_ms = a->deadline_ms };
+
+    return dx_task_suffix_urls(a->view, a->canon, &urls, a->task, a->body, a->problem);
+}
+
+static const struct dx_route_words urls_words = {
+    .operation = "getSuffixUrls",
+    .group = "domains",
+    .summary = "URLs of all domains of a suffix",
+    .text = "Rows in order of the reversed names of their domains, then by dataset_id, then as in "
+            "listings. A page may be short, even empty, and still not be the last: only "
+            "next_cursor marks the end.",
+    .answer = "SuffixUrlsAnswer",
+    .refused = "not-a-name",
+    .absent = "dataset-not-found",
+    .too_much = "use a smaller limit",
+    .counts_only = true,
+};
+
+const struct dx_route dx_route_suffix_urls = {
+    .name = "suffix_urls",
+    .pattern = "suffix/{suffix}/urls",
+    .words = &urls_words,
+    .params = DX_PARAMS(&dx_param_limit, &dx_param_fields, &dx_param_cursor, &dx_param_version,
+                        &dx_param_dataset, DX_FILTER_PARAMS, &dx_param_format),
+    .limit = { DX_LIMIT_DEFAULT, DX_LIMIT_MAX },
+    .fields = &dx_row_fields,
+    .rows = DX_ROWS(.member = "items", .urls = true,
+                    DX_ROW_COLUMNS({ "domain", DX_COLUMN_TEXT }, { "dataset_id", DX_COLUMN_U64 })),
+    .cost = { .base = 20, .rows_a_unit = 20 },
+    .pages = "rows of a suffix",
+    .cursor = DX_CURSOR_SUFFIX_URLS,
+    .take_cursor = dx_take_dataset,
+    .canon = true,
+    .restart = restart_urls,
+    .answer = answer_urls,
+};

@@ -36,6 +36,7 @@
     X(TAG, tag)                       \
     X(TLDS, tlds)                     \
     X(SUFFIX, suffix)                 \
+    X(SUFFIX_URLS, suffix_urls)       \
     X(COMPLETE, complete)             \
     X(KEYS, keys)                     \
     X(RANGE, range)                   \

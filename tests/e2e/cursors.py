@@ -317,7 +317,7 @@ def without_cursors(root, pair, cursor):
         equal((page["next_offset"], "next_cursor" in page), (1, False), "a server that gives no cursors")
         equal(slug(server.get(f"{path_of(pair)}?cursor={cursor}")), (400, "bad-cursor"), "nor takes any")
         for target in (f"{path_of(pair)}?plan=2", "/v1/changes", f"{path_of(pair)}?prefix=/", f"/v1/domain/{pair[0]}/urls?sort=time", f"/v1/host/{pair[0]}/urls?subdomains=yes&limit=1",
-                       "/v1/tlds?limit=1", "/v1/domains?limit=1", "/v1/tags?limit=1", "/v1/range?from=0&limit=1"):
+                       "/v1/tlds?limit=1", "/v1/suffix/com/urls?limit=1", "/v1/domains?limit=1", "/v1/tags?limit=1", "/v1/range?from=0&limit=1"):
             equal(slug(server.get(target)), (400, "bad-parameter"), target)
         for target in (f"/v1/domain/{pair[0]}/urls?limit=1", f"/v1/host/www.{pair[0]}/urls?limit=1", f"/v1/host/{pair[0]}/urls?limit=1&offset=1", f"/cdx?url=*.{pair[0]}&limit=1",
                        f"/cdx?url={pair[0]}/*&limit=1&showResumeKey=true", f"/v1/domain/{pair[0]}/urls?format=ndjson", "/v1/domains?format=csv", "/v1/tlds?format=ndjson",

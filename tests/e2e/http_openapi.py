@@ -133,6 +133,7 @@ def answers(api, server):
         "/v1/tlds": ["/v1/tlds", "/v1/tlds?limit=1", "/v1/tlds?dataset=1"],
         "/v1/domain/{domain}/datasets/{dataset}/rows": ["/v1/domain/example.com/datasets/1/rows", "/v1/domain/example.com/datasets/1/rows?limit=1&columns=a", "/v1/domain/example.com/datasets/1/rows?prefix=/a"],
         "/v1/suffix/{suffix}": ["/v1/suffix/com", "/v1/suffix/com?limit=1", "/v1/suffix/example.net?dataset=1", "/v1/suffix/%D1%80%D1%84"],
+        "/v1/suffix/{suffix}/urls": ["/v1/suffix/com/urls", f"/v1/suffix/com/urls?limit=1&fields={fields}", "/v1/suffix/example.net/urls?dataset=1&from=2024", "/v1/suffix/%D1%80%D1%84/urls"],
         "/v1/complete": ["/v1/complete?q=exam", "/v1/complete?q=https://www.example.com/x&limit=1", "/v1/complete?q="],
         "/v1/keys": ["/v1/keys?url=http://example.com/x", "/v1/keys?url=http://nobody.example/", "/v1/keys?url=example.com/a%7Cb"],
         "/v1/range": ["/v1/range?from=0", "/v1/range?from=0&to=MAXVALUE&limit=1&dataset=1", f"/v1/range?from=0&fields={fields}"],

@@ -232,6 +232,7 @@ def of_tags(old, rng):
             yield Ask(f"/v1/tlds?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))
             for suffix in ("com", "co.uk", "nobody", "192.0.2.1"):
                 yield Ask(f"/v1/suffix/{suffix}?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))
+                yield Ask(f"/v1/suffix/{suffix}/urls?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))
     for v in ("", f"version={old}"):
         for query in ("", "limit=3", "tld=com&limit=7", "suffix=co.uk", "prefix=a", "prefix=only&tld=net", "match=*1*&limit=5", "match=s*.co.uk", "regex=%5E[ms].*[02468]&limit=9", "plan=3", "plan=2&tld=com&match=*1*", "fields=domain&limit=6", f"match=*&fields=url_count&dataset={rng.randint(1, twins.DATASETS + 1)}&plan=2", f"dataset={rng.randint(1, twins.DATASETS + 1)}&limit=20", "dataset=99"):
             yield Ask(f"/v1/domains?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))
@@ -462,7 +463,7 @@ def judge_cursors(pair, table, rng, old):
                 ("/v1/domain/large0.com/urls?limit=300", "items"), ("/v1/domain/large0.com/urls?limit=300&sort=url", "items"), ("/v1/domain/large1.com/urls?limit=250&closest=2019", "items"), ("/v1/domain/large2.com/urls?limit=170&dataset=1,2", "items"),
                 ("/v1/domain/large1.com/datasets/2/urls?limit=300", "items"),
                 ("/v1/domain/large3.com/datasets/1/urls?limit=900", "items"), (f"/v1/changes?since={old}&limit=5", "changes"),
-                ("/v1/tlds?limit=1", "tlds"), ("/v1/suffix/com?limit=1", "datasets"), ("/v1/domains?limit=40", "domains"), ("/v1/tags?limit=3", "tags"), (f"/v1/tags/every?limit=9&version={old}", "items"),
+                ("/v1/tlds?limit=1", "tlds"), ("/v1/suffix/com?limit=1", "datasets"), ("/v1/suffix/com/urls?limit=2000", "items"), ("/v1/suffix/uk/urls?limit=60&prefix=/a", "items"), ("/v1/domains?limit=40", "domains"), ("/v1/tags?limit=3", "tags"), (f"/v1/tags/every?limit=9&version={old}", "items"),
                 *((f"/v1/domain/large{k}.com/datasets/{n}/rows?limit={20 * k + 7}{more}", "items")
                   for k, (n, more) in enumerate(((13, ""), (14, "&tag=placed&columns=url"), (13, "&from=2000&prefix=/a"), (14, f"&version={old}")))), ("/v1/tags/some%2F1?of=urls&limit=100", "items")]
     for target, member in listings:

@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # labels: short
 """/v1/suffix/{suffix} against a recount of the source: domains, URLs, rows and times below any name, of all datasets and of one;
-/v1/domain/{domain}?view=icann the same, of domains as ICANN's part of the suffix list has them.
+/v1/domain/{domain}?view=icann the same, of domains as ICANN's part of the suffix list has them. /v1/suffix/{suffix}/urls: the rows themselves.
 
 In detail: TLDs, public suffixes of one and of several labels, private ones, domains, names that no domain is below; in two parts
 of the index, with domains that both have; by pages; of each principal that sees some of the datasets; while rules of each kind and
 policy hold; an older version; what is no name is refused, and so are cursors of other suffixes. By ICANN's rules: names of private
-suffixes, a suffix as a domain, a name with a rule of ICANN below it; absent and withheld are different answers.
+suffixes, a suffix as a domain, a name with a rule of ICANN below it; absent and withheld are different answers. Rows: by domain, dataset and listing; by pages of one
+and of three rows; with filters; as NDJSON; what is hidden makes no page longer or shorter.
 """
 import datetime
+import json
 import random
 import time
 import urllib.parse
@@ -119,6 +121,54 @@ def compare(server, asked, query, want, words, headers=None, wait=False):
     equal((got, pages), (each, max(1, len(each))), f"{words}, {asked}, by 1")
 
 
+def listed(server, target, headers, limit, words):
+    """Items of all pages, which have at most `limit`; of a page that is followed by another one at least one where nothing is filtered."""
+    items, cursor, pages = [], None, 0
+    while cursor is not None or pages == 0:
+        reply = ask(server, f"{target}{'&' if '?' in target else '?'}{f'cursor={cursor}&limit={limit}' if cursor else f'limit={limit}'}", headers)
+        if not equal(reply.status, 200, f"{words}, page {pages}: {reply.body[:200]}"):
+            break
+        equal((reply.json["complete"], len(reply.json["items"]) <= limit, "cost" in reply.json), (True, True, "filter" in words), f"{words}, page {pages}")
+        check("filter" in words or cursor is None or reply.json["items"], f"{words}: page {pages} is empty")
+        items += reply.json["items"]
+        cursor, pages = reply.json["next_cursor"], pages + 1
+    return items, pages
+
+
+def listing(server, asked, names, ids, headers, version):
+    """Rows of a suffix as the listings of its domains have them, one after the other."""
+    out = []
+    for item in server.get(f"/v1/domains?suffix={asked}&limit=10000{version}", headers=headers).json["domains"]:
+        for name in names:
+            reply = ask(server, f"/v1/domain/{item['domain']}/datasets/{ids[name]}/urls?limit=10000{version}", headers)
+            if reply.status == 200:
+                out += [{**row, "domain": item["domain"], "dataset_id": ids[name]} for row in reply.json["items"]]
+    return out
+
+
+def compare_urls(server, rows, ids, hides, words, headers=None, names=None, version=""):
+    """Behind compare_all: the rules are in force."""
+    names = sorted(rows, key=lambda n: ids.get(n, 0)) if names is None else sorted(names, key=lambda n: ids[n])
+    for asked, suffix, _ in ASKED if words in ("all", "as two sees it") else ASKED[2:6]:
+        target = f"/v1/suffix/{urllib.parse.quote(asked)}/urls{version and '?' + version}"
+        want = sorted((url, ids[name], when(ts) if ts != "" else "") for name in names for url, ts in rows[name]
+                      if not hides(url) and (domain_of(url) == suffix or domain_of(url).endswith("." + suffix)))
+        got, _ = listed(server, target, headers, 10000, f"{words}, rows of {asked}")
+        equal(sorted((r["url"], r["dataset_id"], r["ts"] or "") for r in got), want, f"{words}, rows of {asked}")
+        equal(got, listing(server, suffix, names, ids, headers, version and "&" + version), f"{words}, rows of {asked} in order")
+        for limit in (1, 3) if words == "all" else (3,):
+            equal(listed(server, target, headers, limit, f"{words}, rows of {asked} by {limit}"), (got, max(1, -(-len(got) // limit))), f"{words}, rows of {asked} by {limit}")
+    got, _ = listed(server, f"/v1/suffix/uk/urls{version and '?' + version}", headers, 10000, "rows of uk")
+    join = "&" + version if version else ""
+    for query, takes in (("prefix=/p/", lambda r: "/p/" in r["url"]), ("from=2023-11-14T22:13:25Z", lambda r: r["ts"] and r["ts"] >= "2023-11-14T22:13:25Z"), ("filter=~url:.*/q/[12]", lambda r: r["url"][-4:] in ("/q/1", "/q/2"))):
+        equal(listed(server, f"/v1/suffix/uk/urls?{query}{join}", headers, 2, f"{words}, filter {query}")[0], [r for r in got if takes(r)], f"{words}, {query}")
+    if names:
+        one = f"/v1/suffix/uk/urls?dataset={ids[names[-1]]}{join}"
+        equal(listed(server, one, headers, 2, f"{words}, of one")[0], [r for r in got if r["dataset_id"] == ids[names[-1]]], f"{words}, rows of one dataset")
+    lines = [json.loads(line) for line in server.get(f"/v1/suffix/uk/urls?format=ndjson{join}", headers=headers).body.splitlines()]
+    equal([{k: r[k] for k in ("url", "domain", "dataset_id")} for r in lines], [{k: r[k] for k in ("url", "domain", "dataset_id")} for r in got], f"{words}, NDJSON")
+
+
 def compare_all(server, rows, ids, hides, words, headers=None, names=None, wait=False, version=""):
     names = sorted(rows) if names is None else names
     for asked, suffix, _ in ASKED:
@@ -130,6 +180,7 @@ def compare_all(server, rows, ids, hides, words, headers=None, names=None, wait=
                 compare(server, asked, target, recount(rows, [name], suffix, hides), f"{words}, {name}", headers, wait)
         else:
             equal(server.get(f"/v1/suffix/com{target}", headers=headers).status, 404, f"{words}, {name} is hidden")
+    compare_urls(server, rows, ids, hides, words, headers, names, version)
 
 
 def heads_and_refusals(server):
@@ -141,6 +192,13 @@ def heads_and_refusals(server):
                                  (f"/v1/tlds?cursor={cursor}", 400, "cursor-mismatch"), ("/v1/suffix/com?cursor=AAAA", 400, "bad-cursor"), ("/v1/suffix/com?limit=10001", 400, "limit-too-large"),
                                  ("/v1/suffix/com?offset=1", 400, "unknown-parameter"), ("/v1/suffix/com?dataset=99", 404, "dataset-not-found"), ("/v1/suffix/192.0.2.1", 400, "not-a-name"),
                                  ("/v1/suffix/.", 400, "not-a-name"), ("/v1/suffix/a%20b", 400, "not-a-name"), (f"/v1/suffix/{'a' * 60}.{'b' * 200}", 400, "not-a-name"), ("/v1/suffix", 404, "no-such-resource")):
+        reply = server.get(target)
+        equal((reply.status, reply.json["type"].rsplit(":", 1)[1]), (status, slug), target)
+    cursor = server.get("/v1/suffix/com/urls?limit=1").json["next_cursor"]
+    for target, status, slug in ((f"/v1/suffix/io/urls?cursor={cursor}", 400, "cursor-mismatch"), (f"/v1/suffix/com/urls?cursor={cursor}&dataset=1", 400, "cursor-mismatch"),
+                                 (f"/v1/suffix/com/urls?cursor={cursor}&fields=url", 400, "cursor-mismatch"), (f"/v1/suffix/com/urls?cursor={cursor}&prefix=/a", 400, "cursor-mismatch"),
+                                 (f"/v1/suffix/com?cursor={cursor}", 400, "cursor-mismatch"), ("/v1/suffix/com/urls?offset=1", 400, "unknown-parameter"),
+                                 ("/v1/suffix/com/urls?dataset=99", 404, "dataset-not-found"), ("/v1/suffix/192.0.2.1/urls", 400, "not-a-name")):
         reply = server.get(target)
         equal((reply.status, reply.json["type"].rsplit(":", 1)[1]), (status, slug), target)
     lines = server.get("/v1/suffix/com?format=csv").body.decode().split()

@@ -177,6 +177,21 @@ static struct dx_cursor suffix(void)
     return c;
 }
 
+static struct dx_cursor suffix_urls(void)
+{
+    struct dx_cursor c = filtered();
+
+    c.kind = DX_CURSOR_SUFFIX_URLS;
+    c.one_dataset = true;
+    c.domain_id = 0;
+    c.end_row = 0;
+    c.tag_hash = 0xfedcba9876543210;
+    c.next_number = 0xfffffffe;
+    c.next_dataset = 0xfffffffd;
+    c.next_row = INT64_MAX;
+    return c;
+}
+
 static bool same(const struct dx_cursor *a, const struct dx_cursor *b)
 {
     return a->kind == b->kind && strcmp(a->version, b->version) == 0 &&
@@ -337,9 +352,9 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
 {
     struct dx_error err = DX_ERROR_INIT;
     char text[DX_CURSOR_TEXT];
-    struct dx_cursor c[32];
+    struct dx_cursor c[35];
 
-    for (size_t i = 0; i < 32; i++)
+    for (size_t i = 0; i < 35; i++)
         c[i] = i < 6    ? listing()
                : i < 8  ? changes()
                : i < 13 ? range()
@@ -348,7 +363,11 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
                : i < 24 ? all_urls()
                : i < 27 ? domains()
                : i < 30 ? ordered()
-                        : suffix();
+               : i < 32 ? suffix()
+                        : suffix_urls();
+    c[32].next_number = (uint64_t)UINT32_MAX + 1;
+    c[33].next_row = (uint64_t)INT64_MAX + 1;
+    c[34].one_dataset = false; /* and yet a dataset */
     c[0].next_row = c[0].end_row + 1;
     c[27].sort = DX_CURSOR_SORT_COUNT;
     c[28].end_row = INT64_MAX;
@@ -433,7 +452,7 @@ int main(void)
     struct dx_cursor_key own = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key other = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key shared = DX_CURSOR_KEY_INIT;
-    struct dx_cursor c[12];
+    struct dx_cursor c[13];
 
     c[0] = listing();
     c[1] = changes();
@@ -447,10 +466,11 @@ int main(void)
     c[9] = ordered();
     c[10] = suffix();
     c[11] = foreign();
+    c[12] = suffix_urls();
     check_key_file(&shared);
     EXPECT(dx_cursor_key_random(&own, &err) == DX_OK && dx_cursor_key_random(&other, &err) == DX_OK,
            "%s", err.text);
-    for (size_t i = 0; i < 12; i++) {
+    for (size_t i = 0; i < 13; i++) {
         check_round(&c[i], &own, NULL, &shared);
         check_round(&c[i], &own, "team-a", &other);
         check_round(&c[i], &shared, "", &own);

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * suffix_rows.h - the visible rows of all domains of a suffix, a page at a time, without I/O.
+ *
+ *   struct dx_suffix_rows r;
+ *   rc = dx_suffix_rows_init(&r, &view, &what, take, ctx, &err);
+ *   r.next = place;                                          to go on where a page before it ended
+ *   while ((rc = dx_suffix_rows_step(&r, &problem)) == DX_TASK_WAITS) {
+ *       rc = dx_read_batch_perform(dx_suffix_rows_reading(&r), &err);
+ *       rc = dx_suffix_rows_fetched(&r, rc, &err);
+ *       if (rc < 0) break;
+ *   }
+ *     1   the page ended: r.more says whether there are more rows, and r.next where the next one begins
+ *     0   problem: r.next is no place of these rows
+ *    <0   problem
+ *   dx_suffix_rows_release(&r);                              also after an init that failed
+ *
+ * In order of the keys of domains (format/core/surt.h), then of datasets, then as listings go. The taker gets each row with its domain
+ * and returns 1 where the page shall end behind it or soon.
+ *
+ * A page ends after what.limit rows, and sooner where it has looked at DX_SUFFIX_DOMAINS domains, waited for DX_SUFFIX_BATCHES
+ * batches of reads, examined DX_FILTERED_LOOK_MAX rows or DX_LISTING_READ_MAX bytes for its filter, or where half of its time is
+ * over; or before a domain of which it is not known yet what suppressions hide. Only visible domains and rows count: what is hidden
+ * ends no page. Without a filter `more` is exact; with one, rows that it takes may be missing among those that are left.
+ *
+ * What the view has, and the texts and regexes of the filter, must be held until release. One thread at a time.
+ */
+#ifndef DX_QUERY_SUFFIX_SUFFIX_ROWS_H
+#define DX_QUERY_SUFFIX_SUFFIX_ROWS_H
+
+#include "query/rows/row_filter.h"
+#include "query/scan/domain_set.h"
+#include "query/scan/filtered_domain.h"
+#include "query/suppression/suppression_view.h"
+#include "query/view/lookup.h"
+#include "query/view/number_walk.h"
+
+#define DX_SUFFIX_DOMAINS 20000
+#define DX_SUFFIX_BATCHES 256
+
+struct dx_suffix_place {
+    uint64_t number; /* of a domain */
+    struct dx_domain_rows_place at;
+};
+
+struct dx_suffix_what {
+    struct dx_span suffix;
+    const struct dx_dataset *dataset; /* NULL: all that the view shows */
+    struct dx_row_filter filter;      /* compiled; nothing set: all rows */
+    unsigned fields;                  /* of rows */
+    uint64_t limit;                   /* at least 1 */
+    uint64_t look_max;                /* 0: DX_SUFFIX_DOMAINS */
+    uint64_t deadline_ms;
+};
+
+struct dx_suffix_row {
+    const struct dx_listing_row *row;
+    struct dx_span domain;
+    uint32_t dataset_id;
+};
+
+typedef int dx_suffix_take(void *ctx, const struct dx_suffix_row *row, struct dx_error *err);
+
+struct dx_suffix_rows {
+    bool goes_on; /* to be set with `next` */
+    struct dx_suffix_place next;
+    bool more;
+    uint64_t count;                             /* rows that were taken */
+    uint64_t rows_seen, pages_seen, bytes_seen; /* for a filter */
+
+    /* private */
+    struct dx_view view;
+    struct dx_suffix_what what;
+    dx_suffix_take *take;
+    void *take_ctx;
+    uint64_t half_ms;
+    unsigned state;
+    bool full;
+    uint64_t looked; /* at visible domains */
+    uint64_t passed; /* domains, hidden ones too */
+    unsigned batches;
+    struct dx_domain_set set;
+    bool walks;
+    struct dx_number_walk walk; /* over the set */
+    /* the domain at hand */
+    uint64_t number;
+    struct dx_found found;
+    struct dx_suppression_view withheld;
+    struct dx_domain_pairs pairs;
+    struct dx_domain_rows rows;
+    uint32_t dataset_id; /* of the row that comes */
+    struct dx_filtered_domain filtered;
+    struct dx_read_batch nothing;
+};
+
+int dx_suffix_rows_init(struct dx_suffix_rows *r, const struct dx_view *view,
+                        const struct dx_suffix_what *what, dx_suffix_take *take, void *take_ctx,
+                        struct dx_error *err);
+int dx_suffix_rows_step(struct dx_suffix_rows *r, struct dx_problem *problem);
+struct dx_read_batch *dx_suffix_rows_reading(struct dx_suffix_rows *r);
+int dx_suffix_rows_fetched(struct dx_suffix_rows *r, int rc, struct dx_error *err);
+void dx_suffix_rows_release(struct dx_suffix_rows *r);
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Rows of all domains of a suffix: those that the rule of small_root.h gives, of all datasets, of one and of a scope, by pages of any
+ * size, also where a page may look at few domains; in two parts; what is hidden makes no page; cursors of others.
+ */
+#include <stdlib.h>
+
+#include <jansson.h>
+
+#include "format/core/surt.h"
+#include "query/answers/task.h"
+#include "query/suffix/answer_suffix.h"
+#include "query/view/view.h"
+#include "tests/support/asker.h"
+#include "tests/support/damage.h"
+#include "tests/support/small_root.h"
+
+#define DOMAINS 40
+#define MORE 10
+#define DATASETS 4
+
+static unsigned failures;
+
+static const struct dx_cursor_key key = { DX_CURSOR_KEY_SHARED, { 3 } };
+
+struct question {
+    const char *suffix;
+    const struct dx_scope *scope;
+    uint32_t dataset; /* 0: all */
+    uint64_t limit, look_max;
+    const char *prefix; /* of paths; NULL: no filter */
+};
+
+static int ask(const struct asker *a, const struct question *q, const struct dx_cursor *from,
+               struct dx_buf *body, struct dx_problem *problem)
+{
+    const struct dx_view view = { a->v, q->scope, false };
+    struct dx_suffix_urls_ask urls = { .asked = dx_span_str(q->suffix),
+                                       .one_dataset = q->dataset != 0,
+                                       .dataset_id = q->dataset,
+                                       .limit = q->limit,
+                                       .fields = DX_FIELD_URL,
+                                       .paging.from = from,
+                                       .paging.cursors = &key,
+                                       .paging.began_s = 1795000000,
+                                       .look_max = q->look_max };
+    struct dx_task *task;
+    int rc;
+
+    if (q->prefix != NULL)
+        urls.filter.prefix = dx_span_str(q->prefix);
+    dx_buf_clear(body);
+    rc = dx_task_suffix_urls(&view, a->canon, &urls, &task, body, problem);
+    return dx_task_finish(&task, rc, body, problem);
+}
+
+/* "dataset url" of each row, a line each; whether the listing goes on, with *next. */
+static bool take_page(const struct dx_buf *body, uint64_t limit, struct dx_cursor *next,
+                      struct dx_buf *out)
+{
+    json_t *page = json_loadb((const char *)body->data, body->size, JSON_REJECT_DUPLICATES, NULL);
+    json_t *items = json_object_get(page, "items");
+    const char *cursor = json_string_value(json_object_get(page, "next_cursor"));
+    struct dx_problem problem;
+
+    EXPECT(json_is_array(items) && json_array_size(items) <= limit, "%zu items",
+           json_array_size(items));
+    for (size_t i = 0; i < json_array_size(items); i++) {
+        json_t *item = json_array_get(items, i);
+
+        dx_buf_fmt(out, "%s %lld %s\n", json_string_value(json_object_get(item, "domain")),
+                   json_integer_value(json_object_get(item, "dataset_id")),
+                   json_string_value(json_object_get(item, "url")));
+    }
+    EXPECT(cursor == NULL || dx_cursor_read(dx_span_str(cursor), &key, NULL, next, &problem) == 1,
+           "%s", cursor);
+    json_decref(page);
+    return cursor != NULL;
+}
+
+/* All pages, one after the other; how many. */
+static unsigned follow(const struct asker *a, const struct question *q, struct dx_buf *out)
+{
+    struct dx_buf body = DX_BUF_INIT(1 << 20);
+    struct dx_cursor from;
+    struct dx_problem problem;
+    bool more = true;
+    unsigned pages = 0;
+
+    for (; more && pages < 10000; pages++) {
+        int rc = ask(a, q, pages == 0 ? NULL : &from, &body, &problem);
+
+        EXPECT(rc == 1, "page %u: %d %s", pages, rc, problem.detail);
+        more = rc == 1 && take_page(&body, q->limit, &from, out);
+    }
+    dx_buf_release(&body);
+    return pages;
+}
+
+static bool asks(const struct question *q, uint32_t d)
+{
+    return (q->dataset == 0 || q->dataset == d) && (q->scope == NULL || dx_scope_has(q->scope, d));
+}
+
+/* Domains in order of their reversed labels. */
+static int compare_keys(const void *a, const void *b)
+{
+    char x[2][64];
+    uint8_t keys[2][DX_SURT_MAX];
+    size_t sizes[2];
+
+    dx_test_root_domain(*(const unsigned *)a, x[0]);
+    dx_test_root_domain(*(const unsigned *)b, x[1]);
+    for (size_t i = 0; i < 2; i++)
+        sizes[i] = dx_surt_key(dx_span_str(x[i]), keys[i]);
+    return dx_span_compare(dx_span_of(keys[0], sizes[0]), dx_span_of(keys[1], sizes[1]));
+}
+
+static bool is_below(const char *domain, const char *suffix)
+{
+    size_t size = strlen(domain);
+    size_t of = strlen(suffix);
+
+    return size >= of && strcmp(domain + size - of, suffix) == 0 &&
+           (size == of || domain[size - of - 1] == '.');
+}
+
+static void expect(const struct question *q, struct dx_buf *out)
+{
+    unsigned order[DOMAINS + MORE];
+
+    for (unsigned i = 0; i < DOMAINS + MORE; i++)
+        order[i] = i;
+    qsort(order, DOMAINS + MORE, sizeof *order, compare_keys);
+    for (unsigned k = 0; k < DOMAINS + MORE; k++) {
+        unsigned i = order[k];
+        char domain[64];
+
+        dx_test_root_domain(i, domain);
+        for (uint32_t d = 1; d <= DATASETS && is_below(domain, q->suffix); d++) {
+            bool is_there = i < DOMAINS ? dx_test_root_member(i, d) : d == 1;
+
+            for (unsigned row = 0; is_there && asks(q, d) && row < dx_test_root_rows(i, d); row++) {
+                char url[128];
+
+                dx_test_root_url(i, d, row, url);
+                if (q->prefix == NULL ||
+                    strncmp(strchr(url + 8, '/'), q->prefix, strlen(q->prefix)) == 0)
+                    dx_buf_fmt(out, "%s %u %s\n", domain, (unsigned)d, url);
+            }
+        }
+    }
+}
+
+static size_t lines(const struct dx_buf *text)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < text->size; i++)
+        n += text->data[i] == '\n';
+    return n;
+}
+
+static void check(const struct asker *a, const struct dx_scope *scope, uint32_t dataset)
+{
+    static const char *const suffixes[] = { "com", "uk", "org", "k" };
+    static const uint64_t limits[] = { 1, 3, 7, 1000 };
+    static const uint64_t looks[] = { 1, 5, 0 };
+
+    for (size_t i = 0; i < 4 * 4 * 3 * 2; i++) {
+        const struct question q = { suffixes[i / 24], scope,
+                                    dataset,          limits[i % 4],
+                                    looks[i / 4 % 3], i / 12 % 2 == 0 ? NULL : "/1" };
+        struct dx_buf want = DX_BUF_INIT(1 << 20);
+        struct dx_buf got = DX_BUF_INIT(1 << 20);
+        unsigned pages;
+
+        expect(&q, &want);
+        pages = follow(a, &q, &got);
+        EXPECT(dx_span_equal(dx_span_of(want.data, want.size), dx_span_of(got.data, got.size)),
+               "%s, dataset %u, limit %u, look %u, prefix %s:\n%.*snot\n%.*s", q.suffix,
+               (unsigned)dataset, (unsigned)q.limit, (unsigned)q.look_max,
+               q.prefix == NULL ? "none" : q.prefix, (int)got.size, (const char *)got.data,
+               (int)want.size, (const char *)want.data);
+        if (q.prefix == NULL && q.look_max == 0 && lines(&want) > 0)
+            EXPECT(pages == (lines(&want) + q.limit - 1) / q.limit, "%u pages of %zu", pages,
+                   lines(&want));
+        dx_buf_release(&want);
+        dx_buf_release(&got);
+    }
+}
+
+static void check_scopes(const struct asker *a)
+{
+    for (unsigned bits = 1; bits < 1u << DATASETS; bits += 4) {
+        struct dx_error err = DX_ERROR_INIT;
+        const struct dx_scope *held;
+        struct dx_scope *scope;
+        uint32_t ids[DATASETS];
+        size_t n = 0;
+
+        for (uint32_t d = 0; d < DATASETS; d++)
+            if ((bits >> d & 1) != 0)
+                ids[n++] = d + 1;
+        EXPECT(dx_scope_new(&scope, ids, n, &err) == DX_OK, "%s", err.text);
+        held = scope;
+        check(a, held, 0);
+        check(a, held, ids[0]);
+        dx_scope_drop(&held);
+    }
+}
+
+/* Those of another suffix or build, and places that there are not. */
+static void check_cursors(const struct asker *a)
+{
+    struct question q = { "com", NULL, 0, 2, 0, NULL };
+    struct dx_buf body = DX_BUF_INIT(1 << 20);
+    struct dx_buf items = DX_BUF_INIT(1000);
+    struct dx_cursor from;
+    struct dx_problem problem;
+
+    EXPECT(ask(a, &q, NULL, &body, &problem) == 1 && take_page(&body, 2, &from, &items),
+           "a first page");
+    q.suffix = "org";
+    EXPECT(ask(a, &q, &from, &body, &problem) == 0 && problem.kind == DX_PROBLEM_BAD_REQUEST,
+           "another suffix: %s", problem.detail);
+    q.suffix = "com";
+    from.next_row = 1 << 20;
+    EXPECT(ask(a, &q, &from, &body, &problem) == 0 && problem.kind == DX_PROBLEM_BAD_REQUEST,
+           "a row behind all: %s", problem.detail);
+    from.next_row = 0;
+    from.next_number = UINT32_MAX;
+    EXPECT(ask(a, &q, &from, &body, &problem) == 0 && problem.kind == DX_PROBLEM_BAD_REQUEST,
+           "a domain behind all: %s", problem.detail);
+    from.next_number = 0;
+    from.build.bytes[0] ^= 1;
+    EXPECT(ask(a, &q, &from, &body, &problem) == 0 && problem.kind == DX_PROBLEM_GONE,
+           "another version of this name");
+    dx_buf_release(&body);
+    dx_buf_release(&items);
+}
+
+int main(void)
+{
+    struct dx_test_root root;
+    struct asker a;
+
+    dx_test_root_make(&root, DOMAINS, DATASETS);
+    dx_test_root_grow(&root, MORE);
+    open_asker(&a, root.path);
+    check(&a, NULL, 0);
+    for (uint32_t d = 1; d <= DATASETS; d++)
+        check(&a, NULL, d);
+    check_scopes(&a);
+    check_cursors(&a);
+    close_asker(&a);
+    dx_test_root_remove(&root);
+    return failures > 0;
+}
