@@ -225,7 +225,7 @@ def page_for_people(server):
 def page(api):
     text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
     schemas = ("DomainAnswer", "DomainAnswer", "UrlsAnswer", "UrlsAnswer", "ForeignRowsAnswer", "AllUrlsAnswer", "HostsAnswer", "PathsAnswer", "TimelineAnswer", "DiffAnswer", "DomainChangesAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
-               "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer", "KeysAnswer", "RangeAnswer", "TagsAnswer", "TagAnswer", "TldsAnswer", "SuffixAnswer", "CompleteAnswer", "DomainsAnswer",
+               "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer", "KeysAnswer", "RangeAnswer", "TagsAnswer", "TagAnswer", "TldsAnswer", "SuffixAnswer", "SuffixUrlsAnswer", "CompleteAnswer", "DomainsAnswer",
                "VersionsAnswer", "ChangesAnswer", "Collinfo", "Problem")
     examples = [json.loads(block) for block in re.findall(r"(?s)```json\n(.*?)```", text)]
     equal(len(examples), len(schemas), "examples of API.md")
