@@ -730,6 +730,46 @@ export type SuffixDataset = {
   page_count?: number;
 };
 
+export type SuffixUrlsAnswer = {
+  /** The name in lower case and A-labels. */
+  suffix: string;
+  /** The same with the characters that its A-labels stand for; missing where it has none. */
+  suffix_unicode?: string;
+  /** The registered domain that the name is of; null: it is a public suffix. */
+  domain: string | null;
+  dataset_id?: DatasetId;
+  dataset?: string;
+  items: Array<SuffixUrlsItem>;
+  /** Of a page that is filtered: rows examined, pages of the lake that they lie on, and bytes of these as stored. */
+  cost?: {
+    rows: number;
+    pages: number;
+    bytes: number;
+  };
+  next_cursor: string | null;
+  version: string;
+  /** Always true: nothing was left out. */
+  complete: boolean;
+};
+
+export type SuffixUrlsItem = {
+  url_id?: string;
+  url?: string;
+  ts?: string | null;
+  /** The URL as ingested; null if it was canonical. */
+  raw_url?: string | null;
+  extras?: { [name: string]: string };
+  /** The extra of that name, or null. Likewise content_type and tags. */
+  title?: string | null;
+  content_type?: string | null;
+  /** null also if the text is not a JSON array of strings. */
+  tags?: Array<string> | null;
+  /** Where the row came from: a file and the place in it. */
+  locator?: string | null;
+  domain: string;
+  dataset_id: DatasetId;
+};
+
 export type SuffixAnswer = {
   /** The name in lower case and A-labels. */
   suffix: string;

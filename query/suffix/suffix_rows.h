@@ -10,7 +10,7 @@
  *       if (rc < 0) break;
  *   }
  *     1   the page ended: r.more says whether there are more rows, and r.next where the next one begins
- *     0   problem: r.next is no place of these rows
+ *     0   problem: these rows do not have the place r.next
  *    <0   problem
  *   dx_suffix_rows_release(&r);                              also after an init that failed
  *
