@@ -59,6 +59,16 @@ int dx_all_urls_cursor(const struct all_urls_task *task, struct dx_domain_rows_p
     return rc;
 }
 
+/* Where this answer's rows may go to: the end of the listing, or of the cursor's part of it. A place and not the number of a visible
+ * row: rules that come and go between two pages neither move the border of two parts nor end a listing early. */
+static struct dx_domain_rows_place end_of(const struct all_urls_task *task)
+{
+    const struct dx_cursor *from = task->ask.paging.from;
+
+    return from == NULL ? DX_DOMAIN_ROWS_END
+                        : (struct dx_domain_rows_place){ from->end_dataset, from->end_row };
+}
+
 /* Whether the total is known: all rows of a domain, a host or a prefix are in the listing. */
 static bool is_counted(const struct all_urls_task *task)
 {
@@ -66,18 +76,12 @@ static bool is_counted(const struct all_urls_task *task)
            dx_url_range_contiguous(&task->range) && task->ask.order.collapse == DX_COLLAPSE_NONE;
 }
 
-/* That have a visible row of what is listed, or, where that is not known, of the domain. A dataset may be several pairs: of
- * some files each. */
+/* That have a visible row of what is listed, or, where that is not known, of the domain. */
 static uint64_t count_datasets(const struct all_urls_task *task)
 {
-    const struct dx_domain_rows *r = &task->rows;
-    uint64_t n = 0;
-
-    if (task->mode == ALL_URLS_MERGED && task->range.kind != DX_URL_RANGE_DOMAIN)
-        return task->merged.found.range_datasets;
-    for (size_t i = 0; i < r->pair_count; i++)
-        n += i == 0 || r->pairs[i].dataset_id != r->pairs[i - 1].dataset_id;
-    return n;
+    return task->mode == ALL_URLS_MERGED && task->range.kind != DX_URL_RANGE_DOMAIN
+               ? task->merged.found.range_datasets
+               : dx_domain_rows_datasets(&task->rows);
 }
 
 static void write_head(const struct all_urls_task *task, struct dx_json *j)
@@ -126,8 +130,10 @@ static int write_plan(const struct all_urls_task *task, struct dx_json *j, struc
     for (uint64_t i = 0; i < parts && rc == DX_OK; i++) {
         uint64_t end = begin + total / parts + (i < total % parts);
 
-        rc = dx_all_urls_cursor(task, dx_domain_rows_place(&task->rows, begin),
-                                dx_domain_rows_place(&task->rows, end), false, j, err);
+        rc = dx_all_urls_cursor(
+            task, i == 0 ? DX_DOMAIN_ROWS_FIRST : dx_domain_rows_place(&task->rows, begin),
+            i + 1 == parts ? DX_DOMAIN_ROWS_END : dx_domain_rows_place(&task->rows, end), false, j,
+            err);
         begin = end;
     }
     dx_json_end(j);
@@ -200,8 +206,7 @@ static int write_page(struct all_urls_task *task, struct dx_json *j, struct dx_e
         return DX_OK;
     dx_json_key(j, "next_cursor");
     if (more)
-        return dx_all_urls_cursor(task, task->rows.next,
-                                  dx_domain_rows_place(&task->rows, task->end), false, j, err);
+        return dx_all_urls_cursor(task, task->rows.next, end_of(task), false, j, err);
     dx_json_null(j);
     return DX_OK;
 }
@@ -225,8 +230,7 @@ static int write_filtered_page(struct all_urls_task *task, struct dx_json *j, st
         return dx_buf_fail(&task->datasets, err, "answer");
     dx_json_key(j, "next_cursor");
     if (next < task->end)
-        return dx_all_urls_cursor(task, f->next, dx_domain_rows_place(&task->rows, task->end),
-                                  false, j, err);
+        return dx_all_urls_cursor(task, f->next, end_of(task), false, j, err);
     dx_json_null(j);
     return DX_OK;
 }
@@ -261,6 +265,16 @@ static int write_answer(struct all_urls_task *task, struct dx_buf *body, struct 
 
 /* ---- before it ---- */
 
+/* Whether the cursor of an order names a row of the dataset: the row's place in the order is read even where rules hide it meanwhile. */
+static bool is_gone_on_behind(const struct all_urls_task *task, uint32_t dataset_id)
+{
+    const struct dx_cursor *from = task->ask.paging.from;
+
+    return from != NULL && task->ask.order.sort != DX_CURSOR_SORT_NONE &&
+           (from->next_dataset == dataset_id ||
+            (from->has_kept && from->end_dataset == dataset_id));
+}
+
 static int add_pair(struct all_urls_task *task, uint32_t dataset_id,
                     const struct dx_pair_count *counts, const struct dx_suppression_pair *hidden,
                     struct dx_error *err)
@@ -270,7 +284,7 @@ static int add_pair(struct all_urls_task *task, uint32_t dataset_id,
                        task->found.part->directory, (unsigned)dataset_id);
     if (hidden != NULL)
         task->withheld_rows += hidden->withheld_rows;
-    if (hidden != NULL && hidden->visible.row_count == 0)
+    if (hidden != NULL && hidden->visible.row_count == 0 && !is_gone_on_behind(task, dataset_id))
         return DX_OK;
     return dx_domain_rows_add(&task->rows, dataset_id, counts, hidden, err);
 }
@@ -299,7 +313,7 @@ static int add_pairs(struct all_urls_task *task, struct dx_problem *problem)
                                      &err);
     if (rc < 0)
         return dx_problem_of_error(problem, &err);
-    if (task->rows.pair_count > 0)
+    if (dx_domain_rows_total(&task->rows) > 0)
         return 1;
     if (task->counts_only > 0)
         return dx_lookup_counts_only("Each dataset with this domain", problem);
@@ -356,6 +370,32 @@ static int cursor_astray(struct dx_problem *problem)
                           "this cursor names rows behind the end of a dataset");
 }
 
+/* The row of a cursor of an order that is gone on behind must be there: 1; 0: it is of a dataset that the caller may not see any
+ * more, or astray. */
+static int check_place(const struct all_urls_task *task, uint32_t dataset_id, uint64_t row,
+                       struct dx_problem *problem)
+{
+    const struct dx_domain_rows *r = &task->rows;
+
+    for (size_t i = 0; i < r->pair_count; i++)
+        if (r->pairs[i].dataset_id == dataset_id)
+            return row < r->pairs[i].rows ? 1 : cursor_astray(problem);
+    return dx_problem_set(problem, DX_PROBLEM_GONE, "cursor-expired", "The cursor is too old",
+                          "a dataset that this listing has had rows of is not visible any more; "
+                          "begin again without the cursor");
+}
+
+static int check_places(const struct all_urls_task *task, struct dx_problem *problem)
+{
+    const struct dx_cursor *from = task->ask.paging.from;
+    int rc = from == NULL ? 1 : check_place(task, from->next_dataset, from->next_row, problem);
+
+    return rc != 1 || from == NULL || !from->has_kept ||
+                   task->ask.order.collapse == DX_COLLAPSE_NONE
+               ? rc
+               : check_place(task, from->end_dataset, from->end_row, problem);
+}
+
 /* ---- a filtered page ---- */
 
 static void begin_filtered_dataset(void *ctx, uint32_t dataset_id)
@@ -379,7 +419,7 @@ static void begin_filtered(struct all_urls_task *task)
     const struct dx_filtered_domain_ask ask = {
         .filter = task->rest,
         .first = dx_domain_rows_place(&task->rows, task->offset),
-        .end = dx_domain_rows_place(&task->rows, task->end),
+        .end = end_of(task),
         .limit = task->ask.page.limit,
     };
     const struct dx_domain_rows_taker taker = { .ctx = task,
@@ -401,18 +441,17 @@ static void begin_filtered(struct all_urls_task *task)
 static int begin_rows(struct all_urls_task *task, struct dx_problem *problem)
 {
     const struct dx_cursor *from = task->ask.paging.from;
+    const struct dx_domain_rows_place end = end_of(task);
     struct dx_domain_rows *r = &task->rows;
     struct dx_error err = DX_ERROR_INIT;
     uint64_t limit = task->ask.page.limit;
 
     task->offset = task->ask.page.offset;
-    task->end = dx_domain_rows_total(r);
-    if (from != NULL &&
-        (!dx_domain_rows_before(
-             r, &(struct dx_domain_rows_place){ from->next_dataset, from->next_row },
-             &task->offset) ||
+    if (!dx_domain_rows_before(r, &end, &task->end) ||
+        (from != NULL &&
          !dx_domain_rows_before(
-             r, &(struct dx_domain_rows_place){ from->end_dataset, from->end_row }, &task->end)))
+             r, &(struct dx_domain_rows_place){ from->next_dataset, from->next_row },
+             &task->offset)))
         return cursor_astray(problem);
     if (task->ask.plan > 0)
         return 1;
@@ -640,6 +679,9 @@ static int begin(struct all_urls_task *task, struct dx_problem *problem)
     if (rc != 1)
         return rc;
     if (task->ask.order.sort != DX_CURSOR_SORT_NONE) {
+        rc = check_places(task, problem);
+        if (rc != 1)
+            return rc;
         if (dx_merged_urls_begin(task, &err) < 0)
             return dx_problem_advised(problem, &err, advice_of(task));
         return 1;

@@ -159,7 +159,7 @@ static int write_plan(const struct urls_task *task, struct dx_json *j, struct dx
     for (uint64_t i = 0; i < parts && rc == DX_OK; i++) {
         uint64_t end = begin + total / parts + (i < total % parts);
 
-        rc = write_cursor(task, place_of(task, begin), place_of(task, end), j, err);
+        rc = write_cursor(task, i == 0 ? 0 : place_of(task, begin), place_of(task, end), j, err);
         begin = end;
     }
     dx_json_end(j);

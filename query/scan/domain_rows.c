@@ -127,6 +127,20 @@ int dx_domain_rows_add(struct dx_domain_rows *r, uint32_t dataset_id,
     return DX_OK;
 }
 
+uint64_t dx_domain_rows_datasets(const struct dx_domain_rows *r)
+{
+    const struct dx_domain_rows_pair *last = NULL;
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < r->pair_count; i++) {
+        if (visible_of(&r->pairs[i]) == 0)
+            continue;
+        n += last == NULL || r->pairs[i].dataset_id != last->dataset_id;
+        last = &r->pairs[i];
+    }
+    return n;
+}
+
 /* The pair with the n-th visible row, n < total. */
 static size_t pair_of(const struct dx_domain_rows *r, uint64_t n)
 {

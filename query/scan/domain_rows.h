@@ -46,6 +46,9 @@ struct dx_domain_rows_place {
     uint64_t row; /* physical, in the listing of the dataset */
 };
 
+#define DX_DOMAIN_ROWS_FIRST ((struct dx_domain_rows_place){ 0, 0 })        /* before all rows */
+#define DX_DOMAIN_ROWS_END ((struct dx_domain_rows_place){ UINT32_MAX, 0 }) /* behind all */
+
 struct dx_domain_rows_pair {
     uint32_t dataset_id;
     uint64_t rows;                            /* physical, of the whole listing */
@@ -115,6 +118,9 @@ static inline uint64_t dx_domain_rows_total(const struct dx_domain_rows *r)
 {
     return r->total;
 }
+
+/* How many datasets have a visible row among these places. A dataset may be several pairs: of some files each. */
+uint64_t dx_domain_rows_datasets(const struct dx_domain_rows *r);
 
 /* Of the n-th visible row; behind the last one, the end of the last pair. With no pairs: zeros. */
 struct dx_domain_rows_place dx_domain_rows_place(const struct dx_domain_rows *r, uint64_t n);

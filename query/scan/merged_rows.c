@@ -76,7 +76,7 @@ int dx_merged_rows_init(struct dx_merged_rows *m, struct dx_domain_rows *rows,
     m->found.has_kept = ask->has_kept;
     m->found.last = ask->after;
     m->found.range_rows = dx_domain_rows_total(rows);
-    m->found.range_datasets = rows->pair_count;
+    m->found.range_datasets = dx_domain_rows_datasets(rows);
     m->found.kept = ask->kept;
     dx_buf_init(&m->scratch, SCRATCH_MAX);
     dx_buf_init(&m->value, VALUES_MAX);

@@ -332,9 +332,13 @@ def cursors_after(root, table):
         target = f"/v1/domain/all.com/datasets/2/urls?cursor={plan[0]}"
         equal(ask(server, target, token=token).status, 200, "a cursor")
         equal(ask(server, target).json["type"], "urn:domaindex:problem:bad-cursor", "another one's")
+        behind = ask(server, "/v1/domain/all.com/urls?reverse=yes&limit=1", token=token).json
+        equal([row["dataset_id"] for row in behind["items"]], [2], "an order that begins with the dataset")
         table.run("revoke", "set2", "--from", "team-a")
         until([1], server, "taken away", token=token)
         equal(ask(server, target, token=token).json["type"], "urn:domaindex:problem:dataset-not-found", "the cursor as well")
+        gone = ask(server, f"/v1/domain/all.com/urls?cursor={behind['next_cursor']}", token=token)
+        equal((gone.status, gone.json["type"]), (410, "urn:domaindex:problem:cursor-expired"), "an order cannot go on behind its row")
         table.run("grant", "set2", "--to", "team-a")
 
 
