@@ -290,6 +290,7 @@ static void check_refusals(const struct asker *a)
     changed.next_row = 1u << 30;
     refused(a, &(struct question){ .domain = 3, .limit = 1, .from = &changed }, "bad-cursor");
     changed = from;
+    changed.end_dataset = 1;
     changed.end_row = (uint64_t)INT64_MAX;
     refused(a, &(struct question){ .domain = 3, .limit = 1, .from = &changed }, "bad-cursor");
 }
