@@ -51,6 +51,7 @@ struct how {
     unsigned fan_in;
     uint64_t scale;
     bool objects; /* as into a store, over a directory */
+    bool replace;
 };
 
 /* A run over "dataset, ts, url, extra" TSV. */
@@ -71,6 +72,7 @@ static int ingest(const char *root, const char *input, struct how how,
         .test_scale = how.scale,
         .test_objects = how.objects,
         .test_lease_ms = 60000,
+        .replace = how.replace,
         .work_dir = top
     };
     int rc = dx_ingest_run(&o, stats, err);
@@ -290,11 +292,11 @@ static void shuffle(char **lines, size_t n)
  * halves: the same rows. */
 static void test_determinism(void)
 {
-    static const struct how rows[] = { { 1, 0, 0, 200, false },
-                                       { 2, 0, 0, 200, false },
-                                       { 1, 300000, 2, 200, false },
-                                       { 3, 400000, 3, 200, false },
-                                       { 2, 2000000, 8, 200, false } };
+    static const struct how rows[] = { { 1, 0, 0, 200, false, false },
+                                       { 2, 0, 0, 200, false, false },
+                                       { 1, 300000, 2, 200, false, false },
+                                       { 3, 400000, 3, 200, false, false },
+                                       { 2, 2000000, 8, 200, false, false } };
     struct dx_hash128 first = { { 0 } };
     struct dx_buf want = DX_BUF_INIT(64 << 20);
     struct dx_ingest_stats stats;
@@ -469,7 +471,7 @@ static bool says_url(const char *url)
 /* What a copy of the root in another store says of that store is not believed here. */
 static void test_probe(void)
 {
-    struct how objects = { 2, 300000, 4, 200, true };
+    struct how objects = { 2, 300000, 4, 200, true, false };
     struct dx_ingest_stats stats;
     struct dx_error err = DX_ERROR_INIT;
 
@@ -512,8 +514,8 @@ static void test_rejects_folder(struct how objects)
  * is repeated. */
 static void test_objects(void)
 {
-    struct how local = { 2, 300000, 4, 200, false };
-    struct how objects = { 2, 300000, 4, 200, true };
+    struct how local = { 2, 300000, 4, 200, false, false };
+    struct how objects = { 2, 300000, 4, 200, true, false };
     struct dx_ingest_stats stats;
     struct dx_error err = DX_ERROR_INIT;
     struct dx_hash128 want;
@@ -557,6 +559,89 @@ static void test_objects(void)
 }
 
 /* Each kill costs an ingest: DX_WHOLE (scripts/test.sh long) does more. */
+/* As after a first replacement that died before its end: the datasets have an id, and what it has put is in the making. */
+static void mark_replacing(const char *root)
+{
+    struct dx_dataset_registry *reg = NULL;
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = dx_dataset_registry_new(&reg, &err);
+
+    for (int i = 0; rc == DX_OK && i < 2; i++) {
+        uint32_t id;
+
+        rc = dx_dataset_registry_add(reg, dx_span_str(i == 0 ? "a" : "b"), &id, &err);
+        if (rc == DX_OK)
+            rc = dx_dataset_registry_replace(reg, id, 1, &err);
+    }
+    if (rc == DX_OK)
+        rc = dx_dataset_registry_save(reg, root, &err);
+    if (rc < 0)
+        FAIL("%s", err.text);
+    dx_dataset_registry_free(&reg);
+}
+
+/* The numbers of the lake's files, "DATASET_ID:PART " each. */
+static void parts_of(const char *root, struct dx_buf *out)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_left_out left = DX_LEFT_OUT_INIT;
+    struct dx_lake_list list;
+
+    if (dx_lake_list(&list, &left, root, &err) < 0)
+        FAIL("%s", err.text);
+    for (size_t i = 0; i < list.count; i++) {
+        struct dx_lake_path p;
+        char text[40];
+
+        if (!dx_lake_path_parse(dx_span_str(list.file[i].path), &p))
+            FAIL("%s", list.file[i].path);
+        (void)snprintf(text, sizeof text, "%lu:%lu ", (unsigned long)list.file[i].dataset_id,
+                       (unsigned long)p.part);
+        dx_buf_str(out, text);
+    }
+    dx_buf_u8(out, 0);
+    dx_lake_list_release(&list);
+}
+
+/* A plain run is refused after a replacement that died. The replacement again removes what it left, of its own datasets alone, and
+ * gives no number twice. */
+static void test_replace_again(bool objects)
+{
+    const char *root = at(objects ? "again-objects" : "again");
+    struct how plain = { .threads = 1, .objects = objects };
+    struct how replace = { .threads = 1, .objects = objects, .replace = true };
+    struct dx_buf got = DX_BUF_INIT(1 << 20);
+    struct dx_ingest_stats stats;
+    struct dx_error err = DX_ERROR_INIT;
+
+    put(at("old.tsv"),
+        dx_span_str("a\t1\thttp://example.com/old\t\nb\t1\thttp://example.com/b\t\n"));
+    put(at("new.tsv"), dx_span_str("a\t1\thttp://example.com/new\t\n"));
+    if (ingest(root, at("old.tsv"), replace, &stats, &err) < 0 || stats.stored != 2)
+        FAIL("%s", err.text);
+    parts_of(root, &got);
+    if (strcmp((char *)got.data, "1:1 2:1 ") != 0)
+        FAIL("files of the first run: %s", (char *)got.data);
+    mark_replacing(root);
+    if (ingest(root, at("new.tsv"), plain, &stats, &err) != DX_E_INVALID ||
+        strstr(err.text, "dataset 'a': replacing it was begun and is not finished") == NULL)
+        FAIL("a plain run into what is being replaced: %s", err.text);
+    if (ingest(root, at("new.tsv"), replace, &stats, &err) < 0 || stats.stored != 1)
+        FAIL("%s", err.text);
+    dx_buf_clear(&got);
+    parts_of(root, &got);
+    if (strcmp((char *)got.data, "1:2 2:1 ") != 0)
+        FAIL("files after the replacement: %s", (char *)got.data);
+    dx_buf_clear(&got);
+    lake_rows(root, &got);
+    if (strstr((char *)got.data, "/old") != NULL || strstr((char *)got.data, "/new") == NULL)
+        FAIL("rows after the replacement: %s", (char *)got.data);
+    if (ingest(root, at("new.tsv"), replace, &stats, &err) != DX_E_INVALID ||
+        strstr(err.text, "publish first, then replace it") == NULL)
+        FAIL("a replacement before a publish: %s", err.text);
+    dx_buf_release(&got);
+}
+
 static int kills(void)
 {
     return getenv("DX_WHOLE") != NULL ? 16 : 4;
@@ -569,7 +654,7 @@ static void test_kill(bool objects)
     struct dx_buf got = DX_BUF_INIT(64 << 20);
     struct dx_ingest_stats stats;
     struct dx_error err = DX_ERROR_INIT;
-    struct how how = { 2, 200000, 4, 10000, objects };
+    struct how how = { 2, 200000, 4, 10000, objects, false };
     struct timespec begun;
     struct timespec ended;
     long whole_us;
@@ -645,6 +730,8 @@ int main(void)
     test_damaged_input();
     test_lost_registry();
     test_objects();
+    test_replace_again(false);
+    test_replace_again(true);
     test_kill(false);
     test_kill(true);
     if (failures == 0)
