@@ -16,17 +16,20 @@
 #include "tests/support/small_root.h"
 
 #define DOMAINS 150
+#define DOMAINS_MAX 400
 #define DATASETS 4
 #define NAME 64
 
 static unsigned failures;
+static unsigned domain_count = DOMAINS;                                       /* of the root */
+static bool (*is_member)(unsigned i, unsigned dataset) = dx_test_root_member; /* in it */
 
 static bool is_visible(const struct dx_scope *scope, unsigned i)
 {
     bool some = false;
 
     for (uint32_t d = 1; d <= DATASETS; d++)
-        some |= dx_test_root_member(i, d) && (scope == NULL || dx_scope_has(scope, d));
+        some |= is_member(i, d) && (scope == NULL || dx_scope_has(scope, d));
     return some;
 }
 
@@ -39,10 +42,10 @@ static int by_text(const void *a, const void *b)
 static void expect_suffix(const struct dx_scope *scope, const char *text, const char *suffix,
                           bool whole, struct dx_buf *out)
 {
-    static char names[DOMAINS][NAME];
+    static char names[DOMAINS_MAX][NAME];
     size_t n = 0;
 
-    for (unsigned i = 0; i < DOMAINS; i++) {
+    for (unsigned i = 0; i < domain_count; i++) {
         char name[NAME];
         size_t label;
 
@@ -279,6 +282,35 @@ static void check_scopes(const struct asker *a)
     }
 }
 
+/* Dataset 1 has all, the others few that lie far apart. */
+static bool is_far_member(unsigned i, unsigned dataset)
+{
+    return dataset == 1 || (dataset == 2 ? i % 97 == 50 : i == (dataset == 3 ? 399 : 1));
+}
+
+static unsigned far_rows(unsigned i, unsigned dataset)
+{
+    return is_far_member(i, dataset) ? 1 : 0;
+}
+
+/* Who does not see dataset 1 has more hidden domains in a row than are passed one by one. */
+static void check_far(void)
+{
+    struct dx_test_root root;
+    struct dx_test_shape shape;
+    struct asker a;
+
+    dx_test_root_usual(&shape);
+    shape.rows = far_rows;
+    domain_count = DOMAINS_MAX;
+    is_member = is_far_member;
+    dx_test_root_make_of(&root, DOMAINS_MAX, DATASETS, &shape);
+    open_asker(&a, root.path);
+    check_scopes(&a);
+    close_asker(&a);
+    dx_test_root_remove(&root);
+}
+
 int main(void)
 {
     struct dx_test_root root;
@@ -294,5 +326,6 @@ int main(void)
     check_read(&a);
     close_asker(&a);
     dx_test_root_remove(&root);
+    check_far();
     return failures > 0;
 }
