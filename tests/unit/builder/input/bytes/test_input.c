@@ -837,6 +837,69 @@ static void test_descriptors(void)
     (void)close(in);
 }
 
+static void read_on(struct dx_input *in, const uint8_t *want, size_t size)
+{
+    static uint8_t got[1 << 16];
+    struct dx_error err = DX_ERROR_INIT;
+    size_t done = 0;
+    ssize_t n = 1;
+
+    while (done < size &&
+           (n = dx_input_member_read(in, got, size - done < sizeof got ? size - done : sizeof got,
+                                     &err)) > 0) {
+        if (memcmp(got, want + done, (size_t)n) != 0)
+            FAIL("other bytes at %zu", done);
+        done += (size_t)n;
+    }
+    if (done != size)
+        FAIL("%zu of %zu bytes, %s", done, size, err.text);
+}
+
+/* Back in a plain file, to what was read and no further, and not for ever; not in one that is compressed. */
+static void test_seek(void)
+{
+    const size_t size = 1 << 20;
+    uint8_t *bytes = malloc(size);
+    struct dx_buf packed = DX_BUF_INIT(2 << 20);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_input *in = NULL;
+    unsigned rounds = 0;
+    uint8_t end;
+
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (uint8_t)(i * 2654435761u >> 13);
+    if (dx_input_open(&in, write_file(bytes, size), 8 << 20, &err) < 0 ||
+        dx_input_member_next(in, &err) != 1)
+        FAIL("%s", err.text);
+    read_on(in, bytes, 300000);
+    if (dx_input_seek(in, 1234, &err) != 1 || dx_input_consumed(in) != 1234)
+        FAIL("back: %s", err.text);
+    read_on(in, bytes + 1234, 1000);
+    if (dx_input_seek(in, dx_input_consumed(in) + 1, &err) != 0)
+        FAIL("to what was not read yet");
+    read_on(in, bytes + 2234, size - 2234);
+    while (rounds < 1000 && dx_input_seek(in, 0, &err) == 1) {
+        rounds++;
+        read_on(in, bytes, size);
+        if (dx_input_member_read(in, &end, 1, &err) != 0 || dx_input_consumed(in) != size)
+            FAIL("%llu bytes consumed", (unsigned long long)dx_input_consumed(in));
+    }
+    if (rounds == 0 || rounds == 1000)
+        FAIL("%u times over a MiB", rounds);
+    dx_input_close(&in);
+    gzip(&packed, bytes, size);
+    if (dx_input_open(&in, write_file(packed.data, packed.size), 8 << 20, &err) < 0 ||
+        dx_input_member_next(in, &err) != 1)
+        FAIL("%s", err.text);
+    read_on(in, bytes, 1000);
+    if (dx_input_is_plain(in) || dx_input_seek(in, 0, &err) != 0)
+        FAIL("back in a file that is compressed");
+    read_on(in, bytes + 1000, size - 1000);
+    dx_input_close(&in);
+    dx_buf_release(&packed);
+    free(bytes);
+}
+
 int main(void)
 {
     char path[64];
@@ -856,6 +919,7 @@ int main(void)
     test_json();
     test_columns();
     test_descriptors();
+    test_seek();
     (void)snprintf(path, sizeof path, "%s/in", dir);
     (void)unlink(path);
     (void)rmdir(dir);
