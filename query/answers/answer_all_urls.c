@@ -223,7 +223,7 @@ static int write_filtered_page(struct all_urls_task *task, struct dx_json *j, st
     dx_json_number(j, dx_span_of(task->datasets.data, task->datasets.size));
     dx_json_key(j, "items");
     dx_json_number(j, dx_span_of(task->items.data, task->items.size));
-    dx_answer_cost(j, f->rows_seen, f->pages_seen, f->bytes_seen);
+    dx_answer_cost(j, task->view.version, f->rows_seen, f->pages_seen, f->bytes_seen);
     if (task->items.failed)
         return dx_buf_fail(&task->items, err, "answer");
     if (task->datasets.failed)

@@ -3,9 +3,13 @@
 
 #include "base/json_out.h"
 #include "loader/version.h"
+#include "query/view/suppressed.h"
 
-void dx_answer_cost(struct dx_json *j, uint64_t rows, uint64_t pages, uint64_t bytes)
+void dx_answer_cost(struct dx_json *j, const struct dx_version *v, uint64_t rows, uint64_t pages,
+                    uint64_t bytes)
 {
+    if (dx_suppressed_count(v) > 0)
+        return;
     dx_json_key(j, "cost");
     dx_json_object(j);
     dx_json_key_u64(j, "rows", rows);

@@ -114,7 +114,7 @@ static int write_answer(const struct timeline_task *t, struct dx_buf *body, stru
     write_time("first_ts", line->has_ts, line->first_us, &j);
     write_time("last_ts", line->has_ts, line->last_us, &j);
     write_periods(t, &j);
-    dx_answer_cost(&j, line->rows_read, line->pages_read, line->bytes_read);
+    dx_answer_cost(&j, t->view.version, line->rows_read, line->pages_read, line->bytes_read);
     dx_answer_end(&j, t->view.version);
     return body->failed ? dx_buf_fail(body, err, "answer") : DX_OK;
 }

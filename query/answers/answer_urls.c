@@ -185,7 +185,7 @@ static int write_filtered_page(struct urls_task *task, struct dx_json *j, struct
     if (rc < 0)
         return rc;
     dx_json_end(j);
-    dx_answer_cost(j, f->rows_seen, f->pages_seen, f->bytes_seen);
+    dx_answer_cost(j, task->listing.version, f->rows_seen, f->pages_seen, f->bytes_seen);
     dx_json_key(j, "next_cursor");
     if (visible_before(task, f->next) < visible_before(task, f->end))
         return write_cursor(task, f->next, f->end, j, err);

@@ -89,7 +89,7 @@ int dx_merged_urls_page(struct all_urls_task *task, struct dx_json *j, struct dx
     rc = dx_merged_page_each(&task->merged, write_row, &w, err);
     dx_item_text_release(&w.items);
     dx_json_end(j);
-    dx_answer_cost(j, m->rows_seen, m->pages_seen, m->bytes_seen);
+    dx_answer_cost(j, task->view.version, m->rows_seen, m->pages_seen, m->bytes_seen);
     dx_json_key(j, "next_cursor");
     if (rc < 0)
         return rc;

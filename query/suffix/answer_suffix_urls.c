@@ -82,7 +82,8 @@ static int write_answer(struct suffix_task *task, struct dx_buf *body, struct dx
     dx_json_key(&j, "items");
     dx_json_number(&j, dx_span_of(task->items.data, task->items.size));
     if (task->filter_size > 0)
-        dx_answer_cost(&j, rows->rows_seen, rows->pages_seen, rows->bytes_seen);
+        dx_answer_cost(&j, task->of.view.version, rows->rows_seen, rows->pages_seen,
+                       rows->bytes_seen);
     dx_json_key(&j, "next_cursor");
     if (rows->more)
         rc = write_cursor(task, &j, err);

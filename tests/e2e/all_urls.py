@@ -126,12 +126,12 @@ def compare_filtered(server, domain, want, words, query="", headers=None):
                         reply = server.get(target, headers=headers)
                         if not equal(reply.status, 200, f"{words} {target}: {reply.body[:200]}"):
                             return
-                        check(len(reply.json["items"]) <= limit and "total" not in reply.json and "offset" not in reply.json and "cost" in reply.json, target)
+                        check(len(reply.json["items"]) <= limit and "total" not in reply.json and "offset" not in reply.json and ("cost" in reply.json) == (not HIDING), target)
                         got += items(reply)
                         target = reply.json["next_cursor"] and f"{path}?cursor={reply.json['next_cursor']}"
                 equal(got, some, f"{words}, {text} by {limit}, {len(targets)} parts")
-    cost = server.get(f"{path}?from=2024&{query}".rstrip("&"), headers=headers).json["cost"]
-    equal(cost, {"rows": 0, "pages": 0, "bytes": 0}, f"{words}: nothing is read for a time that no dataset has")
+    cost = server.get(f"{path}?from=2024&{query}".rstrip("&"), headers=headers).json.get("cost")
+    equal(cost, None if HIDING else {"rows": 0, "pages": 0, "bytes": 0}, f"{words}: nothing is read for a time that no dataset has")
 
 
 def refused(server, target, status, slug, headers=None):
@@ -172,8 +172,11 @@ RULES = (
 )
 
 
+HIDING = []    # rules in force: no answer has a cost then
+
+
 def suppressed(root, server, rows, ids):
-    hidden = []
+    hidden = HIDING
     for words, hides in RULES:
         dxtest.domaindex("suppress", "add", "--root", root, *words)
         hidden.append(hides)

@@ -22,7 +22,7 @@ ones: 60, 160 with DX_WHOLE=1. DX_NONINTERFERENCE_TIMES=n: n pairs of requests a
 In detail: who may not see a dataset gets, byte for byte, the answers of an index made without it: 12 and 10
 principals (by token, by header, nobody, one that sees nothing, overlapping lists) of two tables, each beside
 servers of roots without what they may not see; every endpoint and parameter, lists of names in each format,
-two versions, changes and diffs, suppressions; three times in different orders, so that what is kept of one is
+two versions, changes and diffs, suppressions, costs without suppressions; three times in different orders, so that what is kept of one is
 asked for by another; entity tags, cursors followed and cursors of others. `DX_NONINTERFERENCE=whole`: 10,000
 domains of real posts.
 """
@@ -620,6 +620,39 @@ def one_table(tmp, table, made, rows, domains, rng, arguments=()):
           f"{time.monotonic() - begin:.0f} s", flush=True)
 
 
+def lift_all(root):
+    """Suppressions out of the way: while there are any no answer has a cost."""
+    numbers = [s["number"] for s in json.loads(root.command("suppress", "list", "--json").stdout)["suppressions"] if s["lifted_by"] is None]
+    if numbers:
+        root.command("suppress", "lift", *numbers)
+
+
+COSTLY = ("filter=", "sort=", "closest=", "collapse=", "prefix=", "from=", "to=", "tag=", "subdomains=yes", "/timeline", "/rows?")
+
+
+def judge_costs(tmp, table, made, domains, rng):
+    """What an answer says that it has read is of what is visible, and does not depend on what is kept of answers to others."""
+    with contextlib.ExitStack() as stack:
+        whole = serve(stack, made[None], table, tmp)
+        less = {s: serve(stack, made.get(s, made[None]), table, tmp) for s in [None, *table.scopes()]}
+        pair, links = Pair(whole, less), None
+        asks = [ask for d in domains for ask in of_domain(d, rng, "1") if any(w in ask.target for w in COSTLY) and "version=" not in ask.target]
+        rng.shuffle(asks)
+        links = pair.links()
+        before, costs = pair.asked, 0
+        for at in range(0, len(asks), 50):
+            questions = [(who, ask) for ask in asks[at:at + 50] for who in rng.sample(table.who, 4)]
+            pair.compare(questions, links)
+            costs += sum(b'"cost":' in body for _, _, body in links["whole"].ask(questions[:20]))
+        for link in links.values():
+            link.close()
+    for words in pair.wrong[:10]:
+        check(False, words)
+    equal(len(pair.wrong), 0, f"answers with a cost that differ, of {pair.asked}")
+    check(costs > 20, f"of some that were asked again {costs} have a cost")
+    print(f"costs: {pair.asked - before} pairs of replies, {len(pair.wrong)} differ", flush=True)
+
+
 def await_rules(servers, who, domains, old):
     """Until the rows of every rule are known: 503 before; and the older version is open."""
     for server in servers:
@@ -654,6 +687,9 @@ def main():
         one_table(tmp, wanted[0], made, rows, domains, rng)
         # Without cursors, listings are kept for all who may see the same, and their bytes are compared too.
         one_table(tmp, wanted[1], made, rows, domains, rng, dxtest.SAME_BYTES)
+        for root in made.values():
+            lift_all(root)
+        judge_costs(tmp, wanted[0], made, [*rng.sample(domains, min(len(domains), 30)), *(f"large{n}.com" for n in range(4))], rng)
     dxtest.finish()
 
 

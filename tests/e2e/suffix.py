@@ -128,7 +128,7 @@ def listed(server, target, headers, limit, words):
         reply = ask(server, f"{target}{'&' if '?' in target else '?'}{f'cursor={cursor}&limit={limit}' if cursor else f'limit={limit}'}", headers)
         if not equal(reply.status, 200, f"{words}, page {pages}: {reply.body[:200]}"):
             break
-        equal((reply.json["complete"], len(reply.json["items"]) <= limit, "cost" in reply.json), (True, True, "filter" in words), f"{words}, page {pages}")
+        equal((reply.json["complete"], len(reply.json["items"]) <= limit, "cost" in reply.json), (True, True, "filter" in words and not HIDING), f"{words}, page {pages}")
         check("filter" in words or cursor is None or reply.json["items"], f"{words}: page {pages} is empty")
         items += reply.json["items"]
         cursor, pages = reply.json["next_cursor"], pages + 1
@@ -257,8 +257,11 @@ def compare_icann(server, rows, names, hides, words, headers=None, wait=False):
     equal([server.get(f"/v1/domain/{d}?view={view}", headers=headers).status for d, view in (("io", "icann"), ("co.uk", "icann"), ("github.io", "private"))], [400] * 3, "suffixes")
 
 
+HIDING = []    # rules in force: no answer has a cost then
+
+
 def suppressed(root, server, rows, ids):
-    hidden = []
+    hidden = HIDING
     for words, hides in RULES:
         dxtest.domaindex("suppress", "add", "--root", root, *words)
         hidden.append(hides)
