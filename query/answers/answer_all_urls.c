@@ -510,8 +510,8 @@ static int bound(struct all_urls_task *task, struct dx_error *err)
     int rc = dx_row_streams_open(s, err);
 
     if (rc == DX_LISTING_DONE && !task->searching)
-        dx_row_streams_search(s, &(struct dx_row_streams_question){
-                                     .ctx = task, .fields = DX_FIELD_URL, .side = side_of_range });
+        dx_row_streams_search(
+            s, &(struct dx_row_streams_question){ .ctx = task, .side = side_of_range });
     task->searching = rc == DX_LISTING_DONE;
     if (rc == DX_LISTING_DONE)
         rc = dx_row_streams_find(s, err);

@@ -165,8 +165,7 @@ static int open_streams(struct dx_merged_rows *m, struct dx_error *err)
     }
     if (find)
         dx_row_streams_search(&m->streams,
-                              &(struct dx_row_streams_question){
-                                  .ctx = m, .fields = DX_FIELD_URL, .side = side_of_range });
+                              &(struct dx_row_streams_question){ .ctx = m, .side = side_of_range });
     m->state = find ? RANGE : AFTER;
     return DX_OK;
 }
@@ -321,7 +320,6 @@ static int find_after(struct dx_merged_rows *m, struct dx_error *err)
         return begin_rows(m, err);
     dx_row_streams_search(&m->streams,
                           &(struct dx_row_streams_question){ .ctx = m,
-                                                             .fields = DX_FIELD_URL | DX_FIELD_TS,
                                                              .side = side_of_after,
                                                              .low_stays = m->ask.reverse,
                                                              .high_stays = !m->ask.reverse });

@@ -449,10 +449,7 @@ int dx_row_streams_each(struct dx_row_streams *s, const struct dx_row_streams_ta
 void dx_row_streams_search(struct dx_row_streams *s, const struct dx_row_streams_question *question)
 {
     s->question = *question;
-    s->fields = question->fields;
-    s->extras = NULL;
-    s->extra_count = 0;
-    s->by_slices = dx_row_streams_sliceable(question->fields, 0);
+    s->by_slices = true;
     s->at = 0;
     s->unsettled = s->asked = false;
     for (size_t i = 0; i < s->count; i++) {
@@ -500,26 +497,6 @@ int dx_row_streams_disorder(const struct dx_row_streams *s, size_t stream, struc
                    "a file of dataset %u has rows that are not in order of host, path_query and "
                    "time: ingest them again to have them listed in this way",
                    (unsigned)dx_row_streams_dataset(s, stream));
-}
-
-static int take_side(void *ctx, size_t stream, uint64_t place, const struct dx_listing_row *row,
-                     struct dx_error *err)
-{
-    struct dx_row_streams *s = ctx;
-    struct dx_row_stream *st = &s->streams[stream];
-    int side = s->question.side(s->question.ctx, stream, place, row);
-
-    if (side < 0 && place >= st->low_from)
-        st->low_from = place + 1;
-    if (side >= 0 && place < st->low_to)
-        st->low_to = place;
-    if (side <= 0 && place >= st->high_from)
-        st->high_from = place + 1;
-    if (side > 0 && place < st->high_to)
-        st->high_to = place;
-    if (st->low_from <= st->low_to && st->high_from <= st->high_to)
-        return DX_OK;
-    return dx_row_streams_disorder(s, stream, err);
 }
 
 struct sides {
@@ -602,7 +579,7 @@ static int ask_more(struct dx_row_streams *s, bool *any, struct dx_error *err)
 
 int dx_row_streams_find(struct dx_row_streams *s, struct dx_error *err)
 {
-    const struct dx_row_streams_taker taker = { s, take_side, take_sides };
+    const struct dx_row_streams_taker taker = { s, NULL, take_sides };
     bool any = true;
     int rc = DX_OK;
 

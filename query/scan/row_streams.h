@@ -48,14 +48,14 @@ struct dx_row_stream {
 
 struct dx_row_streams_question {
     void *ctx;
-    unsigned fields; /* of rows */
+    /* Of a row with URL and time. */
     int (*side)(void *ctx, size_t stream, uint64_t place, const struct dx_listing_row *row);
     bool low_stays, high_stays; /* nothing is before, or behind */
 };
 
 struct dx_row_streams_taker {
     void *ctx;
-    /* 1: no more rows of what was wanted by this call */
+    /* 1: no more rows of what was wanted by this call. NULL: slice takes all */
     int (*row)(void *ctx, size_t stream, uint64_t place, const struct dx_listing_row *row,
                struct dx_error *err);
     /* Rows [first, first + count) of a slice at once: 1 taken, and counted in rows_seen by the taker; 0: they are given
