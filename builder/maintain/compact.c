@@ -147,27 +147,6 @@ static int keep_made(void *ctx, const char *path, const struct dx_lake_path *whe
     return DX_OK;
 }
 
-/* Files that cannot be merged as they are: left, unless they must change. */
-static int leave(struct compaction *c, const struct dx_compact_merge *m, struct dx_error *err)
-{
-    for (size_t i = 0; has_rules(c) && i < m->file_count; i++) {
-        uint64_t number = 0;
-        int rc = dx_compact_hit(c->in, m->file[i], true, &number, err);
-
-        if (rc < 0)
-            return rc;
-        if (number != 0)
-            return dx_fail(err, DX_E_UNSUPPORTED,
-                           "suppression %llu hits rows of %s, which cannot be rewritten with all "
-                           "its columns (%s); take the rows out of that file by other means, under "
-                           "another name, and publish",
-                           (unsigned long long)number, c->in->files[m->file[i]].path, m->why);
-    }
-    if (c->result->left.groups++ == 0)
-        (void)snprintf(c->result->left.why, sizeof c->result->left.why, "%s", m->why);
-    return DX_OK;
-}
-
 static void count_merge(struct compaction *c, const struct dx_compact_merge *m,
                         struct dx_rewrite_out *out)
 {
@@ -182,34 +161,69 @@ static void count_merge(struct compaction *c, const struct dx_compact_merge *m,
     r->rows_equal += m->rows_equal;
 }
 
+/* 1, or 0: they cannot be merged with all their columns, and why. */
+static int merge_files(struct compaction *c, const struct dx_compact_group *g, const uint32_t *file,
+                       size_t count, struct dx_rewrite_out *out, struct dx_compact_left *left,
+                       struct dx_error *err)
+{
+    const struct dx_dataset *d = dx_registry_by_id(c->in->registry, g->dataset_id);
+    struct dx_compact_merge m = { .in = c->in,
+                                  .file = file,
+                                  .file_count = count,
+                                  .dataset_id = g->dataset_id,
+                                  .dataset_name = d == NULL ? "" : d->name,
+                                  .ranges = g->ranges,
+                                  .rows_a_file = DX_LAKE_ROWS_A_FILE / c->scale,
+                                  .stopped = c->o->stopped };
+    int rc = dx_compact_merge_columns(&m, err);
+
+    if (rc == 1 && (rc = dx_compact_merge_run(&m, keep_made, c, err)) == DX_OK) {
+        count_merge(c, &m, out);
+        rc = 1;
+    } else if (rc == 0 && left->groups++ == 0) {
+        (void)snprintf(left->why, sizeof left->why, "%s", m.why);
+    }
+    dx_compact_merge_release(&m);
+    return rc;
+}
+
+/* Of files that stay apart those that rules hit. */
+static int rewrite_hit(struct compaction *c, const struct dx_compact_group *g, const uint32_t *file,
+                       size_t count, struct dx_rewrite_out *out, struct dx_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct dx_compact_left left = { 0 };
+        uint64_t number = 0;
+        int rc = dx_compact_hit(c->in, file[i], true, &number, err);
+
+        if (rc == DX_OK && number != 0)
+            rc = merge_files(c, g, &file[i], 1, out, &left, err);
+        if (rc < 0)
+            return rc;
+        if (left.groups > 0)
+            return dx_fail(err, DX_E_UNSUPPORTED,
+                           "suppression %llu hits rows of %s, which cannot be rewritten with all "
+                           "its columns (%s); take the rows out of that file by other means, under "
+                           "another name, and publish",
+                           (unsigned long long)number, c->in->files[file[i]].path, left.why);
+    }
+    return DX_OK;
+}
+
 static int merge_group(struct compaction *c, uint32_t number, uint32_t *indexes,
                        struct dx_rewrite_out *out, struct dx_error *err)
 {
     const struct dx_compact_group *g = &c->result->plan.group[number - 1];
-    const struct dx_dataset *d = dx_registry_by_id(c->in->registry, g->dataset_id);
-    uint64_t rows_a_file = DX_LAKE_ROWS_A_FILE / c->scale;
-    struct dx_compact_merge m = { .in = c->in,
-                                  .file = indexes,
-                                  .dataset_id = g->dataset_id,
-                                  .dataset_name = d == NULL ? "" : d->name,
-                                  .ranges = g->ranges,
-                                  .rows_a_file = rows_a_file,
-                                  .stopped = c->o->stopped };
+    size_t count = 0;
     int rc;
 
     for (size_t i = 0; i < c->in->file_count; i++)
         if (c->file[i].group == number)
-            indexes[m.file_count++] = (uint32_t)i;
-    rc = dx_compact_merge_columns(&m, err);
-    if (rc == 0) {
-        rc = leave(c, &m, err);
-    } else if (rc == 1) {
-        rc = dx_compact_merge_run(&m, keep_made, c, err);
-        if (rc == DX_OK)
-            count_merge(c, &m, out);
-    }
-    dx_compact_merge_release(&m);
-    return rc;
+            indexes[count++] = (uint32_t)i;
+    rc = merge_files(c, g, indexes, count, out, &c->result->left, err);
+    if (rc == 0 && has_rules(c))
+        rc = rewrite_hit(c, g, indexes, count, out, err);
+    return rc < 0 ? rc : DX_OK;
 }
 
 static int merge_all(struct compaction *c, struct dx_rewrite_out *out, struct dx_error *err)

@@ -29,7 +29,7 @@ struct dx_compact_options {
     uint64_t test_scale;   /* tests: row counts count this many times; 0: once */
 };
 
-/* Files that were to be merged and were not. */
+/* Files that were to be merged and were not, but for those of them that rules hit: these are rewritten alone. */
 struct dx_compact_left {
     size_t groups;
     char why[256]; /* of the first */

@@ -283,6 +283,77 @@ static void test_suppressed(bool theirs)
     dx_compact_result_release(&r);
 }
 
+#define WIDE 25 /* columns of a run: of two runs there are more than a file may have */
+
+/* Run n has columns that no other run has. */
+static void ingest_wide(const char *root, unsigned n)
+{
+    struct dx_buf text = DX_BUF_INIT(1u << 22);
+    const char *input = at("rows.tsv");
+    struct dx_ingest_stats stats;
+    struct dx_error err = DX_ERROR_INIT;
+    char column[WIDE][8];
+    struct dx_ingest_options o = { .root = root,
+                                   .want = { .url = "3", .ts = "2", .dataset = "1" },
+                                   .format = DX_RECORD_TSV,
+                                   .psl_path = at("psl.dat"),
+                                   .memory_bytes = DX_INGEST_MEMORY_MIN,
+                                   .threads = 1,
+                                   .input = &input,
+                                   .input_count = 1,
+                                   .work_dir = top };
+
+    for (unsigned i = 0; i < 20; i++) {
+        dx_buf_fmt(&text, "wide\t17000000%02u\thttp://www.site%u.com/%u", n, i, n);
+        for (unsigned k = 0; k < 2 * WIDE; k++)
+            dx_buf_fmt(&text, "\tx%u", k);
+        dx_buf_u8(&text, '\n');
+    }
+    write_text(input, &text);
+    dx_buf_release(&text);
+    for (unsigned k = 0; k < WIDE; k++) {
+        (void)snprintf(column[k], sizeof column[k], "%u", 4 + n * WIDE + k);
+        o.want.extra[o.want.extra_count++] = column[k];
+    }
+    if (dx_ingest_run(&o, &stats, &err) < 0)
+        FAIL("run %u: %s", n, err.text);
+    free(stats.rejects_path);
+}
+
+/* Files that have too many columns together stay as they are, and the result says why; rows of them that are suppressed go all the
+ * same. */
+static void test_left(bool objects)
+{
+    char root[200];
+    struct dx_compact_result r;
+    struct sum before;
+    struct sum after;
+
+    (void)snprintf(root, sizeof root, "%s/left-%d", top, objects);
+    ingest_wide(root, 0);
+    ingest_wide(root, 1);
+    before = sum_lake(root);
+    r = compact(root, 1, objects);
+    after = sum_lake(root);
+    if (r.files_taken != 0 || r.left.groups != 1 || strstr(r.left.why, "further columns") == NULL ||
+        after.files != 2 || after.rows != before.rows || after.hash != before.hash)
+        FAIL("%llu files taken, %zu groups left, '%s', %zu files",
+             (unsigned long long)r.files_taken, r.left.groups, r.left.why, after.files);
+    dx_compact_result_release(&r);
+    suppress(root, "site8.com");
+    r = compact(root, 1, objects);
+    after = sum_lake(root);
+    if (before.hit != 2 || after.hit != 0 || after.hash != before.hash ||
+        after.rows != before.rows - before.hit || after.files != 2)
+        FAIL("%llu rows of %llu, %llu of them hit", (unsigned long long)after.rows,
+             (unsigned long long)before.rows, (unsigned long long)after.hit);
+    dx_compact_result_release(&r);
+    r = compact(root, 1, objects);
+    if (!r.publish.unchanged || r.files_taken != 0)
+        FAIL("a second one takes %llu files", (unsigned long long)r.files_taken);
+    dx_compact_result_release(&r);
+}
+
 static const char *lifting; /* the root */
 
 static int lift_first(void *ctx, struct dx_suppressions *log, struct dx_error *err)
@@ -354,6 +425,8 @@ int main(void)
     test_ranges(1024, true);
     test_suppressed(false);
     test_suppressed(true);
+    test_left(false);
+    test_left(true);
     test_lifted(false);
     test_lifted(true);
     (void)dx_dir_remove(top, &err);
