@@ -2,6 +2,7 @@
 #include "base/buf.h"
 
 #include "base/bytes.h"
+#include "base/utf8.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -78,6 +79,21 @@ void dx_buf_fmt(struct dx_buf *b, const char *fmt, ...)
     (void)vsnprintf((char *)to, (size_t)n + 1, fmt, ap);
     va_end(ap);
     b->size += (size_t)n;
+}
+
+void dx_buf_printable(struct dx_buf *b, const char *text, size_t size)
+{
+    const uint8_t *p = (const uint8_t *)text;
+
+    for (size_t at = 0; at < size;) {
+        size_t n = dx_utf8_printable_size(p + at, size - at);
+
+        if (n > 0)
+            dx_buf_append(b, p + at, n);
+        else
+            dx_buf_fmt(b, "\\x%02x", p[at]);
+        at += n > 0 ? n : 1;
+    }
 }
 
 void dx_buf_u16(struct dx_buf *b, uint16_t v)

@@ -91,6 +91,8 @@ static inline void dx_buf_varint(struct dx_buf *b, uint64_t v)
 }
 
 void dx_buf_fmt(struct dx_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Text from outside for people: what is not printable (utf8.h) as \xNN. */
+void dx_buf_printable(struct dx_buf *b, const char *text, size_t size);
 void dx_buf_u16(struct dx_buf *b, uint16_t v);
 void dx_buf_u32(struct dx_buf *b, uint32_t v);
 void dx_buf_u64(struct dx_buf *b, uint64_t v);

@@ -6,31 +6,26 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A message that does not fit is cut: some of it is better than none. */
-static void append(struct dx_error *err, size_t at, const char *end)
-{
-    size_t room = sizeof err->text - 1 - at;
-    size_t n = strnlen(end, room);
-
-    memcpy(err->text + at, end, n);
-    err->text[at + n] = '\0';
-}
+#include "base/utf8.h"
 
 static void write_text(struct dx_error *err, enum dx_code code, const char *end, const char *fmt,
                        va_list ap) __attribute__((format(printf, 4, 0)));
 
-/* end: behind ": ", or NULL. */
+/* end: behind ": ", or NULL. A message that does not fit is cut: some of it is better than none. */
 static void write_text(struct dx_error *err, enum dx_code code, const char *end, const char *fmt,
                        va_list ap)
 {
+    char whole[2 * sizeof err->text + 2];
+    size_t n;
+
     if (err == NULL)
         return;
     err->code = code;
-    (void)vsnprintf(err->text, sizeof err->text, fmt, ap);
-    if (end == NULL)
-        return;
-    append(err, strlen(err->text), ": ");
-    append(err, strlen(err->text), end);
+    (void)vsnprintf(whole, sizeof err->text, fmt, ap);
+    n = strlen(whole);
+    if (end != NULL)
+        n += (size_t)snprintf(whole + n, sizeof whole - n, ": %.*s", (int)sizeof err->text, end);
+    dx_utf8_copy_printable(err->text, sizeof err->text, whole, n);
 }
 
 int dx_fail(struct dx_error *err, enum dx_code code, const char *fmt, ...)

@@ -9,7 +9,8 @@
  *
  * Absent is an answer, not an error: lookups return 1 found, 0 absent, <0 code.
  * `struct dx_error` is plain storage owned by the caller; err may be NULL where
- * the caller only needs the code. Thread-safe: no shared state.
+ * the caller only needs the code. A text is printable: bytes from outside are escaped
+ * (utf8.h). Thread-safe: no shared state.
  */
 #ifndef DX_BASE_ERROR_H
 #define DX_BASE_ERROR_H

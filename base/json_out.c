@@ -112,13 +112,14 @@ void dx_json_escape(struct dx_buf *buf, struct dx_span s)
         }
         n = dx_utf8_size(p, s.size - i);
         bool separator = n == 3 && p[0] == 0xe2 && p[1] == 0x80 && (p[2] | 1) == 0xa9;
-        if (n > 1 && !separator) {
+        bool control = n == 2 && p[0] == 0xc2 && p[1] < 0xa0; /* C1: terminals obey them */
+        if (n > 1 && !separator && !control) {
             i += n;
             continue;
         }
         dx_buf_append(buf, s.data + plain, i - plain);
-        if (n == 1) {
-            escape_one(buf, *p);
+        if (n == 1 || control) {
+            escape_one(buf, p[n - 1]);
         } else if (separator) {
             dx_buf_str(buf, p[2] == 0xa8 ? "\\u2028" : "\\u2029");
         } else {

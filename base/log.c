@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
 
+#include "base/buf.h"
 #include "base/civil_time.h"
+#include "base/utf8.h"
 
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#define PRINT_MAX ((size_t)1 << 20)      /* an argument of a command has 128 KiB at most */
 #define TEXT_MAX 1000                    /* a longer text is cut: logs are for people */
-#define LINE_ROOM (DX_LOG_BYTES_MAX - 8) /* for the last escape and the newline */
+#define LINE_ROOM (DX_LOG_BYTES_MAX - 1) /* the newline is behind it */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the look and the write behind it */
 static _Atomic bool never_wait;
@@ -64,15 +69,31 @@ void dx_log(enum dx_log_level level, const char *fmt, ...)
     (void)clock_gettime(CLOCK_REALTIME, &now);
     (void)dx_civil_text_us((int64_t)now.tv_sec * 1000000, stamp);
     n = (size_t)snprintf(line, sizeof line, "%s %s ", stamp, names[level]);
-    for (const char *p = text; *p != '\0' && n < LINE_ROOM; p++) {
-        unsigned char c = (unsigned char)*p;
-
-        if (c < 0x20 || c == 0x7f)
-            n += (size_t)snprintf(line + n, sizeof line - n, "\\x%02x", c);
-        else
-            line[n++] = *p;
-    }
+    dx_utf8_copy_printable(line + n, LINE_ROOM - n, text, strlen(text));
+    n += strlen(line + n);
     line[n++] = '\n';
     if (dx_log_bytes(line, n) != 1)
         (void)atomic_fetch_add(&dropped, 1);
+}
+
+int dx_line_print(FILE *to, const char *fmt, ...)
+{
+    struct dx_buf line = DX_BUF_INIT(PRINT_MAX);
+    char *text = NULL;
+    va_list ap;
+    int size;
+    int rc = -1;
+
+    va_start(ap, fmt);
+    size = vasprintf(&text, fmt, ap);
+    va_end(ap);
+    if (size < 0)
+        return rc;
+    dx_buf_printable(&line, text, (size_t)size);
+    dx_buf_u8(&line, '\n');
+    if (!line.failed && fwrite(line.data, 1, line.size, to) == line.size)
+        rc = 0;
+    free(text);
+    dx_buf_release(&line);
+    return rc;
 }

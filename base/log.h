@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * log.h - one line of text to standard error.
+ * log.h - one line of text for people.
  *
  *   dx_log(DX_LOG_WARN, "publish: %s", err.text);
  *
- * The line carries UTC time, level and the text; control characters come out as
- * \xNN, so bytes from outside cannot forge a second line. One write per line, so
+ *   dx_line_print(stdout, "%s: done", path);   of a command: the text and a newline
+ *
+ * The line of a log goes to standard error and carries UTC time, level and the text. Control
+ * characters and bytes that are not UTF-8 come out as \xNN in both: bytes from outside can neither
+ * forge a second line nor reach a terminal as an escape sequence. One write per line, so
  * lines of several threads do not mix. Only programs and their top level log;
  * everything below returns errors.
  *
@@ -21,12 +24,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define DX_LOG_BYTES_MAX 4096 /* a pipe takes as much in one piece (PIPE_BUF) */
 
 enum dx_log_level { DX_LOG_INFO, DX_LOG_WARN, DX_LOG_ERROR };
 
 void dx_log(enum dx_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* 0, or -1 if the stream refuses it. */
+int dx_line_print(FILE *to, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 void dx_log_never_wait(void);
 uint64_t dx_log_dropped(void);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/utf8.h"
 
+#include <stdio.h>
+
+#define ESCAPED 4 /* \xNN */
 #define HIGH_BITS 0x8080808080808080u
 
 size_t dx_utf8_size(const uint8_t *p, size_t left)
@@ -41,4 +44,33 @@ bool dx_utf8_is_valid(struct dx_span s)
         i += n;
     }
     return true;
+}
+
+size_t dx_utf8_printable_size(const uint8_t *p, size_t left)
+{
+    size_t n = dx_utf8_size(p, left);
+
+    if (p[0] < 0x20 || p[0] == 0x7f || (n == 2 && p[0] == 0xc2 && p[1] < 0xa0))
+        return 0;
+    return n;
+}
+
+void dx_utf8_copy_printable(char *out, size_t room, const char *text, size_t size)
+{
+    const uint8_t *p = (const uint8_t *)text;
+    size_t to = 0;
+
+    for (size_t at = 0; at < size;) {
+        size_t n = dx_utf8_printable_size(p + at, size - at);
+
+        if (to + (n > 0 ? n : ESCAPED) >= room)
+            break;
+        if (n > 0)
+            memcpy(out + to, p + at, n);
+        else
+            (void)snprintf(out + to, ESCAPED + 1, "\\x%02x", p[at]);
+        to += n > 0 ? n : ESCAPED;
+        at += n > 0 ? n : 1;
+    }
+    out[to] = '\0';
 }

@@ -410,7 +410,7 @@ static void text_object(const json_t *object, unsigned depth, bool first_in_plac
         if (!first_in_place)
             indent(out, depth);
         first_in_place = false;
-        dx_buf_str(out, key);
+        dx_buf_printable(out, key, strlen(key));
         dx_buf_u8(out, ':');
         text_value(value, depth, out);
     }
@@ -445,9 +445,9 @@ static void text_value(const json_t *value, unsigned depth, struct dx_buf *out)
 
         dx_buf_u8(out, ' ');
         if (text != NULL && json_is_string(value) && strchr(text, '\\') == NULL)
-            dx_buf_append(out, text + 1, strlen(text) - 2); /* without quotes when that is plain */
-        else
-            dx_buf_str(out, text == NULL ? "?" : text);
+            dx_buf_printable(out, text + 1, strlen(text) - 2); /* no quotes when that is plain */
+        else if (text != NULL)
+            dx_buf_printable(out, text, strlen(text));
         out->failed |= text == NULL; /* no memory: it must not look like a value */
         dx_buf_u8(out, '\n');
         free(text);

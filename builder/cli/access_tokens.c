@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "base/log.h"
 #include "builder/policy/access_expiry.h"
 #include "builder/policy/access_report.h"
 
@@ -101,10 +102,10 @@ int dx_access_call_token_new(struct dx_access_call *c, struct dx_error *err)
     memcpy(t.sha256, c->sha256, sizeof t.sha256);
     dx_access_token_id(&t, id);
     if (!dx_options_has(c->options, OPT_QUIET))
-        (void)fprintf(
+        (void)dx_line_print(
             stderr,
             "access: token %s for %s; it is shown this once, on standard output, and stored "
-            "nowhere\n",
+            "nowhere",
             id, c->operand[0]);
     memcpy(c->outcome.token_id, id, sizeof id);
     if (dx_options_has(c->options, OPT_JSON))
@@ -219,6 +220,6 @@ int dx_access_call_token_revoke(struct dx_access_call *c, struct dx_error *err)
     c->outcome.tokens_revoked = rc == 1 ? with.changed : 0;
     if (rc == 1 && !dx_options_has(c->options, OPT_DRY_RUN) &&
         !dx_options_has(c->options, OPT_QUIET))
-        (void)fprintf(stderr, "access: %zu tokens revoked\n", with.changed);
+        (void)dx_line_print(stderr, "access: %zu tokens revoked", with.changed);
     return rc;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/log.h"
 #include "builder/cli/access_call.h"
 #include "builder/cli/command.h"
 #include "builder/lake/dataset_registry.h"
@@ -69,12 +70,12 @@ int dx_access_call_edit(struct dx_access_call *c, enum dx_access_edit_kind kind,
     if (dx_options_has(c->options, OPT_QUIET))
         return rc;
     if (rc == 1 && e.dry_run)
-        (void)fprintf(stderr, "access: dry run: the table would change; nothing is written\n");
+        (void)dx_line_print(stderr, "access: dry run: the table would change; nothing is written");
     else if (rc == 1)
-        (void)fprintf(stderr, "access: generation %" PRIu64 "; servers follow within seconds\n",
-                      e.generation);
+        (void)dx_line_print(stderr, "access: generation %" PRIu64 "; servers follow within seconds",
+                            e.generation);
     else if (rc == 0)
-        (void)fprintf(stderr, "access: it is so already; nothing was written\n");
+        (void)dx_line_print(stderr, "access: it is so already; nothing was written");
     return rc;
 }
 
@@ -113,10 +114,11 @@ static int init(struct dx_access_call *c, struct dx_error *err)
         rc = dx_access_call_edit(c, DX_ACCESS_EDIT_BEGINS, edit_init, err);
     if (rc == 1 && !dx_options_has(c->options, OPT_DRY_RUN) &&
         !dx_options_has(c->options, OPT_QUIET))
-        (void)fprintf(stderr, "from now on a principal sees only datasets that are granted to it, "
-                              "or to everybody ('*'). Requests without a token see what everybody "
-                              "may see, or get 401 if that is nothing. 'access grant' and 'access "
-                              "token new' come next; 'access remove --yes' undoes this\n");
+        (void)dx_line_print(stderr,
+                            "from now on a principal sees only datasets that are granted to it, "
+                            "or to everybody ('*'). Requests without a token see what everybody "
+                            "may see, or get 401 if that is nothing. 'access grant' and 'access "
+                            "token new' come next; 'access remove --yes' undoes this");
     return rc;
 }
 
@@ -201,19 +203,19 @@ static void say_who_still_sees(struct dx_access_call *c)
         const struct dx_access_principal *p = dx_access_json_principal(&j, dx_span_str(name));
 
         if (p != NULL && p->all)
-            (void)fprintf(stderr,
-                          "access: %s sees every dataset all the same: 'access principal "
-                          "add %s --not-all'\n",
-                          name, name);
+            (void)dx_line_print(stderr,
+                                "access: %s sees every dataset all the same: 'access principal "
+                                "add %s --not-all'",
+                                name, name);
         for (size_t i = 0; i < c->operand_count; i++) {
             const struct dx_access_entry *e = dx_access_json_entry(&j, c->ids[i]);
 
             for (size_t k = 0; e != NULL && k < e->count; k++)
                 if (strcmp(e->name[k], DX_ACCESS_EVERYBODY) == 0)
-                    (void)fprintf(stderr,
-                                  "access: dataset %" PRIu32 " is granted to everybody, so "
-                                  "%s sees it all the same\n",
-                                  c->ids[i], name);
+                    (void)dx_line_print(stderr,
+                                        "access: dataset %" PRIu32 " is granted to everybody, so "
+                                        "%s sees it all the same",
+                                        c->ids[i], name);
         }
     }
     dx_access_json_release(&j);
@@ -339,7 +341,7 @@ static int report(struct dx_access_call *c, enum report which, struct dx_error *
     }
     if (rc == DX_OK && which != REPORT_STATUS && (j.generation == 0 || j.open) &&
         !dx_options_has(c->options, OPT_QUIET))
-        (void)fprintf(stderr, "access: no table is in force: everybody may see all\n");
+        (void)dx_line_print(stderr, "access: no table is in force: everybody may see all");
     dx_access_json_release(&j);
     dx_buf_release(&out);
     return rc;
@@ -437,8 +439,9 @@ static int run(const struct dx_options *o)
     int rc;
 
     if (c.root == NULL || o->operand_count == 0) {
-        (void)fprintf(stderr, "domaindex access: --root ROOT and one of init, grant, revoke, list, "
-                              "principal, token, status, log, remove\n");
+        (void)dx_line_print(stderr,
+                            "domaindex access: --root ROOT and one of init, grant, revoke, list, "
+                            "principal, token, status, log, remove");
         return DX_EXIT_USAGE;
     }
     c.operand = o->operand + 1;
@@ -455,7 +458,7 @@ static int run(const struct dx_options *o)
     free(c.ids);
     if (rc >= 0)
         return DX_EXIT_DONE;
-    (void)fprintf(stderr, "domaindex access: %s\n", err.text);
+    (void)dx_line_print(stderr, "domaindex access: %s", err.text);
     return rc == DX_E_INVALID ? DX_EXIT_USAGE : DX_EXIT_REFUSED;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/file.h"
 #include "base/json_out.h"
+#include "base/log.h"
 #include "builder/cli/command.h"
 #include "builder/lake/adopt_list.h"
 #include "builder/lake/dataset_registry.h"
@@ -151,7 +152,7 @@ static int read_list(struct dx_adopt_list *list, const char *path, struct dx_err
 
 static void say(const char *text)
 {
-    fprintf(stderr, "domaindex adopt: %s\n", text);
+    (void)dx_line_print(stderr, "domaindex adopt: %s", text);
 }
 
 static int run(const struct dx_options *options)
@@ -181,9 +182,9 @@ static int run(const struct dx_options *options)
     else if (dx_options_has(options, OPT_JSON))
         code = print_json(&a);
     else if (!dx_options_has(options, OPT_QUIET))
-        fprintf(stderr, "%s: files %zu, datasets %zu\n",
-                a.dry_run ? "adopt: dry run: would be adopted" : "adopted", a.files_moved,
-                a.datasets);
+        (void)dx_line_print(stderr, "%s: files %zu, datasets %zu",
+                            a.dry_run ? "adopt: dry run: would be adopted" : "adopted",
+                            a.files_moved, a.datasets);
     dx_adopt_list_release(&list);
     free(a.placed);
     return code;

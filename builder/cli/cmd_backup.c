@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/json_out.h"
+#include "base/log.h"
 #include "base/periodic.h"
 #include "builder/cli/command.h"
 #include "builder/maintain/backup.h"
@@ -83,7 +84,7 @@ static uint64_t show(void *ctx, bool asked)
 
 static void say(const char *line)
 {
-    (void)fprintf(stderr, "domaindex backup: %s\n", line);
+    (void)dx_line_print(stderr, "domaindex backup: %s", line);
 }
 
 static int parse(const struct dx_options *options, struct dx_backup_options *o,
@@ -132,10 +133,10 @@ static int report(const struct dx_backup_options *o, const struct dx_backup_resu
     if (json)
         return print_json(o, r, ms);
     if (!quiet)
-        (void)fprintf(
+        (void)dx_line_print(
             stderr,
             "backup: %zu versions, %zu of them new; %llu of %llu objects %s, %s of %s, in "
-            "%.1f s (%s/s)\n",
+            "%.1f s (%s/s)",
             r->versions, r->versions_new, (unsigned long long)r->objects_copied,
             (unsigned long long)r->objects, o->dry_run ? "would be copied" : "copied",
             dx_progress_size(r->bytes_copied, copied), dx_progress_size(r->bytes, all),

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/json_out.h"
+#include "base/log.h"
 #include "builder/cli/command.h"
 #include "builder/cli/publish_command.h"
 #include "builder/cli/publish_report.h"
@@ -74,31 +75,33 @@ static void print_groups(const struct dx_compact_plan *plan, const char *what)
         const struct dx_compact_group *g = &plan->group[i];
         char rows[32];
 
-        (void)fprintf(stderr, "  dataset_id %u: %zu files, %s rows, %s by %u %s of prefixes\n",
-                      g->dataset_id, g->files, dx_progress_count(g->rows, rows), what, g->ranges,
-                      g->ranges == 1 ? "range" : "ranges");
+        (void)dx_line_print(stderr, "  dataset_id %u: %zu files, %s rows, %s by %u %s of prefixes",
+                            g->dataset_id, g->files, dx_progress_count(g->rows, rows), what,
+                            g->ranges, g->ranges == 1 ? "range" : "ranges");
     }
     if (plan->count > GROUPS_SHOWN)
-        (void)fprintf(stderr, "  and %zu more\n", plan->count - GROUPS_SHOWN);
+        (void)dx_line_print(stderr, "  and %zu more", plan->count - GROUPS_SHOWN);
 }
 
 static void dry_summary(const struct dx_compact_result *r)
 {
     char size[32];
 
-    (void)fprintf(stderr, "compact: would merge %llu files of %s\n",
-                  (unsigned long long)r->files_taken, dx_progress_size(r->bytes_taken, size));
+    (void)dx_line_print(stderr, "compact: would merge %llu files of %s",
+                        (unsigned long long)r->files_taken, dx_progress_size(r->bytes_taken, size));
     print_groups(&r->plan, "to be written");
     if (r->files_new > 0)
-        (void)fprintf(stderr,
-                      "%llu files that no version has yet would be published first, and be looked "
-                      "at then\n",
-                      (unsigned long long)r->files_new);
+        (void)dx_line_print(
+            stderr,
+            "%llu files that no version has yet would be published first, and be looked "
+            "at then",
+            (unsigned long long)r->files_new);
     if (r->rules_last > 0)
-        (void)fprintf(stderr,
-                      "files with rows that suppressions hit are found when it runs; the log's "
-                      "last number is %llu\n",
-                      (unsigned long long)r->rules_last);
+        (void)dx_line_print(
+            stderr,
+            "files with rows that suppressions hit are found when it runs; the log's "
+            "last number is %llu",
+            (unsigned long long)r->rules_last);
 }
 
 static void summary(const struct dx_compact_result *r)
@@ -107,23 +110,23 @@ static void summary(const struct dx_compact_result *r)
     char b[32];
 
     if (r->published[0] != '\0')
-        (void)fprintf(stderr, "compact: version %s has the files that no version had yet\n",
-                      r->published);
-    (void)fprintf(stderr, "compact: %llu files of %s became %llu of %s\n",
-                  (unsigned long long)r->files_taken, dx_progress_size(r->bytes_taken, a),
-                  (unsigned long long)r->files_made, dx_progress_size(r->bytes_made, b));
+        (void)dx_line_print(stderr, "compact: version %s has the files that no version had yet",
+                            r->published);
+    (void)dx_line_print(stderr, "compact: %llu files of %s became %llu of %s",
+                        (unsigned long long)r->files_taken, dx_progress_size(r->bytes_taken, a),
+                        (unsigned long long)r->files_made, dx_progress_size(r->bytes_made, b));
     print_groups(&r->plan, "written");
     if (r->rows_left_out > 0)
-        (void)fprintf(stderr, "%s rows left out that suppressions hit\n",
-                      dx_progress_count(r->rows_left_out, a));
+        (void)dx_line_print(stderr, "%s rows left out that suppressions hit",
+                            dx_progress_count(r->rows_left_out, a));
     if (r->rows_equal > 0)
-        (void)fprintf(stderr, "%s rows left out that stood there twice\n",
-                      dx_progress_count(r->rows_equal, a));
+        (void)dx_line_print(stderr, "%s rows left out that stood there twice",
+                            dx_progress_count(r->rows_equal, a));
     if (r->left.groups > 0)
-        (void)fprintf(stderr, "%zu groups of files stay as they are, the first because of %s\n",
-                      r->left.groups, r->left.why);
+        (void)dx_line_print(stderr, "%zu groups of files stay as they are, the first because of %s",
+                            r->left.groups, r->left.why);
     if (r->publish.unchanged)
-        (void)fprintf(stderr, "compact: nothing to do; version %s stays\n", r->publish.version);
+        (void)dx_line_print(stderr, "compact: nothing to do; version %s stays", r->publish.version);
 }
 
 static int parse(const struct dx_options *options, struct dx_compact_options *o,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "base/shell_completion.h"
 
 #define SCRIPT_MAX ((size_t)1 << 20)
@@ -36,7 +37,8 @@ static int run(const struct dx_options *options)
                                                       : DX_SHELL_NONE;
 
     if (shell == DX_SHELL_NONE) {
-        (void)fprintf(stderr, "domaindex completion: one operand is needed: bash, zsh or fish\n");
+        (void)dx_line_print(stderr,
+                            "domaindex completion: one operand is needed: bash, zsh or fish");
         return DX_EXIT_USAGE;
     }
     return print_script(shell);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json_out.h"
+#include "base/log.h"
 #include "builder/cli/command.h"
 #include "builder/root/root.h"
 #include "canon/url.h"
@@ -313,16 +314,17 @@ static int run(const struct dx_options *o)
     int rc;
 
     if (dx_options_text(o, OPT_ROOT) == NULL || o->operand_count != 2) {
-        (void)fprintf(stderr, "domaindex diff: give --root ROOT and two versions, such as 1 2 "
-                              "('domaindex versions' lists "
-                              "them)\n");
+        (void)dx_line_print(stderr,
+                            "domaindex diff: give --root ROOT and two versions, such as 1 2 "
+                            "('domaindex versions' lists "
+                            "them)");
         return DX_EXIT_USAGE;
     }
     rc = compare(&d, o, &err);
     if (rc == DX_OK && fflush(stdout) != 0)
         rc = dx_fail(&err, DX_E_IO, "cannot write to standard output");
     if (rc < 0)
-        (void)fprintf(stderr, "domaindex diff: %s\n", err.text);
+        (void)dx_line_print(stderr, "domaindex diff: %s", err.text);
     dx_version_unpin(d.before);
     dx_version_unpin(d.after);
     dx_caches_free(&d.caches);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/json_out.h"
+#include "base/log.h"
 #include "builder/check/doctor.h"
 
 #define TEXT_MAX ((size_t)1 << 20)
@@ -41,7 +42,9 @@ struct output {
 
 static void put_line(struct dx_buf *out, const struct dx_finding *f)
 {
-    dx_buf_fmt(out, "%-8s %-12s %s\n", dx_finding_level_name(f->level), f->check, f->text);
+    dx_buf_fmt(out, "%-8s %-12s ", dx_finding_level_name(f->level), f->check);
+    dx_buf_printable(out, f->text, strlen(f->text));
+    dx_buf_u8(out, '\n');
     if (f->advice != NULL)
         dx_buf_fmt(out, "%-8s %-12s -> %s\n", "", "", f->advice);
 }
@@ -110,8 +113,9 @@ static int run(const struct dx_options *options)
 
     if (options->operand_count > 0 || (ask.write && ask.root == NULL) ||
         (ask.tls_key != NULL && ask.tls_certificate == NULL)) {
-        (void)fprintf(stderr, "domaindex doctor: it takes options only; --write needs --root, and "
-                              "--tls-key --tls-certificate\n");
+        (void)dx_line_print(stderr,
+                            "domaindex doctor: it takes options only; --write needs --root, and "
+                            "--tls-key --tls-certificate");
         return DX_EXIT_USAGE;
     }
     begin(&o);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "builder/cli/command.h"
 #include "builder/exchange/numbers/domain64_commit.h"
 #include "builder/exchange/numbers/domain64_fill.h"
@@ -404,9 +405,10 @@ static int run(const struct dx_options *o)
     while (i < ACTIONS && strcmp(actions[i].name, name) != 0)
         i++;
     if (i == ACTIONS || root == NULL || (o->operand_count > 1) != actions[i].names) {
-        fprintf(stderr, "domaindex domain64: %s\n",
-                root == NULL ? "give --root ROOT"
-                             : "give one of init, fill, status, tree, ddl, or ranges and names");
+        (void)dx_line_print(stderr, "domaindex domain64: %s",
+                            root == NULL
+                                ? "give --root ROOT"
+                                : "give one of init, fill, status, tree, ddl, or ranges and names");
         return DX_EXIT_USAGE;
     }
     rc = check_flags(o, name, &err);
@@ -416,7 +418,7 @@ static int run(const struct dx_options *o)
     if (rc >= 0 && (fflush(stdout) != 0 || ferror(stdout)))
         rc = dx_fail(&err, DX_E_IO, "cannot write to standard output");
     if (rc < 0)
-        fprintf(stderr, "domaindex domain64: %s\n", err.text);
+        (void)dx_line_print(stderr, "domaindex domain64: %s", err.text);
     return rc == DX_E_INVALID ? DX_EXIT_USAGE : rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
 }
 

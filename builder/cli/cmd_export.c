@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/log.h"
 #include "builder/cli/command.h"
 #include "builder/exchange/filestore/file_store.h"
 #include "builder/exchange/numbers/visible_rows.h"
@@ -137,14 +138,15 @@ static int add_row(void *ctx, const struct dx_lake_scan *scan, const struct dx_l
 static void summary(const char *dir, bool dry_run, const struct dx_visible_rows *rows,
                     const struct dx_file_store_counts *n)
 {
+    (void)dx_line_print(stderr, "file store: %s%s", dir,
+                        dry_run ? "; dry run: nothing is written, these would be" : "");
     (void)fprintf(stderr,
-                  "file store: %s%s\n  rows                   %14" PRIu64
-                  "\n  left out: suppressed   %14" PRIu64 "\n  left out: older rows   %14" PRIu64
-                  "\n  left out: ',!,' in URL %14" PRIu64 "\n  pages                  %14" PRIu64
-                  "\n  tags                   %14" PRIu64 "\n  tags dropped           %14" PRIu64
-                  "\n  titles mended          %14" PRIu64 "\n",
-                  dir, dry_run ? "; dry run: nothing is written, these would be" : "", rows->rows,
-                  rows->hidden, n->superseded, n->unwritable, n->pages, n->tag_lines,
+                  "  rows                   %14" PRIu64 "\n  left out: suppressed   %14" PRIu64
+                  "\n  left out: older rows   %14" PRIu64 "\n  left out: ',!,' in URL %14" PRIu64
+                  "\n  pages                  %14" PRIu64 "\n  tags                   %14" PRIu64
+                  "\n  tags dropped           %14" PRIu64 "\n  titles mended          %14" PRIu64
+                  "\n",
+                  rows->rows, rows->hidden, n->superseded, n->unwritable, n->pages, n->tag_lines,
                   n->tags_dropped, n->titles_mended);
 }
 
@@ -382,7 +384,7 @@ static int run(const struct dx_options *o)
         rc = postgres.dsn != NULL ? export_postgres(o, &opened, &postgres, &err)
                                   : export_store(o, &opened, memory, &err);
     if (rc < 0)
-        (void)fprintf(stderr, "domaindex export: %s\n", err.text);
+        (void)dx_line_print(stderr, "domaindex export: %s", err.text);
     dx_opened_version_close(&opened);
     return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
 }

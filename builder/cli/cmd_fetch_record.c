@@ -7,6 +7,7 @@
 
 #include "base/json_in.h"
 #include "base/json_out.h"
+#include "base/log.h"
 #include "builder/cli/command.h"
 #include "builder/input/located/located_record.h"
 #include "builder/root/opened_version.h"
@@ -203,10 +204,11 @@ static int choose(const struct fetching *f, struct dx_error *err)
                        "--replace, as rows that are there stay as they are)",
                        f->asked, (unsigned long long)f->rows);
     if (f->located > 1)
-        fprintf(stderr,
-                "%llu rows have a locator; this is that of %s in dataset '%s'; --list shows all\n",
-                (unsigned long long)f->located, f->found.ts != NULL ? f->found.ts : "no time",
-                f->found.dataset);
+        (void)dx_line_print(
+            stderr,
+            "%llu rows have a locator; this is that of %s in dataset '%s'; --list shows all",
+            (unsigned long long)f->located, f->found.ts != NULL ? f->found.ts : "no time",
+            f->found.dataset);
     return DX_OK;
 }
 

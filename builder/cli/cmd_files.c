@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json_out.h"
+#include "base/log.h"
 #include "builder/cli/command.h"
 #include "builder/lake/listed_files.h"
 #include "builder/root/root.h"
@@ -214,7 +215,7 @@ static int run(const struct dx_options *options)
     int rc, code;
 
     if (dx_options_text(options, OPT_ROOT) == NULL || options->operand_count > 0) {
-        (void)fprintf(stderr, "domaindex files: --root ROOT is needed, and no operand\n");
+        (void)dx_line_print(stderr, "domaindex files: --root ROOT is needed, and no operand");
         return DX_EXIT_USAGE;
     }
     rc = open_root(&f, &m, &err);

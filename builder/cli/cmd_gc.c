@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json_out.h"
+#include "base/log.h"
 #include "builder/cli/command.h"
 #include "builder/maintain/gc.h"
 #include "builder/root/progress.h"
@@ -99,14 +100,14 @@ static int print_json(const struct dx_gc_options *o, const struct dx_gc_result *
 static void print_line(void *ctx, const char *line)
 {
     (void)ctx;
-    (void)printf("%s\n", line);
+    (void)dx_line_print(stdout, "%s", line);
     (void)fflush(stdout); /* so that a pipe shows how far it is */
 }
 
 static void print_note(void *ctx, const char *line)
 {
     (void)ctx;
-    (void)fprintf(stderr, "%s\n", line);
+    (void)dx_line_print(stderr, "%s", line);
 }
 
 static int parse(const struct dx_options *options, struct dx_gc_options *o, struct dx_error *err)
@@ -150,7 +151,7 @@ static int run(const struct dx_options *options)
                r.dropped, r.removed, r.waiting, (unsigned long long)r.objects,
                dx_progress_size(r.bytes, size)) < 0 ||
         fflush(stdout) != 0) {
-        (void)fprintf(stderr, "domaindex gc: standard output failed\n");
+        (void)dx_line_print(stderr, "domaindex gc: standard output failed");
         return DX_EXIT_REFUSED;
     }
     return DX_EXIT_DONE;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/path.h"
 #include "base/process.h"
 #include "builder/cli/command.h"
@@ -245,14 +246,14 @@ static struct dx_progress progress;
 static void say(const char *text)
 {
     dx_progress_end(&progress);
-    fprintf(stderr, "domaindex ingest: %s\n", text);
+    (void)dx_line_print(stderr, "domaindex ingest: %s", text);
 }
 
 /* How an input is read. */
 static void print_columns(const char *input, const char *text)
 {
     dx_progress_end(&progress);
-    fprintf(stderr, "%s: %s\n", input, text);
+    (void)dx_line_print(stderr, "%s: %s", input, text);
 }
 
 static int usage(const struct dx_error *err)
@@ -505,12 +506,12 @@ static void print_count(const char *label, uint64_t n)
 {
     char text[32];
 
-    fprintf(stderr, "  %-22s %14s\n", label, dx_progress_count(n, text));
+    (void)dx_line_print(stderr, "  %-22s %14s", label, dx_progress_count(n, text));
 }
 
 static void store_summary(const char *dir, const struct dx_file_store_counts *n)
 {
-    fprintf(stderr, "file store: %s\n", dir);
+    (void)dx_line_print(stderr, "file store: %s", dir);
     print_count("lines of the index", n->lines);
     print_count("pages", n->pages);
     print_count("in the tombstone", n->tombstoned);
@@ -528,7 +529,7 @@ static void store_summary(const char *dir, const struct dx_file_store_counts *n)
 
 static void rules_summary(const struct dx_tombstone_rules *t)
 {
-    fprintf(stderr, "suppressions: of the tombstone\n");
+    (void)dx_line_print(stderr, "suppressions: of the tombstone");
     print_count("rules added", t->added);
     print_count("there already", t->kept);
     print_count("lifted", t->lifted);
@@ -541,8 +542,9 @@ static void print_samples(const struct dx_ingest_stats *s, int why)
     for (size_t i = 0; i < s->samples.reject_count[why]; i++) {
         const struct dx_reject_sample *r = &s->samples.reject[why][i];
 
-        fprintf(stderr, "      %s:%llu: %s\n", strcmp(r->input, "-") == 0 ? "stdin" : r->input,
-                (unsigned long long)r->line, r->text);
+        (void)dx_line_print(stderr, "      %s:%llu: %s",
+                            strcmp(r->input, "-") == 0 ? "stdin" : r->input,
+                            (unsigned long long)r->line, r->text);
     }
 }
 
@@ -561,29 +563,31 @@ static void print_rejects(const struct dx_ingest_options *o, const struct dx_ing
             print_samples(s, why);
         }
     if (s->rejects_path != NULL)
-        fprintf(stderr, "  %-22s %s\n", "rejects are in", s->rejects_path);
+        (void)dx_line_print(stderr, "  %-22s %s", "rejects are in", s->rejects_path);
     if (s->rejects_unlisted > 0)
-        fprintf(stderr,
-                "  WARNING: that file is full and lists the first %llu of %llu rejected records "
-                "(--rejects-size %s)\n",
-                (unsigned long long)(s->rejected_total - s->rejects_unlisted),
-                (unsigned long long)s->rejected_total, dx_progress_size(o->rejects_bytes, size));
+        (void)dx_line_print(
+            stderr,
+            "  WARNING: that file is full and lists the first %llu of %llu rejected records "
+            "(--rejects-size %s)",
+            (unsigned long long)(s->rejected_total - s->rejects_unlisted),
+            (unsigned long long)s->rejected_total, dx_progress_size(o->rejects_bytes, size));
     if (s->ts_dropped > 0) {
         print_count("invalid times dropped", s->ts_dropped);
         print_samples(s, DX_ROW_TS_INVALID);
     }
     if ((s->ts_dropped > 0 || s->rejected[DX_ROW_TS_INVALID] > 0) && o->want.ts == NULL)
-        fprintf(stderr, "  the time column was found by its name; --ts-column names another, "
-                        "--no-ts leaves it out\n");
+        (void)dx_line_print(stderr,
+                            "  the time column was found by its name; --ts-column names another, "
+                            "--no-ts leaves it out");
 }
 
 static void dry_summary(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
 {
     if (s->samples.row_count > 0)
-        fprintf(stderr, "first rows:\n");
+        (void)dx_line_print(stderr, "first rows:");
     for (size_t i = 0; i < s->samples.row_count; i++)
-        fprintf(stderr, "  %s\n", s->samples.row[i]);
-    fprintf(stderr, "dry run: %s: nothing was written\n", o->root);
+        (void)dx_line_print(stderr, "  %s", s->samples.row[i]);
+    (void)dx_line_print(stderr, "dry run: %s: nothing was written", o->root);
     print_count("records read", s->records);
     print_count("records accepted", s->accepted);
     print_rejects(o, s);
@@ -596,7 +600,7 @@ static void summary(const struct dx_ingest_options *o, const struct dx_ingest_st
     char b[32];
     double seconds = s->total_seconds > 0 ? s->total_seconds : 0.001;
 
-    fprintf(stderr, "ingest: %s\n", o->root);
+    (void)dx_line_print(stderr, "ingest: %s", o->root);
     print_count("records read", s->records);
     print_count("rows stored", s->stored);
     print_count(o->counts ? "added to their host's" : "duplicates", s->accepted - s->stored);
@@ -611,16 +615,16 @@ static void summary(const struct dx_ingest_options *o, const struct dx_ingest_st
     print_count("  new", s->datasets_new);
     print_count("datasets in the lake", s->datasets_total);
     print_count("files added", s->files);
-    fprintf(stderr, "  %-22s %14s  (%.1f B/row)\n", "bytes added",
-            dx_progress_size(s->file_bytes, a),
-            s->stored > 0 ? (double)s->file_bytes / (double)s->stored : 0.0);
+    (void)dx_line_print(stderr, "  %-22s %14s  (%.1f B/row)", "bytes added",
+                        dx_progress_size(s->file_bytes, a),
+                        s->stored > 0 ? (double)s->file_bytes / (double)s->stored : 0.0);
     if (s->spilled_bytes > 0)
-        fprintf(stderr, "  %-22s %14s  (%llu runs)\n", "sorted on disk",
-                dx_progress_size(s->spilled_bytes, a), (unsigned long long)s->runs);
-    fprintf(stderr, "  %-22s %13.1fs  (%s records/s)\n", "time", s->total_seconds,
-            dx_progress_count((uint64_t)((double)s->records / seconds), b));
+        (void)dx_line_print(stderr, "  %-22s %14s  (%llu runs)", "sorted on disk",
+                            dx_progress_size(s->spilled_bytes, a), (unsigned long long)s->runs);
+    (void)dx_line_print(stderr, "  %-22s %13.1fs  (%s records/s)", "time", s->total_seconds,
+                        dx_progress_count((uint64_t)((double)s->records / seconds), b));
     if (peak > 0)
-        fprintf(stderr, "  %-22s %14s\n", "peak memory", dx_progress_size(peak, a));
+        (void)dx_line_print(stderr, "  %-22s %14s", "peak memory", dx_progress_size(peak, a));
 }
 
 /* One run with these options; prints its result. store: NULL, or where its input is. */
@@ -755,15 +759,16 @@ static int receive(const struct dx_options *options, const struct dx_ingest_opti
     dx_interrupt_catch();
     rc = dx_receive_run(&r, &stats, err);
     dx_amqp_url_release(&url);
-    fprintf(stderr,
-            "received: %llu transfers, %llu segments of %s; %llu messages over %llu connections, "
-            "%llu came twice, %llu were put back, %llu were not segments\n",
-            (unsigned long long)stats.transfers, (unsigned long long)stats.segments,
-            dx_progress_size(stats.bytes, size), (unsigned long long)stats.messages,
-            (unsigned long long)stats.connections, (unsigned long long)stats.again,
-            (unsigned long long)stats.requeued, (unsigned long long)stats.bad);
+    (void)dx_line_print(
+        stderr,
+        "received: %llu transfers, %llu segments of %s; %llu messages over %llu connections, "
+        "%llu came twice, %llu were put back, %llu were not segments",
+        (unsigned long long)stats.transfers, (unsigned long long)stats.segments,
+        dx_progress_size(stats.bytes, size), (unsigned long long)stats.messages,
+        (unsigned long long)stats.connections, (unsigned long long)stats.again,
+        (unsigned long long)stats.requeued, (unsigned long long)stats.bad);
     if (rc < 0)
-        fprintf(stderr, "domaindex ingest: %s\n", err->text);
+        (void)dx_line_print(stderr, "domaindex ingest: %s", err->text);
     return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
 }
 
@@ -813,8 +818,8 @@ static int expand_inputs(const struct dx_options *options, struct dx_ingest_opti
     if (rc < 0)
         return rc;
     if (list->taken + list->left_out > 0)
-        fprintf(stderr, "of folders: %zu files taken, %zu files and folders left out\n",
-                list->taken, list->left_out);
+        (void)dx_line_print(stderr, "of folders: %zu files taken, %zu files and folders left out",
+                            list->taken, list->left_out);
     o->input = list->path;
     o->input_count = list->count;
     o->input_size = list->size;
@@ -853,7 +858,7 @@ static int detect(const struct dx_options *options)
                               options->operand_count);
         }
     } else {
-        fprintf(stderr, "domaindex ingest: %s\n", err.text);
+        (void)dx_line_print(stderr, "domaindex ingest: %s", err.text);
     }
     if (out.failed || fwrite(out.data, 1, out.size, stdout) != out.size || fflush(stdout) != 0)
         rc = DX_E_IO;
@@ -1009,9 +1014,10 @@ static int ingest_steps(const struct dx_options *options, const struct dx_input_
             rc = dx_fail(err, DX_E_IO, "interrupted between two steps");
     }
     if (j.path != NULL)
-        fprintf(stderr, "journal %s: %zu of %zu inputs were in the lake, %zu were added%s\n",
-                j.path, s.passed_over, list->count, read,
-                rc < 0 ? "; the same command again goes on behind them" : "");
+        (void)dx_line_print(stderr,
+                            "journal %s: %zu of %zu inputs were in the lake, %zu were added%s",
+                            j.path, s.passed_over, list->count, read,
+                            rc < 0 ? "; the same command again goes on behind them" : "");
     dx_ingest_journal_close(&j);
     dx_buf_release(&about);
     free(s.input);
@@ -1049,7 +1055,7 @@ static int run(const struct dx_options *options)
     } else if (rc == DX_OK)
         rc = ingest(options, &o, store.dir != NULL ? &store : NULL, &err);
     if (rc < 0)
-        fprintf(stderr, "domaindex ingest: %s\n", err.text);
+        (void)dx_line_print(stderr, "domaindex ingest: %s", err.text);
     dx_input_list_release(&list);
     return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
 }

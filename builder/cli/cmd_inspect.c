@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/log.h"
 #include "builder/check/inspect.h"
 #include "builder/cli/command.h"
 #include "builder/root/root.h"
@@ -59,14 +60,14 @@ static int run(const struct dx_options *o)
     int code = DX_EXIT_DONE;
 
     if (o->operand_count == 0) {
-        fprintf(stderr, "domaindex inspect: name a file, a root or a URL\n");
+        (void)dx_line_print(stderr, "domaindex inspect: name a file, a root or a URL");
         return DX_EXIT_USAGE;
     }
     for (size_t i = 0; i < o->operand_count; i++) {
         struct dx_error err = DX_ERROR_INIT;
 
         if (show(o->operand[i], o, &err) < 0) {
-            fprintf(stderr, "domaindex inspect: %s\n", err.text);
+            (void)dx_line_print(stderr, "domaindex inspect: %s", err.text);
             code = DX_EXIT_REFUSED;
         }
     }

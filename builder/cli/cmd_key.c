@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cmd_key.c - `domaindex key`: a URL a line in, its key a line out, and back where that can be.
  */
+#include "base/log.h"
 #include "builder/cli/command.h"
 
 #include "builder/exchange/numbers/domain64_print.h"
@@ -325,10 +326,11 @@ static int run(const struct dx_options *o)
         rc = stream(&k, &in, stdout, &err);
     }
     if (rc < 0)
-        fprintf(stderr, "domaindex key: %s\n", err.text);
+        (void)dx_line_print(stderr, "domaindex key: %s", err.text);
     else if (k.rejects > 0)
-        fprintf(stderr, "domaindex key: lines without a key (%s): %" PRIu64 " of %" PRIu64 "\n",
-                k.json ? "they have a reason" : "they begin with '!'", k.rejects, k.lines);
+        (void)dx_line_print(
+            stderr, "domaindex key: lines without a key (%s): %" PRIu64 " of %" PRIu64 "",
+            k.json ? "they have a reason" : "they begin with '!'", k.rejects, k.lines);
     dx_canon_free(&k.canon);
     dx_psl_free(&psl);
     dx_store_key_release(&k.store);

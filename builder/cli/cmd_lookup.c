@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
 #include "base/json_out.h"
+#include "base/log.h"
 #include "builder/cli/command.h"
 #include "builder/cli/lookup_names.h"
 #include "builder/root/opened_version.h"
@@ -139,9 +140,9 @@ static bool write_line(struct lookup *l, struct dx_span asked, int rc,
         write_problem(l, asked, problem);
     dx_buf_u8(&l->body, '\n');
     if (l->body.failed) {
-        (void)fprintf(stderr, "domaindex lookup: %.*s: out of memory%s%s\n", (int)asked.size,
-                      (const char *)asked.data, rc == 1 ? "" : ": ",
-                      rc == 1 ? "" : problem->detail);
+        (void)dx_line_print(stderr, "domaindex lookup: %.*s: out of memory%s%s", (int)asked.size,
+                            (const char *)asked.data, rc == 1 ? "" : ": ",
+                            rc == 1 ? "" : problem->detail);
         l->failed++;
         return true;
     }
@@ -234,12 +235,12 @@ static void say_rate(uint64_t ms, const struct dx_names_counts *n)
     char names[40];
     char rate[40];
 
-    fprintf(stderr,
-            "%s names in %.1f s (%s/s): %llu found, %llu absent, %llu withheld, %llu rejected\n",
-            dx_progress_count(n->names, names), (double)ms / 1000,
-            dx_progress_count(n->names * 1000 / (ms > 0 ? ms : 1), rate),
-            (unsigned long long)n->found, (unsigned long long)n->absent,
-            (unsigned long long)n->withheld, (unsigned long long)n->rejected);
+    (void)dx_line_print(
+        stderr, "%s names in %.1f s (%s/s): %llu found, %llu absent, %llu withheld, %llu rejected",
+        dx_progress_count(n->names, names), (double)ms / 1000,
+        dx_progress_count(n->names * 1000 / (ms > 0 ? ms : 1), rate), (unsigned long long)n->found,
+        (unsigned long long)n->absent, (unsigned long long)n->withheld,
+        (unsigned long long)n->rejected);
 }
 
 static int lookup_lists(struct lookup *l, const struct dx_options *o, struct dx_error *err)
@@ -372,7 +373,7 @@ static void tell(void *ctx, const struct dx_mirror_progress *p)
     if (p->object != NULL ? p->size < LARGE : at_end && p->objects_fetched == 0)
         return;
     dx_mirror_progress_text(p, text);
-    (void)fprintf(stderr, "%s\n", text);
+    (void)dx_line_print(stderr, "%s", text);
 }
 
 /* Of a plain host name, whose canonical form keeps it; NULL: of anything else. */
@@ -461,15 +462,16 @@ static int run(const struct dx_options *o)
         code = rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
     }
     if (rc < 0)
-        fprintf(stderr, "domaindex lookup: %s\n", err.text);
+        (void)dx_line_print(stderr, "domaindex lookup: %s", err.text);
     else if (!l.many && !lookup_all(&l, o))
-        fprintf(stderr,
-                "domaindex lookup: cannot read standard input or write to standard output\n");
+        (void)dx_line_print(
+            stderr, "domaindex lookup: cannot read standard input or write to standard output");
     else if (!l.many)
         code = l.absent + l.failed > 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
     if (rc == DX_OK && l.found + l.absent + l.failed > 1 && !dx_options_has(o, OPT_QUIET))
-        fprintf(stderr, "%llu found, %llu absent, %llu failed\n", (unsigned long long)l.found,
-                (unsigned long long)l.absent, (unsigned long long)l.failed);
+        (void)dx_line_print(stderr, "%llu found, %llu absent, %llu failed",
+                            (unsigned long long)l.found, (unsigned long long)l.absent,
+                            (unsigned long long)l.failed);
     dx_opened_version_close(&opened);
     dx_buf_release(&l.body);
     return code;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cmd_normalize.c - `domaindex normalize`: a URL a line in, its canonical form a line out.
  */
+#include "base/log.h"
 #include "builder/cli/command.h"
 
 #include "builder/input/bytes/stdin_lines.h"
@@ -131,9 +132,10 @@ static int run(const struct dx_options *options)
         field++;
     if (field == FIELD_COUNT || options->operand_count > 0) {
         if (field == FIELD_COUNT)
-            fprintf(stderr, "normalize: --field is url, domain, host or scheme, not '%s'\n", name);
+            (void)dx_line_print(
+                stderr, "normalize: --field is url, domain, host or scheme, not '%s'", name);
         else
-            fprintf(stderr, "normalize: URLs are read from standard input, one a line\n");
+            (void)dx_line_print(stderr, "normalize: URLs are read from standard input, one a line");
         return DX_EXIT_USAGE;
     }
     dx_stdin_lines_init(&in, STDIN_FILENO, stdout);
@@ -144,7 +146,7 @@ static int run(const struct dx_options *options)
         rc = normalize_stream(canon, (enum field)field, dx_options_has(options, OPT_JSON), &in,
                               stdout, &err);
     if (rc < 0)
-        fprintf(stderr, "normalize: %s\n", err.text);
+        (void)dx_line_print(stderr, "normalize: %s", err.text);
     dx_canon_free(&canon);
     dx_psl_free(&psl);
     return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;

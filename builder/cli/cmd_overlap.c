@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/log.h"
 #include "builder/cli/command.h"
 #include "builder/root/opened_version.h"
 #include "query/answers/answer.h"
@@ -51,7 +52,7 @@ static int run(const struct dx_options *o)
     int rc;
 
     if (dx_options_text(o, OPT_ROOT) == NULL || o->operand_count != 2) {
-        (void)fprintf(stderr, "domaindex overlap: --root ROOT and two datasets are needed\n");
+        (void)dx_line_print(stderr, "domaindex overlap: --root ROOT and two datasets are needed");
         return DX_EXIT_USAGE;
     }
     options.mirror_dir = dx_options_text(o, OPT_CACHE_DIR);
@@ -60,7 +61,7 @@ static int run(const struct dx_options *o)
     if (rc == DX_OK)
         rc = print(&opened, o->operand, &body, &err);
     if (rc < 0)
-        (void)fprintf(stderr, "domaindex overlap: %s\n", err.text);
+        (void)dx_line_print(stderr, "domaindex overlap: %s", err.text);
     dx_opened_version_close(&opened);
     dx_buf_release(&body);
     return rc == DX_OK ? DX_EXIT_DONE : DX_EXIT_REFUSED;

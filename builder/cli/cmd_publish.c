@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/json_out.h"
+#include "base/log.h"
 #include "base/process.h"
 #include "builder/cli/command.h"
 #include "builder/cli/iceberg_tables.h"
@@ -174,61 +175,65 @@ static void summary(const struct dx_publish_result *r)
 static void notes(const struct dx_publish_options *o, const struct dx_publish_result *r, bool quiet)
 {
     if (r->psl_path != NULL)
-        (void)fprintf(stderr, "publish: %s has no psl.dat of its own; taken: %s\n", o->root,
-                      r->psl_path);
+        (void)dx_line_print(stderr, "publish: %s has no psl.dat of its own; taken: %s", o->root,
+                            r->psl_path);
     if (r->skipped_columns > 0)
-        (void)fprintf(stderr,
-                      "publish: %llu columns are not plain strings, or their names are empty or "
-                      "too long; they cannot be shown. The first: "
-                      "%s\n",
-                      (unsigned long long)r->skipped_columns, r->skipped);
+        (void)dx_line_print(
+            stderr,
+            "publish: %llu columns are not plain strings, or their names are empty or "
+            "too long; they cannot be shown. The first: "
+            "%s",
+            (unsigned long long)r->skipped_columns, r->skipped);
     if (r->index.tags.rows_unread > 0)
-        (void)fprintf(stderr,
-                      "publish: %llu rows have a 'tags' value that is not a JSON array of strings; "
-                      "they were indexed without tags\n",
-                      (unsigned long long)r->index.tags.rows_unread);
+        (void)dx_line_print(
+            stderr,
+            "publish: %llu rows have a 'tags' value that is not a JSON array of strings; "
+            "they were indexed without tags",
+            (unsigned long long)r->index.tags.rows_unread);
     if (r->index.tags.tags_unfit > 0)
-        (void)fprintf(stderr,
-                      "publish: %llu tags are empty, longer than %d bytes or have control "
-                      "characters: their rows are kept, and those tags do not lead to them\n",
-                      (unsigned long long)r->index.tags.tags_unfit, DX_TAG_MAX);
+        (void)dx_line_print(stderr,
+                            "publish: %llu tags are empty, longer than %d bytes or have control "
+                            "characters: their rows are kept, and those tags do not lead to them",
+                            (unsigned long long)r->index.tags.tags_unfit, DX_TAG_MAX);
     if (r->times_left_out > 0)
-        (void)fprintf(
+        (void)dx_line_print(
             stderr,
             "publish: %llu rows have a time outside of years 0000 to 9999: they are kept as "
-            "rows without a time\n",
+            "rows without a time",
             (unsigned long long)r->times_left_out);
     dx_publish_report_left_out("publish", &r->left_out);
     dx_publish_report_rows_left_out("publish", r);
     dx_publish_report_rows_twice("publish", r);
     if (r->files_missing > 0)
-        (void)fprintf(stderr,
-                      "publish: the version lacks %llu lake files that are not there "
-                      "(--allow-missing); the next publish takes those that are back\n",
-                      (unsigned long long)r->files_missing);
+        (void)dx_line_print(stderr,
+                            "publish: the version lacks %llu lake files that are not there "
+                            "(--allow-missing); the next publish takes those that are back",
+                            (unsigned long long)r->files_missing);
     if (r->files_unlisted > 0)
-        (void)fprintf(stderr,
-                      "publish: %llu lake files are there, but the listing of %s/urls lacks them: "
-                      "other files may be missing from it too; publish again later\n",
-                      (unsigned long long)r->files_unlisted, o->root);
+        (void)dx_line_print(
+            stderr,
+            "publish: %llu lake files are there, but the listing of %s/urls lacks them: "
+            "other files may be missing from it too; publish again later",
+            (unsigned long long)r->files_unlisted, o->root);
     if (r->leftovers > 0)
-        (void)fprintf(
+        (void)dx_line_print(
             stderr,
             "publish: %s/index has %llu versions that the manifest does not name and "
             "that are over a day old, left by publishers that died (domaindex gc removes them); "
-            "the first: %s\n",
+            "the first: %s",
             o->root, (unsigned long long)r->leftovers, r->leftover);
     if (r->other_etags > 0)
-        (void)fprintf(stderr,
-                      "publish: the lake is as it was, but %llu objects have other ETags than they "
-                      "had when it was published (restored or copied?), and servers refuse their "
-                      "reads; so it is published again. One of them: %s\n",
-                      (unsigned long long)r->other_etags, r->other_etag);
+        (void)dx_line_print(
+            stderr,
+            "publish: the lake is as it was, but %llu objects have other ETags than they "
+            "had when it was published (restored or copied?), and servers refuse their "
+            "reads; so it is published again. One of them: %s",
+            (unsigned long long)r->other_etags, r->other_etag);
     if (r->unchanged)
-        (void)fprintf(stderr,
-                      "publish: the lake is as it was for version %s; nothing new to publish "
-                      "(--force does it anyway)\n",
-                      r->version);
+        (void)dx_line_print(stderr,
+                            "publish: the lake is as it was for version %s; nothing new to publish "
+                            "(--force does it anyway)",
+                            r->version);
     else if (!quiet)
         summary(r);
 }
@@ -236,7 +241,7 @@ static void notes(const struct dx_publish_options *o, const struct dx_publish_re
 static void say(void *ctx, const char *line)
 {
     (void)ctx;
-    (void)fprintf(stderr, "publish: %s\n", line);
+    (void)dx_line_print(stderr, "publish: %s", line);
 }
 
 /* names: room for one more than there are options. */
@@ -294,14 +299,14 @@ static int plan(const struct dx_publish_options *o, bool json)
         return dx_command_fail("publish", DX_EXIT_REFUSED, &err);
     if (json)
         return print_plan(&p);
-    (void)fprintf(stderr, "publish: dry run: nothing was written; current version: %s\n",
-                  p.current[0] == '\0' ? "none" : p.current);
-    (void)fprintf(stderr, "files of the next version: %llu, %s; new: %llu, %s\n",
-                  (unsigned long long)p.files, dx_progress_size(p.bytes, a),
-                  (unsigned long long)p.files_new, dx_progress_size(p.bytes_new, b));
-    (void)fprintf(stderr,
-                  "files taken out: %llu; files of the current version not in the lake: %llu\n",
-                  (unsigned long long)p.files_out, (unsigned long long)p.files_gone);
+    (void)dx_line_print(stderr, "publish: dry run: nothing was written; current version: %s",
+                        p.current[0] == '\0' ? "none" : p.current);
+    (void)dx_line_print(stderr, "files of the next version: %llu, %s; new: %llu, %s",
+                        (unsigned long long)p.files, dx_progress_size(p.bytes, a),
+                        (unsigned long long)p.files_new, dx_progress_size(p.bytes_new, b));
+    (void)dx_line_print(stderr,
+                        "files taken out: %llu; files of the current version not in the lake: %llu",
+                        (unsigned long long)p.files_out, (unsigned long long)p.files_gone);
     return DX_EXIT_DONE;
 }
 
@@ -312,9 +317,9 @@ static void report_merge(const struct dx_publish_result *r)
 
     (void)fprintf(stderr, "parts merged: version %s has the same in %zu parts", r->version,
                   v->part_count + 1);
-    (void)fprintf(stderr, "; pairs written %s, CPU seconds %.2f\n",
-                  dx_progress_count(v->part.pairs, pairs),
-                  r->cpu_s[DX_PUBLISH_BUILD] + r->cpu_s[DX_PUBLISH_CHECK]);
+    (void)dx_line_print(stderr, "; pairs written %s, CPU seconds %.2f",
+                        dx_progress_count(v->part.pairs, pairs),
+                        r->cpu_s[DX_PUBLISH_BUILD] + r->cpu_s[DX_PUBLISH_CHECK]);
 }
 
 /* One step of a merge. *due: whether there is another. */
@@ -361,10 +366,10 @@ static void merge(const struct dx_options *options, const struct dx_publish_opti
     for (unsigned i = 0; rc == DX_OK && due && i < DX_PARTS_MAX; i++)
         rc = merge_step(&o, quiet, merged, &due, &err);
     if (rc < 0)
-        (void)fprintf(
+        (void)dx_line_print(
             stderr,
             "publish: parts were not merged, which changes no answer, and a later publish "
-            "merges them: %s\n",
+            "merges them: %s",
             err.text);
 }
 
@@ -381,7 +386,7 @@ static int run(const struct dx_options *options)
     bool quiet;
 
     if (rc != DX_OK) {
-        (void)fprintf(stderr, "domaindex publish: %s\n", err.text);
+        (void)dx_line_print(stderr, "domaindex publish: %s", err.text);
         free(names);
         return DX_EXIT_USAGE;
     }

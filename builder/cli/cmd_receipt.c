@@ -13,6 +13,7 @@
 #include "base/crypto/sha256.h"
 #include "base/file.h"
 #include "base/json_in.h"
+#include "base/log.h"
 
 #define PAYLOAD_MAX ((size_t)1 << 16)
 #define FIELD "domaindex-receipt:"
@@ -146,8 +147,9 @@ static int run(const struct dx_options *options)
     struct dx_error err = DX_ERROR_INIT;
 
     if (key == NULL || options->operand_count != 3 || strcmp(options->operand[0], "verify") != 0) {
-        (void)fprintf(stderr, "domaindex receipt: --key FILE and the operands verify, RECEIPT and "
-                              "BODY are needed\n");
+        (void)dx_line_print(stderr,
+                            "domaindex receipt: --key FILE and the operands verify, RECEIPT and "
+                            "BODY are needed");
         return DX_EXIT_USAGE;
     }
     if (verify(key, options->operand[1], options->operand[2], &payload, &err) < 0) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/json_out.h"
+#include "base/log.h"
 #include "builder/cli/command.h"
 #include "builder/maintain/dataset_remove.h"
 #include "builder/root/interrupt.h"
@@ -29,7 +30,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
 
 static void say(const char *text)
 {
-    fprintf(stderr, "domaindex remove: %s\n", text);
+    (void)dx_line_print(stderr, "domaindex remove: %s", text);
 }
 
 static int read_options(const struct dx_options *options, struct dx_dataset_remove *r,
@@ -53,17 +54,18 @@ static void summary(const struct dx_dataset_remove *r)
     char size[32];
 
     for (size_t i = 0; i < r->count; i++)
-        fprintf(stderr, "%s: %s (dataset_id %u), files %llu, %s\n",
-                r->dry_run ? "would be removed" : "removed", r->names[i], r->result[i].dataset_id,
-                (unsigned long long)r->result[i].files, dx_progress_size(r->result[i].bytes, size));
+        (void)dx_line_print(stderr, "%s: %s (dataset_id %u), files %llu, %s",
+                            r->dry_run ? "would be removed" : "removed", r->names[i],
+                            r->result[i].dataset_id, (unsigned long long)r->result[i].files,
+                            dx_progress_size(r->result[i].bytes, size));
     if (r->dry_run)
         return;
-    fprintf(
+    (void)dx_line_print(
         stderr,
         "Versions that have it go on answering. It is gone with the next "
         "'domaindex publish'; its files go when gc takes the last of those versions. While a newer "
         "version uses their parts of the index, 'domaindex publish --parts 1' merges these "
-        "first.\n");
+        "first.");
 }
 
 static int print_json(const struct dx_dataset_remove *r)
@@ -102,7 +104,7 @@ static int run(const struct dx_options *options)
     assert(r.count > 0); /* read_options */
     names = calloc(r.count, sizeof *names);
     if (names == NULL) {
-        fprintf(stderr, "domaindex remove: out of memory\n");
+        (void)dx_line_print(stderr, "domaindex remove: out of memory");
         return DX_EXIT_REFUSED;
     }
     for (size_t i = 0; i < r.count; i++)

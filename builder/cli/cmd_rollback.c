@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/json_out.h"
+#include "base/log.h"
 #include "builder/cli/command.h"
 #include "builder/publish/publish_time.h"
 #include "builder/publish/rollback.h"
@@ -47,13 +48,13 @@ static int print_json(const struct dx_rollback_options *o, const struct dx_rollb
 static void notes(const struct dx_rollback_result *r)
 {
     if (r->unseen[0] != '\0')
-        (void)fprintf(stderr, "rollback: which lake files no version has is not known: %s\n",
-                      r->unseen);
+        (void)dx_line_print(stderr, "rollback: which lake files no version has is not known: %s",
+                            r->unseen);
     if (r->files_new > 0 && !r->unchanged)
-        (void)fprintf(
+        (void)dx_line_print(
             stderr,
             "rollback: %llu lake files are in no version, and the next publish takes "
-            "them; rows that version %s had already are not in them: ingest those again\n",
+            "them; rows that version %s had already are not in them: ingest those again",
             (unsigned long long)r->files_new, r->from);
 }
 
@@ -65,9 +66,9 @@ static int run(const struct dx_options *options)
     int rc = dx_options_store(options, &o, &err);
 
     if (rc == DX_OK && (o.root == NULL || options->operand_count + (o.version != NULL) != 1)) {
-        (void)fprintf(stderr, "domaindex rollback: --root ROOT and one VERSION are needed "
-                              "('domaindex versions' lists "
-                              "them)\n");
+        (void)dx_line_print(stderr, "domaindex rollback: --root ROOT and one VERSION are needed "
+                                    "('domaindex versions' lists "
+                                    "them)");
         return DX_EXIT_USAGE;
     }
     if (rc == DX_OK && o.version == NULL)
@@ -82,21 +83,20 @@ static int run(const struct dx_options *options)
     if (dx_options_has(options, OPT_QUIET)) {
         /* the version on standard output is all */
     } else if (r.unchanged)
-        (void)fprintf(stderr, "rollback: version %s is current already; nothing was changed\n",
-                      r.to);
+        (void)dx_line_print(stderr, "rollback: version %s is current already; nothing was changed",
+                            r.to);
     else if (o.dry_run)
-        (void)fprintf(stderr, "rollback: dry run: %s would become current in place of %s\n", r.to,
-                      r.from);
+        (void)dx_line_print(stderr, "rollback: dry run: %s would become current in place of %s",
+                            r.to, r.from);
     else
-        (void)fprintf(stderr, "rollback: from %s to %s, sequence %llu\n", r.from, r.to,
-                      (unsigned long long)r.sequence);
+        (void)dx_line_print(stderr, "rollback: from %s to %s, sequence %llu", r.from, r.to,
+                            (unsigned long long)r.sequence);
     notes(&r);
     if (dx_options_has(options, OPT_JSON))
         return print_json(&o, &r);
     if (printf("%s\n", o.dry_run ? r.from : r.to) < 0 || fflush(stdout) != 0) {
-        (void)fprintf(stderr,
-                      "domaindex rollback: version %s is current, but standard output failed\n",
-                      r.to);
+        (void)dx_line_print(
+            stderr, "domaindex rollback: version %s is current, but standard output failed", r.to);
         return DX_EXIT_REFUSED;
     }
     return DX_EXIT_DONE;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/json_out.h"
+#include "base/log.h"
 #include "builder/cli/command.h"
 #include "builder/exchange/queue/amqp_url.h"
 #include "builder/exchange/queue/ship.h"
@@ -35,7 +36,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
 
 static void say(const char *text)
 {
-    fprintf(stderr, "domaindex ship: %s; trying again\n", text);
+    (void)dx_line_print(stderr, "domaindex ship: %s; trying again", text);
 }
 
 static int read_options(const struct dx_options *options, struct dx_ship_options *o,
@@ -107,18 +108,18 @@ static int run(const struct dx_options *options)
     else if (dx_options_has(options, OPT_JSON))
         code = print_json(&o, &stats);
     else if (o.dry_run && !dx_options_has(options, OPT_QUIET))
-        fprintf(
+        (void)dx_line_print(
             stderr,
             "ship: dry run: nothing was sent; %s, %s, would go to %s%s; segments: %llu; transfer "
-            "%s\n",
+            "%s",
             o.path, dx_progress_size(stats.bytes, size), url.shown,
             stats.queue_is_new ? ", a queue that would be made" : "",
             (unsigned long long)stats.segments, stats.id);
     else if (!dx_options_has(options, OPT_QUIET))
-        fprintf(stderr,
-                "shipped: %s, %s; segments: %llu; to %s; transfer %s; messages sent: %llu\n",
-                o.path, dx_progress_size(stats.bytes, size), (unsigned long long)stats.segments,
-                url.shown, stats.id, (unsigned long long)stats.sent);
+        (void)dx_line_print(
+            stderr, "shipped: %s, %s; segments: %llu; to %s; transfer %s; messages sent: %llu",
+            o.path, dx_progress_size(stats.bytes, size), (unsigned long long)stats.segments,
+            url.shown, stats.id, (unsigned long long)stats.sent);
     dx_amqp_url_release(&url);
     return code;
 }

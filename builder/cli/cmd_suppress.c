@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/hash.h"
+#include "base/log.h"
 #include "builder/cli/command.h"
 #include "builder/policy/suppress.h"
 #include "builder/policy/suppress_report.h"
@@ -87,7 +88,7 @@ static int change(const char *root, const struct dx_options *o, dx_suppress_edit
     rc = edit(ctx, &log, err);
     dx_suppressions_release(&log);
     if (rc >= 0 && !dx_options_has(o, OPT_QUIET))
-        (void)fprintf(stderr, "suppress: dry run: nothing is written\n");
+        (void)dx_line_print(stderr, "suppress: dry run: nothing is written");
     return rc;
 }
 
@@ -273,9 +274,9 @@ static int add(const char *root, const struct dx_options *o, struct dx_error *er
     else if (rc >= 0 && print_added(&a, o, err) < 0)
         rc = (int)err->code;
     if (rc == 1 && !dx_options_has(o, OPT_DRY_RUN) && !dx_options_has(o, OPT_QUIET))
-        (void)fprintf(stderr,
-                      "servers of this root hide it from their next look at it on; the rows "
-                      "stay in the lake until 'domaindex compact'\n");
+        (void)dx_line_print(stderr,
+                            "servers of this root hide it from their next look at it on; the rows "
+                            "stay in the lake until 'domaindex compact'");
     free(a.known);
     free(a.number);
     dx_suppress_values_release(&values);
@@ -439,9 +440,9 @@ static int run(const struct dx_options *o)
     int rc;
 
     if (root == NULL || o->operand_count == 0) {
-        (void)fprintf(stderr,
-                      "domaindex suppress: --root ROOT and an action are needed: add, lift, list, "
-                      "status or accept\n");
+        (void)dx_line_print(
+            stderr, "domaindex suppress: --root ROOT and an action are needed: add, lift, list, "
+                    "status or accept");
         return DX_EXIT_USAGE;
     }
     rc = act(root, o->operand[0], o, &err);
@@ -449,7 +450,7 @@ static int run(const struct dx_options *o)
         rc = dx_fail(&err, DX_E_IO, "standard output failed");
     if (rc >= 0)
         return DX_EXIT_DONE;
-    (void)fprintf(stderr, "domaindex suppress: %s\n", err.text);
+    (void)dx_line_print(stderr, "domaindex suppress: %s", err.text);
     return rc == DX_E_INVALID ? DX_EXIT_USAGE : DX_EXIT_REFUSED;
 }
 

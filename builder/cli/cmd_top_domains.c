@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/log.h"
 #include "builder/cli/command.h"
 #include "builder/root/opened_version.h"
 #include "builder/root/progress.h"
@@ -153,13 +154,13 @@ static void say_totals(const struct top *t)
     char of[32];
     char urls[32];
 
-    (void)fprintf(stderr, "%s of %s domains of dataset %u (%s), which has %s %s in version %s\n",
-                  dx_progress_count(t->count, count),
-                  dx_progress_count(t->ranking.domain_count, of),
-                  (unsigned)t->ranking.dataset->dataset_id, t->ranking.dataset->name,
-                  dx_progress_count(t->ranking.url_count, urls),
-                  t->ranking.dataset->kind == DX_DATASET_COUNTS ? "pages" : "URLs",
-                  dx_version_name(t->opened.version));
+    (void)dx_line_print(
+        stderr, "%s of %s domains of dataset %u (%s), which has %s %s in version %s",
+        dx_progress_count(t->count, count), dx_progress_count(t->ranking.domain_count, of),
+        (unsigned)t->ranking.dataset->dataset_id, t->ranking.dataset->name,
+        dx_progress_count(t->ranking.url_count, urls),
+        t->ranking.dataset->kind == DX_DATASET_COUNTS ? "pages" : "URLs",
+        dx_version_name(t->opened.version));
 }
 
 static int run(const struct dx_options *o)
@@ -184,7 +185,7 @@ static int run(const struct dx_options *o)
     if (rc == DX_OK && fflush(stdout) != 0)
         rc = dx_fail(&err, DX_E_IO, "standard output failed");
     if (rc < 0)
-        (void)fprintf(stderr, "domaindex top-domains: %s\n", err.text);
+        (void)dx_line_print(stderr, "domaindex top-domains: %s", err.text);
     else if (!t.quiet)
         say_totals(&t);
     free(t.rows);

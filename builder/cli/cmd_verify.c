@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json_out.h"
+#include "base/log.h"
 #include "base/periodic.h"
 #include "builder/check/verify.h"
 #include "builder/cli/command.h"
@@ -115,7 +116,7 @@ static void print_found(void *ctx, const char *text)
     if (s->json)
         keep_text(&s->damages, text);
     else
-        printf("damage: %s\n", text);
+        (void)dx_line_print(stdout, "damage: %s", text);
     (void)pthread_mutex_unlock(&s->lock);
 }
 
@@ -128,7 +129,7 @@ static void print_note(void *ctx, const char *text)
     if (s->json)
         keep_text(&s->notes, text);
     else
-        printf("note: %s\n", text);
+        (void)dx_line_print(stdout, "note: %s", text);
     (void)pthread_mutex_unlock(&s->lock);
 }
 
@@ -139,7 +140,7 @@ static void print_phase(void *ctx, const char *name)
     (void)pthread_mutex_lock(&s->lock);
     dx_progress_end(&s->progress);
     if (s->progress.terminal)
-        fprintf(stderr, "%s\n", name);
+        (void)dx_line_print(stderr, "%s", name);
     dx_progress_phase(&s->progress, name, "done", atomic_load(&s->counters.bytes_total));
     (void)pthread_mutex_unlock(&s->lock);
 }

@@ -3,6 +3,7 @@
 
 #include "base/civil_time.h"
 #include "base/json_out.h"
+#include "base/log.h"
 #include "builder/cli/command.h"
 #include "builder/root/root.h"
 #include "format/version/manifest.h"
@@ -152,8 +153,8 @@ static int run(const struct dx_options *options)
     int rc;
 
     if (root == NULL || options->operand_count > 0) {
-        (void)fprintf(stderr,
-                      "domaindex versions: --root ROOT is needed, and nothing but options\n");
+        (void)dx_line_print(stderr,
+                            "domaindex versions: --root ROOT is needed, and nothing but options");
         return DX_EXIT_USAGE;
     }
     rc = dx_root_manifest(root, &m, &err);

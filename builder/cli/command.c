@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/cli/command.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,9 +9,9 @@
 
 int dx_command_fail(const char *name, int code, const struct dx_error *err)
 {
-    (void)fprintf(stderr, "domaindex %s: %s\n", name, err->text);
+    (void)dx_line_print(stderr, "domaindex %s: %s", name, err->text);
     if (code == DX_EXIT_USAGE)
-        (void)fprintf(stderr, "Try 'domaindex help %s'.\n", name);
+        (void)dx_line_print(stderr, "Try 'domaindex help %s'.", name);
     return code;
 }
 

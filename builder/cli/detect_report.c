@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/cli/detect_report.h"
 
+#include "base/utf8.h"
 #include "builder/input/records/rejects.h"
+#include "builder/lake/dataset_registry.h"
 
 #define COLUMNS_SHOWN 40
 
@@ -68,20 +70,40 @@ static bool is_plain(const char *text)
     return text[0] != '\0' && text[strspn(text, plain)] == '\0';
 }
 
-/* As a word of a shell. */
+static bool is_printable(const char *text)
+{
+    const uint8_t *p = (const uint8_t *)text;
+    size_t left = strlen(text);
+    size_t n = 1;
+
+    for (; left > 0 && n > 0; p += n, left -= n)
+        n = dx_utf8_printable_size(p, left);
+    return n > 0;
+}
+
+/* As a word of a shell; $'...' is of bash, zsh, ksh and POSIX of 2024. */
 static void put_word(struct dx_buf *out, const char *text)
 {
+    bool escaped = !is_printable(text);
+
     dx_buf_u8(out, ' ');
     if (is_plain(text)) {
         dx_buf_str(out, text);
         return;
     }
-    dx_buf_u8(out, '\'');
-    for (; *text != '\0'; text++)
-        if (*text == '\'')
+    dx_buf_str(out, escaped ? "$'" : "'");
+    for (; *text != '\0'; text++) {
+        uint8_t c = (uint8_t)*text;
+
+        if (escaped && (c < 0x20 || c >= 0x7f))
+            dx_buf_fmt(out, "\\%03o", c);
+        else if (escaped && (c == '\'' || c == '\\'))
+            dx_buf_fmt(out, "\\%c", c);
+        else if (c == '\'')
             dx_buf_str(out, "'\\''");
         else
-            dx_buf_u8(out, (uint8_t)*text);
+            dx_buf_u8(out, c);
+    }
     dx_buf_u8(out, '\'');
 }
 
@@ -104,7 +126,8 @@ void dx_detect_command(struct dx_buf *out, const struct dx_detected *d, const ch
         put_option(out, "profile", d->profile->name);
     if (d->dataset[0] == '\0' &&
         (strcmp(path, "-") == 0 ||
-         dx_dataset_template_fill("{file}", path, dataset, sizeof dataset, NULL) < 0))
+         dx_dataset_template_fill("{file}", path, dataset, sizeof dataset, NULL) < 0 ||
+         !dx_dataset_registry_name_valid(dx_span_str(dataset))))
         (void)snprintf(dataset, sizeof dataset, "NAME");
     if (d->dataset[0] == '\0')
         put_option(out, "dataset", dataset);

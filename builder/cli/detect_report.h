@@ -4,7 +4,7 @@
  *   dx_detect_report(&out, &d, path, why);                           why: NULL, or why it is not read
  *   dx_detect_command(&out, &d, path, root, operand, count);         root: NULL: not given yet
  *
- * The command is one line for a POSIX shell. No I/O.
+ * The command is one line for a POSIX shell ($'...' only for a name with control characters). No I/O.
  */
 #ifndef DX_BUILDER_CLI_DETECT_REPORT_H
 #define DX_BUILDER_CLI_DETECT_REPORT_H

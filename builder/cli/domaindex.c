@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/log.h"
 #include "base/near_name.h"
 #include "base/process.h"
 #include "builder/cli/commands.h"
@@ -35,15 +36,17 @@ static int unknown_command(const char *word)
     for (size_t i = 0; i < dx_command_count; i++)
         dx_near_name_try(&near, dx_commands[i]->name);
     if (word[0] == '-')
-        fprintf(stderr,
-                "domaindex: '%s' stands where the command is expected; options follow the command: "
-                "domaindex COMMAND %s ...\n",
-                word, word);
+        (void)dx_line_print(
+            stderr,
+            "domaindex: '%s' stands where the command is expected; options follow the command: "
+            "domaindex COMMAND %s ...",
+            word, word);
     else if (near.best != NULL)
-        fprintf(stderr, "domaindex: unknown command '%s'; did you mean '%s'?\n", word, near.best);
+        (void)dx_line_print(stderr, "domaindex: unknown command '%s'; did you mean '%s'?", word,
+                            near.best);
     else
-        fprintf(stderr, "domaindex: unknown command '%s'\n", word);
-    fprintf(stderr, "Try 'domaindex help'.\n");
+        (void)dx_line_print(stderr, "domaindex: unknown command '%s'", word);
+    (void)dx_line_print(stderr, "Try 'domaindex help'.");
     return DX_EXIT_USAGE;
 }
 
@@ -52,7 +55,8 @@ static int print(const struct dx_buf *text)
 {
     if (text->failed || fwrite(text->data, 1, text->size, stdout) != text->size ||
         fflush(stdout) != 0) {
-        fprintf(stderr, "domaindex: cannot write to standard output: %s\n", strerror(errno));
+        (void)dx_line_print(stderr, "domaindex: cannot write to standard output: %s",
+                            strerror(errno));
         return DX_EXIT_REFUSED;
     }
     return DX_EXIT_DONE;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/process.h"
 #include "builder/cli/command.h"
 #include "builder/root/root.h"
@@ -33,8 +34,8 @@ static int run_all_commands(char **argv)
         if (errno != ENOENT)
             break;
     }
-    fprintf(stderr, "domaindex: cannot start %s: %s\n", name == NULL ? "/proc/self/exe" : path,
-            strerror(errno));
+    (void)dx_line_print(stderr, "domaindex: cannot start %s: %s",
+                        name == NULL ? "/proc/self/exe" : path, strerror(errno));
     return DX_EXIT_REFUSED;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/periodic.h"
 #include "builder/cli/command.h"
 #include "builder/publish/publish_time.h"
@@ -62,7 +63,7 @@ int dx_publish_command_end(const char *command, const char *version, bool comple
 {
     if (printf("%s\n", version) >= 0 && fflush(stdout) == 0)
         return complete ? DX_EXIT_DONE : DX_EXIT_REFUSED;
-    (void)fprintf(stderr, "domaindex %s: version %s is published, but standard output failed\n",
-                  command, version);
+    (void)dx_line_print(stderr, "domaindex %s: version %s is published, but standard output failed",
+                        command, version);
     return DX_EXIT_REFUSED;
 }

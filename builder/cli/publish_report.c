@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json_out.h"
+#include "base/log.h"
 #include "base/process.h"
 #include "builder/publish/publish.h"
 #include "builder/root/progress.h"
@@ -104,35 +105,37 @@ void dx_publish_report_left_out(const char *command, const struct dx_left_out *l
     while (at < end) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
 
-        (void)fprintf(stderr, "%s: left out: %.*s\n", command, (int)(stop - at), at);
+        (void)dx_line_print(stderr, "%s: left out: %.*s", command, (int)(stop - at), at);
         at = stop + 1;
     }
     if (left->count > 0)
-        (void)fprintf(stderr,
-                      "%s: %llu files of the lake cannot be taken and are left out of the version, "
-                      "which has all others; correct them or remove them, then publish again\n",
-                      command, (unsigned long long)left->count);
+        (void)dx_line_print(
+            stderr,
+            "%s: %llu files of the lake cannot be taken and are left out of the version, "
+            "which has all others; correct them or remove them, then publish again",
+            command, (unsigned long long)left->count);
 }
 
 void dx_publish_report_rows_twice(const char *command, const struct dx_publish_result *r)
 {
     if (r->rows_twice > 0)
-        (void)fprintf(stderr,
-                      "%s: %llu rows stand twice, the first of %s: files came together that ingest "
-                      "could not compare (missing files that are back, or a rollback during an "
-                      "ingest); 'domaindex compact' leaves the second one out\n",
-                      command, (unsigned long long)r->rows_twice, r->twice);
+        (void)dx_line_print(
+            stderr,
+            "%s: %llu rows stand twice, the first of %s: files came together that ingest "
+            "could not compare (missing files that are back, or a rollback during an "
+            "ingest); 'domaindex compact' leaves the second one out",
+            command, (unsigned long long)r->rows_twice, r->twice);
 }
 
 void dx_publish_report_rows_left_out(const char *command, const struct dx_publish_result *r)
 {
     if (r->rows_left_out == 0)
         return;
-    (void)fprintf(
-        stderr, "%s: rows of foreign lake files left out: %llu, of which read now: %llu\n", command,
+    (void)dx_line_print(
+        stderr, "%s: rows of foreign lake files left out: %llu, of which read now: %llu", command,
         (unsigned long long)r->rows_left_out, (unsigned long long)r->rows_left_out_now);
     if (r->rows_left_out_now > 0)
-        (void)fprintf(stderr, "%s: first row left out: %s\n", command, r->first_left_out);
+        (void)dx_line_print(stderr, "%s: first row left out: %s", command, r->first_left_out);
 }
 
 void dx_publish_report_json_left_out(const struct dx_left_out *left, struct dx_json *j)

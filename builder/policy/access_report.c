@@ -253,7 +253,11 @@ void dx_access_log(const struct dx_access_json *j, bool json, struct dx_buf *out
         for (size_t i = 0; i < j->history_count; i++) {
             dx_buf_fmt(out, "%" PRIu64 "  ", j->history[i].generation);
             put_time(out, j->history[i].time_us);
-            dx_buf_fmt(out, "  %s: %s\n", j->history[i].by, j->history[i].did);
+            dx_buf_str(out, "  ");
+            dx_buf_printable(out, j->history[i].by, strlen(j->history[i].by));
+            dx_buf_str(out, ": ");
+            dx_buf_printable(out, j->history[i].did, strlen(j->history[i].did));
+            dx_buf_u8(out, '\n');
         }
         return;
     }

@@ -45,12 +45,12 @@ static void text_line(struct dx_buf *out, const struct dx_suppressions *log,
     else
         dx_buf_fmt(out, "%-6s %-8s ", dx_suppress_kind_name(line->kind),
                    dx_suppress_policy_name(line->policy));
-    dx_buf_append(out, value.data, value.size);
+    dx_buf_printable(out, (const char *)value.data, value.size);
     if (!line->lift && line->other != 0)
         dx_buf_fmt(out, "  (lifted by %llu)", (unsigned long long)line->other);
     if (reason.size > 0) {
         dx_buf_str(out, "  # ");
-        dx_buf_append(out, reason.data, reason.size);
+        dx_buf_printable(out, (const char *)reason.data, reason.size);
     }
 }
 

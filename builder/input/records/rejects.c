@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/path.h"
+#include "base/utf8.h"
 
 #define NUMBER_MAX 99999999u
 
@@ -47,37 +48,11 @@ void dx_rejects_init(struct dx_rejects *r, const char *folder, const char *given
     *r = (struct dx_rejects){ .folder = folder, .given = given, .max_bytes = DX_REJECTS_BYTES };
 }
 
-/* Bytes of the well-formed UTF-8 character at p; 0 if there is none. */
-static size_t character(const uint8_t *p, size_t left)
-{
-    static const struct {
-        uint8_t from, to, low, high, size;
-    } rows[] = {
-        { 0x20, 0x7e, 0, 0, 1 },       { 0xc2, 0xc2, 0xa0, 0xbf, 2 }, /* no C1 controls */
-        { 0xc3, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
-        { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
-        { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
-    };
-
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (*p < rows[i].from || *p > rows[i].to)
-            continue;
-        if (rows[i].size > left ||
-            (rows[i].size > 1 && (p[1] < rows[i].low || p[1] > rows[i].high)))
-            return 0;
-        for (size_t k = 2; k < rows[i].size; k++)
-            if ((p[k] & 0xc0) != 0x80)
-                return 0;
-        return rows[i].size;
-    }
-    return 0;
-}
-
 void dx_rejects_text(struct dx_buf *out, struct dx_span s)
 {
     for (size_t i = 0; i < s.size;) {
         uint8_t c = s.data[i];
-        size_t n = character(s.data + i, s.size - i);
+        size_t n = dx_utf8_printable_size(s.data + i, s.size - i);
 
         if (c == '\\')
             dx_buf_str(out, "\\\\");

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "base/utf8.h"
 #include "tests/support/damage.h"
 
 static unsigned failures;
@@ -27,6 +28,19 @@ int main(void)
     EXPECT(dx_fail(&err, DX_E_LIMIT, "100%%") == DX_E_LIMIT &&
                dx_fail_in(&err, "a") == DX_E_LIMIT && strcmp(err.text, "a: 100%") == 0,
            "'%s'", err.text);
+    (void)dx_fail(&err, DX_E_IO, "a\033]0;t\007\n%s: no",
+                  "\xc2\x9b"
+                  "1m\x7f\xff\xc3\xa9\\");
+    EXPECT(strcmp(err.text, "a\\x1b]0;t\\x07\\x0a\\xc2\\x9b1m\\x7f\\xff\xc3\xa9\\: no") == 0,
+           "not printable: '%s'", err.text);
+    (void)dx_fail_in(&err, "\033");
+    EXPECT(strcmp(err.text, "\\x1b: a\\x1b]0;t\\x07\\x0a\\xc2\\x9b1m\\x7f\\xff\xc3\xa9\\: no") == 0,
+           "escaped twice: '%s'", err.text);
+    memset(name, 'x', sizeof name - 1);
+    memcpy(name + sizeof err.text - 3, "\xc3\xa9\xc3\xa9\xc3\xa9", 6);
+    (void)dx_fail(&err, DX_E_IO, "%s", name);
+    EXPECT(strlen(err.text) == sizeof err.text - 1 && dx_utf8_is_valid(dx_span_str(err.text)),
+           "cut within a character: '%s'", err.text);
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     (void)dx_no_memory(&err, "%s", name);

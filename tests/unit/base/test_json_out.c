@@ -17,6 +17,7 @@ static const struct {
     { "a\"b\\c", 5, "a\\\"b\\\\c" },
     { "\n\r\t\b\0", 5, "\\n\\r\\t\\u0008\\u0000" },
     { "\x7f", 1, "\\u007f" },
+    { "\xc2\x80\xc2\x9f\xc2\xa0", 6, "\\u0080\\u009f\xc2\xa0" }, /* C1 */
     { "m\xc3\xbcnchen", 8, "m\xc3\xbcnchen" },
     { "\xe2\x80\xa8\xe2\x80\xa9", 6, "\\u2028\\u2029" },
     { "\xc3", 1, "\xef\xbf\xbd" },                                 /* cut short */
