@@ -125,6 +125,13 @@ static void test_bounds(void)
         { "<Contents><Key>", "k", "</Key><Size>1</Size></Contents>", 2048, DX_OK, "" },
         { "<Contents><Key>", "k", "</Key><Size>1</Size></Contents>", 2049, DX_E_LIMIT,
           "key of more" },
+        { "<Contents><Key>", "k", "</Key><Size>1</Size></Contents>", 8192, DX_E_LIMIT,
+          "key of more" },
+        { "<Contents><Key>a</Key><Size>", "9", "</Size></Contents>", 19, DX_OK, "" },
+        { "<Contents><Key>a</Key><Size>", "9", "</Size></Contents>", 20, DX_E_CORRUPT,
+          "without key or size" },
+        { "<Contents><Key>a</Key><Size>", "9", "</Size></Contents>", 0, DX_E_CORRUPT,
+          "without key or size" },
         { "<x>", "k", "</x>", 8192, DX_OK, "" },
         { "<x>", "k", "</x>", 8193, DX_E_CORRUPT, "text is too long" },
         { "<x>", "<!-- -->k", "</x>", 8193, DX_E_CORRUPT, "text is too long" },
@@ -188,9 +195,95 @@ static void test_others(void)
            "%s %s", etag, err.text);
 }
 
+/* An ETag is a condition of a later request: what is none that can be used is refused, and not sent on. */
+static void test_etags(void)
+{
+    static const struct {
+        const char *text, *etag; /* "": refused */
+    } rows[] = {
+        { "e", "\"e\"" },
+        { "&quot;e&quot;", "\"e\"" },
+        { "&quot;&quot;", "\"\"" },
+        { "", "\"\"" },
+        { "W/&quot;e&quot;", "" },
+        { "&quot;e", "" },
+        { "e&quot;f", "" },
+        { "e f", "" },
+        { "e&#10;f", "" },
+        { "0123456789012345678901234567890123456789012345678901234567890123456789"
+          "0123456789012345678901234567890123456789012345678901234567890123456789",
+          "" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int copy = 0; copy < 2; copy++) {
+            struct dx_error err = DX_ERROR_INIT;
+            const char *root = copy == 1 ? "CopyObjectResult" : "CompleteMultipartUploadResult";
+            char etag[DX_SOURCE_ETAG];
+            char text[400];
+            int rc;
+
+            (void)snprintf(text, sizeof text, "<%s><ETag>%s</ETag></%s>", root, rows[i].text, root);
+            rc = copy == 1 ? dx_s3_xml_copy(dx_span_str(text), etag, &err)
+                           : dx_s3_xml_complete(dx_span_str(text), etag, &err);
+            EXPECT(rc == (rows[i].etag[0] == '\0' ? DX_E_CORRUPT : DX_OK) &&
+                       strcmp(etag, rows[i].etag) == 0,
+                   "%s: %d '%s' %s", text, rc, etag, err.text);
+        }
+}
+
+static void test_upload_ids(void)
+{
+    static const size_t sizes[] = { 0, 1, DX_S3_UPLOAD_ID_MAX, DX_S3_UPLOAD_ID_MAX + 1 };
+    struct dx_buf text = DX_BUF_INIT(1 << 14);
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct dx_error err = DX_ERROR_INIT;
+        char id[DX_S3_UPLOAD_ID_MAX + 1];
+        bool fits = i == 1 || i == 2;
+        int rc;
+
+        dx_buf_clear(&text);
+        dx_buf_str(&text, "<InitiateMultipartUploadResult><UploadId>");
+        for (size_t k = 0; k < sizes[i]; k++)
+            dx_buf_u8(&text, 'u');
+        dx_buf_str(&text, "</UploadId></InitiateMultipartUploadResult>");
+        rc = dx_s3_xml_upload_id(dx_span_of(text.data, text.size), id, &err);
+        EXPECT(rc == (fits ? DX_OK : DX_E_CORRUPT) && strlen(id) == (fits ? sizes[i] : 0),
+               "an id of %zu bytes: %d %s", sizes[i], rc, err.text);
+    }
+    dx_buf_release(&text);
+}
+
+/* A code goes into messages and decides what is done: only what may stand in one is kept, and so much of it. */
+static void test_error_texts(void)
+{
+    struct dx_buf text = DX_BUF_INIT(1 << 14);
+    struct dx_s3_error e;
+
+    EXPECT(dx_s3_xml_error(dx_span_str("<Error><Code>aZ09_-.:!/@[`{</Code></Error>"), &e) &&
+               strcmp(e.code, "aZ09_-.:") == 0 && e.message[0] == '\0',
+           "'%s' '%s'", e.code, e.message);
+    dx_buf_str(&text, "<Error><Code>");
+    for (size_t i = 0; i < 1000; i++)
+        dx_buf_u8(&text, 'c');
+    dx_buf_str(&text, "</Code><Message>");
+    for (size_t i = 0; i < 1000; i++)
+        dx_buf_u8(&text, i % 2 == 0 ? '~' : 0x7f);
+    dx_buf_str(&text, "</Message></Error>");
+    EXPECT(dx_s3_xml_error(dx_span_of(text.data, text.size), &e) &&
+               strlen(e.code) == DX_S3_CODE_MAX - 1 && strlen(e.message) == DX_S3_MESSAGE_MAX - 1 &&
+               strncmp(e.message, "~?~?", 4) == 0,
+           "'%s' '%s'", e.code, e.message);
+    dx_buf_release(&text);
+}
+
 int main(void)
 {
     test_listings();
+    test_etags();
+    test_upload_ids();
+    test_error_texts();
     test_entities();
     test_bounds();
     test_others();

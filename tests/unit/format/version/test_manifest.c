@@ -231,6 +231,104 @@ static void test_members(void)
 }
 
 /* The third version stands on the first and the second. */
+static void over_63_bits(struct dx_manifest *m)
+{
+    m->versions[0].urls = UINT64_C(1) << 63;
+}
+
+static void more_pages(struct dx_manifest *m)
+{
+    m->versions[0].urls = 10;
+    m->versions[0].pages = 11;
+}
+
+static void half_a_second(struct dx_manifest *m)
+{
+    m->versions[0].published_us += 500000;
+}
+
+static void superseded_at_half_a_second(struct dx_manifest *m)
+{
+    m->versions[0].superseded_us = m->versions[0].published_us + 1500000;
+}
+
+static void published_too_late(struct dx_manifest *m)
+{
+    m->versions[0].published_us = INT64_C(253402300800) * 1000000; /* the year 10000 */
+}
+
+static void condemn_current(struct dx_manifest *m)
+{
+    m->versions[1].state = DX_VERSION_CONDEMNED;
+    m->versions[1].condemned_us = m->versions[1].published_us;
+}
+
+static void condemned_without_time(struct dx_manifest *m)
+{
+    m->versions[0].state = DX_VERSION_CONDEMNED;
+}
+
+static void another_current(struct dx_manifest *m)
+{
+    m->current[5]++;
+}
+
+static void lower_sequence(struct dx_manifest *m)
+{
+    m->sequence = 1;
+}
+
+/* What no manifest may say is not written either. */
+static void test_refused_writes(void)
+{
+    static const struct {
+        void (*change)(struct dx_manifest *m);
+        const char *say;
+    } rows[] = {
+        { over_63_bits, "a count is over 63 bits" },
+        { more_pages, "more pages than rows or URLs" },
+        { half_a_second, "published is not a whole second" },
+        { published_too_late, "published is not a whole second" },
+        { superseded_at_half_a_second, "a time is not a whole second" },
+        { condemn_current, "is condemned" },
+        { condemned_without_time, "contradict each other" },
+        { another_current, "is not listed" },
+        { lower_sequence, "sequence 1 is below" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct dx_manifest m = DX_MANIFEST_INIT;
+        struct dx_buf text = DX_BUF_INIT(1 << 20);
+        struct dx_error err = DX_ERROR_INIT;
+
+        fill(&m, 2);
+        rows[i].change(&m);
+        EXPECT(dx_manifest_write(&m, &text, &err) == DX_E_CORRUPT &&
+                   strstr(err.text, rows[i].say) != NULL,
+               "%s: %s", rows[i].say, err.text);
+        dx_buf_release(&text);
+        dx_manifest_release(&m);
+    }
+}
+
+static void test_remove(void)
+{
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    char first[DX_VERSION_NAME];
+
+    fill(&m, 3);
+    memcpy(first, m.versions[0].version, sizeof first);
+    EXPECT(dx_manifest_remove(&m, m.current, &err) == DX_E_INVALID && m.version_count == 3,
+           "the current one: %s", err.text);
+    EXPECT(dx_manifest_remove(&m, first, &err) == DX_OK && m.version_count == 2 &&
+               dx_manifest_find(&m, first) == NULL && dx_manifest_current(&m) == &m.versions[1],
+           "the first: %s", err.text);
+    EXPECT(dx_manifest_remove(&m, first, &err) == DX_E_NOT_FOUND && m.version_count == 2,
+           "again: %s", err.text);
+    dx_manifest_release(&m);
+}
+
 static void test_parts(void)
 {
     static const struct member_case rows[] = {
@@ -415,6 +513,8 @@ int main(void)
     test_flip();
     test_round();
     test_members();
+    test_refused_writes();
+    test_remove();
     test_parts();
     test_pack();
     return failures > 0;
