@@ -195,7 +195,7 @@ static void test_others(void)
            "%s %s", etag, err.text);
 }
 
-/* An ETag is a condition of a later request: what is none that can be used is refused, and not sent on. */
+/* An ETag is a condition of a later request: one that cannot be used is refused, and not sent on. */
 static void test_etags(void)
 {
     static const struct {
