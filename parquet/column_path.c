@@ -45,6 +45,7 @@ struct search {
     const struct dx_span *part;
     size_t count;
     bool any_case;
+    bool whole; /* the path ends at the leaf */
     unsigned steps;
     uint32_t node; /* the leaf that was found */
     size_t used;
@@ -70,6 +71,8 @@ static bool match(struct search *s, uint32_t node, size_t used)
     uint32_t end;
 
     if (n->type >= 0 && node > 0) {
+        if (s->whole && used < s->count)
+            return false;
         s->node = node;
         s->used = used;
         return true;
@@ -90,22 +93,48 @@ static bool match(struct search *s, uint32_t node, size_t used)
     return false;
 }
 
-bool dx_pq_column_path(const struct dx_pq_footer *f, const struct dx_span *part, size_t count,
-                       bool any_case, struct dx_pq_column_found *found)
+static void set_found(const struct dx_pq_footer *f, const struct search *s,
+                      struct dx_pq_column_found *found)
 {
-    struct search s = { f, part, count, any_case, 0, 0, 0 };
-
-    *found = (struct dx_pq_column_found){ 0, 0, 0, 0 };
-    if (count == 0 || !match(&s, 0, 0) || s.used == 0)
-        return false;
-    found->used = s.used;
-    while (f->leaf[found->leaf] != s.node)
+    *found = (struct dx_pq_column_found){ .used = s->used };
+    while (f->leaf[found->leaf] != s->node)
         found->leaf++;
-    for (uint32_t n = s.node; n != 0; n = f->node[n].parent)
+    for (uint32_t n = s->node; n != 0; n = f->node[n].parent)
         if (f->node[n].repetition == DX_PQ_REPEATED) {
             found->repeated_at = n;
             found->element_def = f->node[n].max_def;
             break;
         }
-    return true;
+}
+
+bool dx_pq_column_path(const struct dx_pq_footer *f, const struct dx_span *part, size_t count,
+                       bool any_case, struct dx_pq_column_found *found)
+{
+    *found = (struct dx_pq_column_found){ 0, 0, 0, 0 };
+    /* What has the whole path as its name comes before what it may go on below. */
+    for (int whole = 1; whole >= 0; whole--) {
+        struct search s = {
+            .f = f, .part = part, .count = count, .any_case = any_case, .whole = whole > 0
+        };
+
+        if (count > 0 && match(&s, 0, 0) && s.used > 0) {
+            set_found(f, &s, found);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool dx_pq_column_number(const struct dx_pq_footer *f, unsigned long number,
+                         struct dx_pq_column_found *found)
+{
+    struct search s = { .f = f };
+
+    *found = (struct dx_pq_column_found){ 0, 0, 0, 0 };
+    for (uint32_t i = 1; i < f->node_count; i++)
+        if (f->node[i].parent == 0 && --number == 0 && match(&s, i, 0)) {
+            set_found(f, &s, found);
+            return true;
+        }
+    return false;
 }

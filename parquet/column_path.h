@@ -4,11 +4,12 @@
  *   struct dx_span part[] = { "meta", "url" };
  *   if (dx_pq_column_path(&footer, part, 2, false, &found))
  *       ... found.leaf, found.used (parts up to the leaf), found.repeated_at ...
+ *   if (dx_pq_column_number(&footer, 2, &found))            the second column at the top, found.used 0
  *
  * The groups that only make lists and maps (list.element, bag.array, key_value ...) need not be
  * named: "images.url" is the leaf images.list.element.url. A path may end above a leaf where
  * exactly one leaf lies below (a list of strings), and may go on below one (found.used < count):
- * the rest is for what the values hold, such as JSON. The parts are of one text, so that a name
+ * the rest is for what the values hold, such as JSON; a leaf that the whole path names comes first. The parts are of one text, so that a name
  * with dots is several of them. Among columns of equal names the first counts. No I/O; any thread.
  */
 #ifndef DX_PARQUET_COLUMN_PATH_H
@@ -25,5 +26,7 @@ struct dx_pq_column_found {
 
 bool dx_pq_column_path(const struct dx_pq_footer *f, const struct dx_span *part, size_t count,
                        bool any_case, struct dx_pq_column_found *found);
+bool dx_pq_column_number(const struct dx_pq_footer *f, unsigned long number,
+                         struct dx_pq_column_found *found);
 
 #endif

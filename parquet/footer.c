@@ -16,6 +16,8 @@
 #define SORTING_BYTES_MIN 4
 #define KEY_VALUE_BYTES_MIN 3
 
+#define IMPALA "impala"
+
 enum { MILLIS_FIELD = 1, MICROS_FIELD = 2, NANOS_FIELD = 3 };
 
 /* What one parse carries from field to field. */
@@ -219,6 +221,9 @@ static int read_node(struct parse *p, struct dx_pq_node *n)
     n->scale = (uint32_t)scale;
     n->precision = (uint32_t)precision;
     from_converted(n, converted);
+    /* parquet-mr 1.12 called INTERVAL also NULL: the older name is the one that it meant. */
+    if (from_logical.logical == DX_PQ_LOGICAL_NULL && n->logical != DX_PQ_LOGICAL_NONE)
+        from_logical.logical = DX_PQ_LOGICAL_NONE;
     if (from_logical.logical != DX_PQ_LOGICAL_NONE && from_logical.logical != DX_PQ_LOGICAL_OTHER) {
         n->logical = from_logical.logical;
         n->time_unit = from_logical.time_unit;
@@ -276,7 +281,7 @@ static int link_schema(struct parse *p)
             parent[depth] = i;
             left[depth++] = n->child_count;
         } else if (i > 0) {
-            /* A group without children is legal to Arrow's eyes: no column comes of it. */
+            /* A group without children is legal to Arrow's eyes. */
             if (n->type >= 0)
                 f->leaf[f->leaf_count++] = i;
         }
@@ -287,6 +292,41 @@ static int link_schema(struct parse *p)
         return fail_at(p, "schema has fewer elements than its tree");
     if (f->leaf_count == 0)
         return fail_at(p, "schema without columns");
+    return DX_OK;
+}
+
+/* Takes groups out that have no column below. All that walks the tree may then take a node without
+ * children for a leaf. */
+static int drop_empty_groups(struct parse *p)
+{
+    struct dx_pq_footer *f = p->f;
+    uint32_t *at, kept = 0, leaf = 0;
+    bool any = false;
+
+    /* From the back: a group that loses its last child is one without children. */
+    for (uint32_t i = f->node_count; i-- > 1;)
+        if (f->node[i].type < 0 && f->node[i].child_count == 0) {
+            f->node[f->node[i].parent].child_count--;
+            any = true;
+        }
+    if (!any)
+        return DX_OK;
+    at = calloc(f->node_count, sizeof *at);
+    if (at == NULL)
+        return dx_no_memory(p->err, "parquet footer: schema");
+    for (uint32_t i = 0; i < f->node_count; i++) {
+        struct dx_pq_node n = f->node[i];
+
+        if (i > 0 && n.type < 0 && n.child_count == 0)
+            continue;
+        n.parent = at[n.parent];
+        at[i] = kept;
+        if (n.type >= 0)
+            f->leaf[leaf++] = kept;
+        f->node[kept++] = n;
+    }
+    f->node_count = kept;
+    free(at);
     return DX_OK;
 }
 
@@ -307,7 +347,8 @@ static int read_schema(struct parse *p, uint32_t count)
         if (rc < 0)
             return rc;
     }
-    return link_schema(p);
+    rc = link_schema(p);
+    return rc < 0 ? rc : drop_empty_groups(p);
 }
 
 /* ---- row groups ---- */
@@ -846,6 +887,8 @@ int dx_pq_footer_nested_column(const struct dx_pq_footer *f, uint32_t group, uin
         .max_rep = n->max_rep,
         .time_unit = n->logical == DX_PQ_LOGICAL_TIMESTAMP ? n->time_unit : DX_PQ_TIME_NONE,
         .is_unsigned = n->logical == DX_PQ_LOGICAL_INTEGER && n->is_unsigned,
+        .is_low_bit_first = f->created_by.size >= strlen(IMPALA) &&
+                            memcmp(f->created_by.data, IMPALA, strlen(IMPALA)) == 0,
         .type_length = n->type_length,
         .with_levels = true,
     };

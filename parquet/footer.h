@@ -31,7 +31,8 @@
 #define DX_PQ_SCHEMA_DEPTH_MAX 64
 #define DX_PQ_TAIL_SIZE 8 /* u32 length of the metadata, "PAR1" */
 
-/* One element of the schema, in the order of the file: depth first, the root is node 0. */
+/* One element of the schema, in the order of the file: depth first, the root is node 0. Groups without a
+ * column below are left out. */
 struct dx_pq_node {
     struct dx_span name;
     uint32_t parent;      /* the root's is 0 */

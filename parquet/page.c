@@ -175,7 +175,7 @@ int dx_pq_page_header_parse(struct dx_span bytes, struct dx_pq_page_header *out,
         .rep_encoding = (uint8_t)h.rep_encoding,
         .is_v2 = h.type == DX_PQ_PAGE_DATA_V2,
         .is_compressed = h.is_compressed,
-        .has_crc = h.has_crc,
+        .has_crc = h.has_crc && h.crc != 0, /* Parquet.jl writes 0 whatever the page is */
         .crc = (uint32_t)h.crc,
         .header_size = (uint32_t)dx_bytes_at(&t.bytes),
         .compressed_size = (uint32_t)h.compressed,
@@ -548,12 +548,15 @@ static int read_values(struct decode *d, struct dx_span values)
     }
 }
 
-/* Most significant bit first: the oldest form. */
-static bool read_packed_levels(struct dx_span levels, unsigned width, uint8_t *out, uint32_t n)
+/* The oldest form: of a byte the most significant bit comes first, but for Impala the least. */
+static bool read_packed_levels(struct dx_span levels, unsigned width, bool low_first, uint8_t *out,
+                               uint32_t n)
 {
     if (levels.size < ((uint64_t)n * width + 7) / 8)
         return false;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; low_first && i < n; i++)
+        out[i] = (uint8_t)dx_pq_bits(levels, (uint64_t)i * width, width);
+    for (uint32_t i = 0; !low_first && i < n; i++) {
         unsigned level = 0;
 
         for (uint64_t bit = (uint64_t)i * width; bit < (uint64_t)(i + 1) * width; bit++)
@@ -577,7 +580,8 @@ static int read_levels(struct decode *d, struct dx_span levels, uint8_t max, uns
     bool packed = !d->head.is_v2 && encoding == DX_PQ_BIT_PACKED;
     uint32_t batch[BATCH];
 
-    if (packed && !read_packed_levels(levels, level_width(max), out, n))
+    if (packed &&
+        !read_packed_levels(levels, level_width(max), d->column->is_low_bit_first, out, n))
         return corrupt(d, "levels end early");
     for (uint32_t done = 0; !packed && done < n;) {
         uint32_t k = n - done < BATCH ? n - done : BATCH;
@@ -755,9 +759,8 @@ static int decode_v2(struct decode *d, struct dx_span body)
         rc = read_def_levels(d, def);
     if (rc < 0)
         return rc;
-    /* Of nested columns writers count as null either each slot without a value or only some. */
-    if (c->max_def <= 1 && c->max_rep == 0 && d->head.null_count != d->out->null_count)
-        return corrupt(d, "another number of nulls than the header says");
+    /* The header's number of nulls is not held against the levels: Arrow writes 0 where it makes no
+     * statistics, and of nested columns writers count each slot without a value or only some. */
     rc = unpack(d, dx_span_of(r.at, dx_bytes_left(&r)), d->head.is_compressed, &plain);
     if (rc == DX_OK)
         rc = allocate(d);

@@ -285,7 +285,7 @@ static int write_value(struct dx_pq_rows *r, const struct dx_pq_node *n, uint32_
         return ends_early(err);
     text = s->size > 0 ? dx_span_of(r->text.data + s->at, s->size) : dx_span_str("");
     r->leaf[leaf].next++;
-    if (s->def < n->max_def) {
+    if (s->def < n->max_def || n->logical == DX_PQ_LOGICAL_NULL) {
         dx_json_null(r->json);
     } else if (is_number(n, text)) {
         dx_json_number(r->json, text);
@@ -297,6 +297,17 @@ static int write_value(struct dx_pq_rows *r, const struct dx_pq_node *n, uint32_
     return DX_OK;
 }
 
+/* Old writers: a list's repeated group is a struct of one, by the name it has. */
+static bool is_struct_of_one(const struct dx_pq_node *list, const struct dx_pq_node *repeated)
+{
+    const struct dx_span tuple = dx_span_str("_tuple");
+
+    return dx_span_equal(repeated->name, dx_span_str("array")) ||
+           (repeated->name.size == list->name.size + tuple.size &&
+            memcmp(repeated->name.data, list->name.data, list->name.size) == 0 &&
+            memcmp(repeated->name.data + list->name.size, tuple.data, tuple.size) == 0);
+}
+
 /* A list's repeated group with one member, its element: the group has no name of its own. */
 static bool is_list_of_three(const struct dx_pq_rows *r, uint32_t node)
 {
@@ -305,7 +316,7 @@ static bool is_list_of_three(const struct dx_pq_rows *r, uint32_t node)
 
     return list->logical == DX_PQ_LOGICAL_LIST && list->child_count == 1 &&
            repeated->repetition == DX_PQ_REPEATED && repeated->child_count == 1 &&
-           !dx_span_equal(repeated->name, dx_span_str("array")); /* old writers: a struct of one */
+           !is_struct_of_one(list, repeated);
 }
 
 static bool is_wrapper(const struct dx_pq_rows *r, uint32_t node)

@@ -88,12 +88,13 @@ enum dx_pq_time_unit {
 
 /* All that decoding a page of a column needs besides its bytes: small enough for an index. */
 struct dx_pq_column {
-    uint8_t type;      /* enum dx_pq_type */
-    uint8_t codec;     /* enum dx_pq_codec */
-    uint8_t max_def;   /* 0 required, 1 optional; more is nested */
-    uint8_t max_rep;   /* 0; more is repeated */
-    uint8_t time_unit; /* enum dx_pq_time_unit */
-    bool is_unsigned;  /* INT32 and INT64: values are unsigned */
+    uint8_t type;          /* enum dx_pq_type */
+    uint8_t codec;         /* enum dx_pq_codec */
+    uint8_t max_def;       /* 0 required, 1 optional; more is nested */
+    uint8_t max_rep;       /* 0; more is repeated */
+    uint8_t time_unit;     /* enum dx_pq_time_unit */
+    bool is_unsigned;      /* INT32 and INT64: values are unsigned */
+    bool is_low_bit_first; /* BIT_PACKED levels, as Impala writes them */
     /* decoding gives levels; without it nested and repeated columns are refused */
     bool with_levels;
     uint32_t type_length; /* bytes of a DX_PQ_FIXED value, else 0 */

@@ -12,6 +12,11 @@
 #define DECIMAL_BYTES_MAX 32 /* 76 digits, as Arrow's largest */
 #define DECIMAL_DIGITS_MAX 80
 
+bool dx_pq_text_is_null(const struct dx_pq_node *node, const struct dx_pq_values *v, uint32_t i)
+{
+    return node->logical == DX_PQ_LOGICAL_NULL || dx_pq_is_null(v, i);
+}
+
 bool dx_pq_text_is_plain(const struct dx_pq_node *node)
 {
     return node->type == DX_PQ_BYTE_ARRAY && node->logical != DX_PQ_LOGICAL_DECIMAL;
@@ -25,7 +30,7 @@ int dx_pq_text_check(const struct dx_pq_footer *f, uint32_t leaf, struct dx_erro
                         (n->type == DX_PQ_FIXED && n->type_length > DECIMAL_BYTES_MAX));
     char path[160];
 
-    if (n->logical != DX_PQ_LOGICAL_INTERVAL && n->logical != DX_PQ_LOGICAL_BSON && !bad_decimal)
+    if (!bad_decimal)
         return DX_OK;
     return dx_fail(err, DX_E_UNSUPPORTED, "column %s: values of %s have no text here",
                    dx_pq_footer_path(f, leaf, path, sizeof path), dx_pq_logical_name(n->logical));
@@ -161,10 +166,21 @@ static void put_hex(struct dx_span s, bool uuid, struct dx_buf *out)
     }
 }
 
+/* Months, days and milliseconds, of which none holds for the others; little-endian, unsigned. */
+static void put_interval(const uint8_t *p, struct dx_buf *out)
+{
+    uint32_t months = dx_load_u32(p), days = dx_load_u32(p + 4), ms = dx_load_u32(p + 8);
+
+    dx_buf_fmt(out, "P%" PRIu32 "M%" PRIu32 "DT%" PRIu32 ".%03" PRIu32 "S", months, days, ms / 1000,
+               ms % 1000);
+}
+
 static void put_fixed(const struct dx_pq_node *node, struct dx_span s, struct dx_buf *out)
 {
     if (node->logical == DX_PQ_LOGICAL_DECIMAL)
         put_decimal(node, s, out);
+    else if (node->logical == DX_PQ_LOGICAL_INTERVAL && s.size == 12)
+        put_interval(s.data, out);
     else if (node->logical == DX_PQ_LOGICAL_FLOAT16 && s.size == 2)
         put_float(half_to_double(s.data[0] | (unsigned)s.data[1] << 8), 3, 9, out);
     else if (node->logical == DX_PQ_LOGICAL_STRING || node->logical == DX_PQ_LOGICAL_ENUM ||
@@ -174,9 +190,21 @@ static void put_fixed(const struct dx_pq_node *node, struct dx_span s, struct dx
         put_hex(s, node->logical == DX_PQ_LOGICAL_UUID && s.size == 16, out);
 }
 
+/* parquet-mr stores what it is given; readers see as many bits as the type has. */
+static int64_t narrow(const struct dx_pq_node *node, int64_t value)
+{
+    if (node->logical != DX_PQ_LOGICAL_INTEGER)
+        return value;
+    if (node->bit_width == 8)
+        return node->is_unsigned ? (int64_t)(uint8_t)value : (int64_t)(int8_t)value;
+    if (node->bit_width == 16)
+        return node->is_unsigned ? (int64_t)(uint16_t)value : (int64_t)(int16_t)value;
+    return value;
+}
+
 static void put_number(const struct dx_pq_node *node, int64_t value, struct dx_buf *out)
 {
-    float narrow;
+    float single;
     double wide;
     uint32_t bits = (uint32_t)value;
 
@@ -185,14 +213,15 @@ static void put_number(const struct dx_pq_node *node, int64_t value, struct dx_b
         dx_buf_str(out, value != 0 ? "true" : "false");
         break;
     case DX_PQ_FLOAT:
-        memcpy(&narrow, &bits, sizeof narrow);
-        put_float((double)narrow, 6, 9, out);
+        memcpy(&single, &bits, sizeof single);
+        put_float((double)single, 6, 9, out);
         break;
     case DX_PQ_DOUBLE:
         memcpy(&wide, &value, sizeof wide);
         put_float(wide, 15, 17, out);
         break;
     default:
+        value = narrow(node, value);
         if (node->logical == DX_PQ_LOGICAL_INTEGER && node->is_unsigned)
             dx_buf_fmt(out, "%" PRIu64, (uint64_t)value);
         else

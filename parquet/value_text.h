@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * value_text.h - a value of a column as text, by its logical type.
  *
- *   rc = dx_pq_text_check(&footer, leaf, &err);             refuses types without a text, by name
+ *   rc = dx_pq_text_check(&footer, leaf, &err);             refuses decimals without a text, by name
+ *   if (dx_pq_text_is_null(node, &v, i)) ...                 those of the type NULL too, whatever is stored
  *   if (dx_pq_text_is_plain(node))  ... v.spans[i] ...       strings: the bytes are the text
  *   else  dx_pq_value_text(node, &v, i, &buf);               appended
  *
- * Integers in decimal, booleans true and false, decimals with their point, floats with the fewest
+ * Integers in decimal, of 8 and 16 bits cut to these, booleans true and false, decimals with their point, floats with the fewest
  * digits that give them back, dates and times in ISO 8601 with microseconds at most (those without
- * a zone count as UTC; outside of years 0000 to 9999: the number itself), UUIDs with hyphens, FIXED
- * without a logical type in hexadecimal. The value must not be null. No I/O; any thread.
+ * a zone count as UTC; outside of years 0000 to 9999: the number itself), intervals as ISO 8601
+ * durations (P1M2DT3.004S), UUIDs with hyphens, FIXED without a logical type in hexadecimal, BSON as its bytes. The value must not be null. No I/O; any thread.
  */
 #ifndef DX_PARQUET_VALUE_TEXT_H
 #define DX_PARQUET_VALUE_TEXT_H
@@ -18,6 +19,7 @@
 #include "parquet/page.h"
 
 int dx_pq_text_check(const struct dx_pq_footer *f, uint32_t leaf, struct dx_error *err);
+bool dx_pq_text_is_null(const struct dx_pq_node *node, const struct dx_pq_values *v, uint32_t i);
 bool dx_pq_text_is_plain(const struct dx_pq_node *node);
 void dx_pq_value_text(const struct dx_pq_node *node, const struct dx_pq_values *v, uint32_t i,
                       struct dx_buf *out);

@@ -21,6 +21,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import dxtest  # noqa: E402
 import lake  # noqa: E402
+import parquet_by_hand as hand  # noqa: E402
 import stores  # noqa: E402
 
 try:
@@ -348,6 +349,61 @@ def rejects(tmp):
     dxtest.check(b"rejects.parquet:2:" in done.stderr and b"no url" in done.stderr, f"{done.stderr}")
 
 
+def seldom(tmp):
+    """What old and odd writers wrote: as rows, and as the JSON of a row."""
+    u = [b"https://a.com/1", b"https://b.com/2"]
+    url = (hand.BYTES, hand.page(hand.strings(u), 2), 2)
+    text = hand.node("url", hand.BYTES, converted=0)
+    narrow = [(name, converted, want) for name, converted, want in
+              (("i8", 15, [-1, 44]), ("u8", 11, [255, 44]), ("i16", 16, [-1, 300]), ("u16", 12, [65535, 300]), ("u32", 13, [4294967295, 300]))]
+    ints = hand.page(struct.pack("<ii", -1, 300), 2)
+    unknown = hand.fields((11, hand.STRUCT, hand.fields()))
+    interval = struct.pack("<III", 14, 3, 4005) + struct.pack("<III", 0, 0, 2 ** 32 - 1)
+    intervals = ["P14M3DT4.005S", "P0M0DT4294967.295S"]
+    groups = [hand.node(f"g{i}", repetition=hand.OPTIONAL, children=0) for i in range(9)]
+    rows = [
+        # groups without columns, in each other too, lead to no value of another column
+        ("groups", [hand.node("schema", children=11), hand.node("s", children=1), hand.node("e", children=0), *groups, text], [url],
+         [], [{"url": a.decode()} for a in u]),
+        ("narrow", [hand.node("schema", children=6), text, *(hand.node(n, hand.INT32, converted=c) for n, c, _ in narrow)],
+         [url, *[(hand.INT32, ints, 2)] * 5], [(n, w) for n, _, w in narrow], [{"url": u[i].decode(), **{n: w[i] for n, _, w in narrow}} for i in (0, 1)]),
+        ("kinds", [hand.node("schema", children=4), text, hand.node("span", hand.FIXED, length=12, converted=21),
+                   hand.node("bson", hand.BYTES, converted=20), hand.node("nothing", hand.INT32, logical=unknown)],
+         [url, (hand.FIXED, hand.page(interval, 2), 2), (hand.BYTES, hand.page(hand.strings([b"{", b"}"]), 2), 2), (hand.INT32, ints, 2)],
+         [("span", intervals), ("bson", ["{", "}"]), ("nothing", [None, None])],
+         [{"url": u[i].decode(), "span": intervals[i], "bson": "{}"[i], "nothing": None} for i in (0, 1)]),
+        # BIT_PACKED levels: 0, then 1 as by Impala
+        ("impala", [hand.node("schema", children=2), text, hand.node("n", hand.INT32, hand.OPTIONAL)],
+         [url, (hand.INT32, hand.page(struct.pack("<i", 7), 2, b"\x02", hand.BIT_PACKED), 2)], [("n", [None, "7"])],
+         [{"url": u[0].decode(), "n": None}, {"url": u[1].decode(), "n": 7}]),
+        ("parquet-mr", [hand.node("schema", children=2), text, hand.node("n", hand.INT32, hand.OPTIONAL)],
+         [url, (hand.INT32, hand.page(struct.pack("<i", 7), 2, b"\x40", hand.BIT_PACKED), 2)], [("n", [None, "7"])],
+         [{"url": u[0].decode(), "n": None}, {"url": u[1].decode(), "n": 7}]),
+        ("tuple", [hand.node("schema", children=2), text, hand.node("l", children=1, converted=3),
+                   hand.node("l_tuple", repetition=hand.REPEATED, children=1), hand.node("x", hand.BYTES)],
+         [url, (hand.BYTES, hand.page(hand.strings([b"1", b"2"]), 2, hand.runs(0, 0) + hand.runs(1, 1)), 2)], [("l.l_tuple.x", ["1", "2"])],
+         [{"url": u[i].decode(), "l": [{"x": "12"[i]}]} for i in (0, 1)]),
+    ]
+    for name, nodes, chunks, columns, want in rows:
+        path = tmp / f"{name}.parquet"
+        path.write_bytes(hand.build(nodes, chunks, 2, created_by=name.encode()))
+        for column, values in [("url", [a.decode() for a in u]), *columns]:
+            got, refusal = dump(path, column)
+            dxtest.equal([None if v is None else v.decode() for _, v in got], [v if v is None else str(v) for v in values],
+                         f"{name}: {column}, {refusal}")
+        got = [json.loads(dxtest.domaindex("fetch-record", "--base", tmp, f"{path.name}#row=0:{i}").stdout) for i in (0, 1)]
+        dxtest.equal(got, want, f"{name}: rows as JSON")
+    path = tmp / "dots.parquet"
+    pq.write_table(pa.table({"s": [{"f": "f", "f.one": "f.one", "f.one.x": "x"}], "s.f": ["s.f"]}), path)
+    for column, want in (("s.f.one", b"f.one"), ("s.f.one.x", b"x"), ("s.f", b"s.f")):
+        dxtest.equal(dump(path, column)[0], [(1, want)], f"column {column}")
+    # a number means the column there, whatever others are called
+    path = tmp / "twice.parquet"
+    pq.write_table(pa.Table.from_arrays([pa.array([f"https://{k}.com/"]) for k in "abc"], names=["url", "x", "url"]), path)
+    for number, want in (("1", b"https://a.com/"), ("3", b"https://c.com/")):
+        dxtest.equal(dump(path, number)[0], [(1, want)], f"column {number} of two with one name")
+
+
 def main():
     dxtest.need_programs()
     if not DRIVER.exists():
@@ -359,6 +415,7 @@ def main():
         ways_to_name(tmp, made)
         rejects(tmp)
         refused(tmp, made)
+        seldom(tmp)
         remote(tmp, made)
     corpus()
     dxtest.finish()

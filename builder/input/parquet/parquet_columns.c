@@ -123,17 +123,6 @@ static int fail_column(const struct find *w, const char *given)
     return rc;
 }
 
-/* The name of the n-th column at the top, from 1. */
-static bool top_column(const struct dx_pq_footer *f, unsigned long n, struct dx_span *name)
-{
-    for (uint32_t i = 1; i < f->node_count; i++)
-        if (f->node[i].parent == 0 && --n == 0) {
-            *name = f->node[i].name;
-            return true;
-        }
-    return false;
-}
-
 static int locate(const struct find *w, const char *given, size_t field)
 {
     struct dx_parquet_column *c = &w->out->column[field];
@@ -141,10 +130,13 @@ static int locate(const struct find *w, const char *given, size_t field)
     struct dx_json_path path;
     int rc;
 
-    if (given[strspn(given, "0123456789")] == '\0')
-        return top_column(w->f, strtoul(given, NULL, 10), &whole.part[0]) && in_schema(w, &whole, c)
-                   ? DX_OK
-                   : fail_column(w, given);
+    /* Not by way of its name, which other columns may have too. */
+    if (given[strspn(given, "0123456789")] == '\0') {
+        if (!dx_pq_column_number(w->f, strtoul(given, NULL, 10), &c->found))
+            return fail_column(w, given);
+        c->from = DX_PARQUET_FROM_LEAF;
+        return DX_OK;
+    }
     if (in_schema(w, &whole, c))
         return DX_OK;
     rc = dx_json_path_parse(&path, given, w->err);

@@ -340,11 +340,12 @@ static unsigned definition(const struct column *c)
 
 static int take_slot(const struct dx_parquet_rows *p, struct column *c, struct dx_error *err)
 {
+    const struct dx_pq_node *node = &p->footer.node[p->footer.leaf[c->is->found.leaf]];
     bool repeated = c->is->found.repeated_at != 0;
 
     if (repeated && definition(c) < c->is->found.element_def)
         return DX_OK; /* an empty list */
-    if (dx_pq_is_null(&c->values, c->slot))
+    if (dx_pq_text_is_null(node, &c->values, c->slot))
         return add_element(c, (struct element){ .in_text = false }, err);
     return take_value(p, c, repeated, err);
 }

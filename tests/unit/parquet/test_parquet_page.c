@@ -462,6 +462,71 @@ static void test_by_hand(void)
     }
 }
 
+/* What writers say of a page, and what it holds all the same: the values of the page count. */
+static void test_wrong_heads(void)
+{
+    static const struct {
+        const char *name;
+        int32_t v1_levels; /* the encoding of the levels of a v1 page; -1: a v2 page */
+        bool low_bit_first;
+        uint8_t body[24];
+        size_t size;
+        const char *valid; /* of 9 values */
+    } rows[] = {
+        { "Arrow without statistics: no nulls in the head of a v2 page", -1, false,
+          BYTES(5, 0xfe, 0x00, 1, 2, 3, 4, 5, 6, 7), "011111110" },
+        { "Parquet.jl: a CRC of 0", DX_PQ_RLE, false,
+          BYTES(3, 0, 0, 0, 5, 0xfe, 0x00, 1, 2, 3, 4, 5, 6, 7), "011111110" },
+        { "levels from the highest bit on", DX_PQ_BIT_PACKED, false,
+          BYTES(0x7f, 0x00, 1, 2, 3, 4, 5, 6, 7), "011111110" },
+        { "levels from the lowest bit on", DX_PQ_BIT_PACKED, true,
+          BYTES(0xfe, 0x00, 1, 2, 3, 4, 5, 6, 7), "011111110" },
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct dx_pq_column column = { .type = DX_PQ_FIXED,
+                                       .type_length = 1,
+                                       .max_def = 1,
+                                       .is_low_bit_first = rows[i].low_bit_first };
+        bool is_v2 = rows[i].v1_levels < 0;
+        struct dx_buf page = DX_BUF_INIT(4096);
+        struct dx_thrift_out o = dx_thrift_out_to(&page);
+        struct dx_pq_values v = DX_PQ_VALUES_INIT;
+        struct dx_error err = DX_ERROR_INIT;
+        char valid[10] = "";
+        int rc;
+
+        dx_thrift_put_begin(&o, 0);
+        dx_thrift_put_i32(&o, 1, is_v2 ? DX_PQ_PAGE_DATA_V2 : DX_PQ_PAGE_DATA);
+        dx_thrift_put_i32(&o, 2, (int32_t)rows[i].size);
+        dx_thrift_put_i32(&o, 3, (int32_t)rows[i].size);
+        dx_thrift_put_i32(&o, 4, 0); /* the CRC */
+        dx_thrift_put_begin(&o, is_v2 ? 8 : 5);
+        dx_thrift_put_i32(&o, 1, 9);
+        dx_thrift_put_i32(&o, 2, is_v2 ? 0 : DX_PQ_PLAIN);
+        dx_thrift_put_i32(&o, 3, is_v2 ? 9 : rows[i].v1_levels);
+        dx_thrift_put_i32(&o, 4, is_v2 ? DX_PQ_PLAIN : DX_PQ_RLE);
+        if (is_v2) {
+            dx_thrift_put_i32(&o, 5, 3);
+            dx_thrift_put_i32(&o, 6, 0);
+        }
+        dx_thrift_put_end(&o);
+        dx_thrift_put_end(&o);
+        dx_buf_append(&page, rows[i].body, rows[i].size);
+        rc = dx_pq_page_decode(&column, dx_span_of(page.data, page.size), NULL, &limits, &v, &err);
+        CHECK(rc == DX_OK, "%s: %s", rows[i].name, err.text);
+        for (uint32_t k = 0, value = 0; k < v.row_count && k < 9; k++) {
+            valid[k] = dx_pq_is_null(&v, k) ? '0' : '1';
+            if (valid[k] == '1')
+                CHECK(v.spans[k].size == 1 && v.spans[k].data[0] == ++value, "%s: value %u",
+                      rows[i].name, k);
+        }
+        CHECK(strcmp(valid, rows[i].valid) == 0, "%s: %s", rows[i].name, valid);
+        dx_pq_values_release(&v);
+        dx_buf_release(&page);
+    }
+}
+
 static void test_dictionary(void)
 {
     static const uint8_t words[] = { 1, 0, 0, 0, 'a', 2, 0, 0, 0, 'b', 'c' };
@@ -632,6 +697,7 @@ int main(void)
     test_round_trips();
     test_damage();
     test_by_hand();
+    test_wrong_heads();
     test_dictionary();
     test_times();
     test_levels();

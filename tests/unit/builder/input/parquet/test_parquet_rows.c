@@ -6,6 +6,7 @@
  *   test_parquet_rows --columns FILE             the paths of its columns
  *   test_parquet_rows --dump FILE COLUMN...      rows with COLUMN... as URL and extras: the row, then each
  *                                                field in hexadecimal, N for null
+ *   test_parquet_rows --each FILE COLUMN...      the same, each COLUMN alone; a line E ends each
  */
 #include "builder/input/parquet/parquet_rows.h"
 
@@ -213,6 +214,10 @@ int main(int argc, char **argv)
 
     if (argc >= 4 && strcmp(argv[1], "--dump") == 0)
         return dump(argc - 3, argv + 3, argv[2]);
+    for (int i = 3; argc >= 4 && strcmp(argv[1], "--each") == 0 && i < argc; i++)
+        (void)dump(1, argv + i, argv[2]);
+    if (argc >= 4 && strcmp(argv[1], "--each") == 0)
+        return 0;
     if (argc == 3 && strcmp(argv[1], "--columns") == 0)
         return read_file(argv[2], &o, true) ? 0 : 2;
     (void)snprintf(folder, sizeof folder, "%s/parquet", shared != NULL ? shared : "../shared/data");
