@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cdx_scope.h - which rows a CDX question is about: a range of keys within one domain.
+ * cdx_scope.h - which rows a CDX question is about: a range of keys.
  *
  *   struct dx_cdx_scope s;
- *   rc = dx_cdx_scope_init(&s, canon, ask, &problem);        1; 0: no URL, or one that spans several domains; <0
- *   ... s.domain ...                                         the registered domain of the rows
+ *   rc = dx_cdx_scope_init(&s, canon, ask, &problem);        1; 0: not a URL, or a public suffix where it is not asked what is below; <0
+ *   ... s.domain ...                                         the registered domain of the rows; size 0: there is none
+ *   ... s.host, s.below ...                                  below: and all domains whose names are below this one
  *   dx_cdx_scope_may_have(&s, host)                          whether a row of this host may be in it: cheap
  *   dx_cdx_scope_has(&s, urlkey)
  *   dx_cdx_scope_release(&s);                                also after a failure
  *
- * The same ranges as pywb's calc_search_range: exact, prefix, host (without ports), domain (and its subdomains). One thread.
+ * The same ranges as pywb's calc_search_range: exact, prefix, host (without ports), domain (and its subdomains, of whatever domain they are). One thread.
  */
 #ifndef DX_QUERY_CDX_CDX_SCOPE_H
 #define DX_QUERY_CDX_CDX_SCOPE_H
@@ -21,12 +22,11 @@ struct dx_problem;
 
 struct dx_cdx_scope {
     struct dx_buf domain;
-    bool whole; /* all rows of the domain, whatever their key */
+    struct dx_buf host; /* canonical, without "www." and port */
+    bool below;         /* hosts below it too */
 
     /* private */
     struct dx_buf start, end; /* of keys with a space behind them */
-    struct dx_buf host;       /* canonical, without "www." and port */
-    bool below;               /* hosts below it too */
 };
 
 int dx_cdx_scope_init(struct dx_cdx_scope *s, struct dx_canon *canon, const struct dx_cdx_ask *ask,

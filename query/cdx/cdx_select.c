@@ -89,6 +89,18 @@ static bool is_before(const struct dx_cdx_select *s, size_t at, uint64_t timesta
     return order != 0 ? order < 0 : number <= s->from_number;
 }
 
+bool dx_cdx_select_is_behind(const struct dx_cdx_select *s, struct dx_span urlkey)
+{
+    return s->bound > 0 && dx_span_compare(urlkey, column_at(&s->text, s->entries[s->bound - 1].at,
+                                                             DX_CDX_URLKEY)) > 0;
+}
+
+bool dx_cdx_select_is_before(const struct dx_cdx_select *s, struct dx_span urlkey)
+{
+    return s->from_set &&
+           dx_span_compare(urlkey, dx_span_of(s->from_key.data, s->from_key.size)) <= 0;
+}
+
 /* ---- room ---- */
 
 static size_t entry_size(const struct dx_cdx_select *s, size_t at)

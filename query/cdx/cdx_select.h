@@ -4,6 +4,8 @@
  *   struct dx_cdx_select s;
  *   dx_cdx_select_init(&s, keep, DX_CDX_SELECT_BYTES);                 so many rows at most
  *   dx_cdx_select_from(&s, urlkey, timestamp);                         only those that are not before; timestamp 0: none
+ *   dx_cdx_select_is_behind(&s, urlkey)                                whether no row with this key or a later one would be kept
+ *   dx_cdx_select_is_before(&s, urlkey)                                whether no row with an earlier key would be
  *   rc = dx_cdx_select_add(&s, columns, timestamp, number, &err);      columns: DX_CDX_STORED of them, copied
  *   rc = dx_cdx_select_end(&s, &err);                                  sorts
  *   for (i = 0; i < s.count; i++)                                      in order; columns are borrowed
@@ -50,6 +52,8 @@ struct dx_cdx_select {
 
 void dx_cdx_select_init(struct dx_cdx_select *s, uint64_t keep, size_t bytes_max);
 void dx_cdx_select_from(struct dx_cdx_select *s, struct dx_span urlkey, uint64_t timestamp);
+bool dx_cdx_select_is_behind(const struct dx_cdx_select *s, struct dx_span urlkey);
+bool dx_cdx_select_is_before(const struct dx_cdx_select *s, struct dx_span urlkey);
 int dx_cdx_select_add(struct dx_cdx_select *s, const struct dx_span *columns, uint64_t timestamp,
                       uint64_t number, struct dx_error *err);
 int dx_cdx_select_end(struct dx_cdx_select *s, struct dx_error *err);

@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "canon/urlkey.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 #include "query/answers/task_kind.h"
 #include "query/cdx/capture_row.h"
 #include "query/cdx/cdx_query.h"
@@ -13,6 +13,7 @@
 #include "query/cdx/cdx_sequence.h"
 #include "query/cdx/cdx_text.h"
 #include "query/scan/domain_rows.h"
+#include "query/scan/domain_walk.h"
 #include "query/suppression/suppression_view.h"
 #include "query/view/dataset_list.h"
 #include "query/view/lookup.h"
@@ -23,9 +24,12 @@
 #define WINDOW_ROWS 65536 /* that are read at a time */
 #define CLOCK_ROWS 256    /* between two looks at the clock: an expression may take 10 ms a row */
 
-#define ADVICE                                                                             \
-    "Ask for less: a host or prefix instead of a domain, one dataset, or a smaller limit " \
-    "with showResumeKey=true."
+#define CLOCK_DOMAINS 256 /* the same, of domains that are passed by */
+
+#define ADVICE                                                                                 \
+    "Ask for less: a host or prefix instead of a domain, a domain instead of a suffix, one "   \
+    "dataset, or a smaller limit with showResumeKey=true; /v1/suffix/{suffix}/urls lists all " \
+    "rows of a suffix."
 
 /* A row as text, of an answer that is not in the order of rows. */
 struct piece {
@@ -39,9 +43,18 @@ struct cdx_task {
     struct dx_buf text; /* the parameters */
     struct dx_cdx_ask ask;
     struct dx_cdx_scope scope;
+    struct dx_dataset_list only;
+
+    /* The registered domain of the question; found.part NULL: there is none, or nothing of it is shown. */
     struct dx_found found;
     struct dx_suppression_view withheld;
-    struct dx_dataset_list only;
+    bool begun; /* with the walk: of the domains below the host, if they are asked for */
+    struct dx_domain_walk walk;
+    uint64_t passed; /* domains */
+
+    /* The domain at hand. */
+    const struct dx_found *at;
+    const struct dx_suppression_view *at_withheld;
     struct dx_domain_rows rows;
 
     /* A pass over the rows. */
@@ -133,7 +146,7 @@ static int take_row(void *ctx, const struct dx_listing_row *row, struct dx_error
     return take_scope_row(task, row, err);
 }
 
-/* ---- a pass ---- */
+/* ---- a window ---- */
 
 static int open_window(struct cdx_task *task, struct dx_error *err)
 {
@@ -158,11 +171,147 @@ static int take_window(struct cdx_task *task, struct dx_error *err)
     task->next += task->rows.row_count;
     if (rc == DX_OK && task->rows.row_count == 0)
         rc = dx_fail(err, DX_E_CORRUPT, "%s: a window of a domain has no row",
-                     task->found.part->directory);
+                     task->at->part->directory);
     return rc;
 }
 
-/* DX_LISTING_WAITS, or DX_LISTING_DONE: all rows were looked at. */
+/* ---- domains ---- */
+
+/* Whether a row of the pair may have a time that is asked for. */
+static bool may_match(const struct cdx_task *task, const struct dx_pair_count *counts)
+{
+    bool timed = task->ask.from > 0 || task->ask.to < DX_CDX_TIMESTAMP_MAX;
+
+    if (!timed || !dx_cdx_sequence_takes_early(&task->sequence) || task->ask.count_pages)
+        return true;
+    return counts->has_ts && dx_cdx_timestamp(counts->last_us) >= task->ask.from &&
+           dx_cdx_timestamp(counts->first_us) <= task->ask.to;
+}
+
+static int add_pair(struct cdx_task *task, uint32_t dataset_id, const struct dx_pair_count *counts,
+                    struct dx_error *err)
+{
+    const struct dx_suppression_pair *hidden = dx_suppression_view_pair(task->at_withheld,
+                                                                        dataset_id);
+
+    if (dx_registry_by_id(&task->view.version->registry, dataset_id) == NULL)
+        return dx_fail(err, DX_E_CORRUPT, "%s: a domain is in dataset %u, which is not registered",
+                       task->at->part->directory, (unsigned)dataset_id);
+    if (task->only.count > 0 && !dx_dataset_list_has(&task->only, dataset_id))
+        return DX_OK;
+    if ((hidden != NULL && hidden->visible.row_count == 0) || !may_match(task, counts))
+        return DX_OK;
+    return dx_domain_rows_add(&task->rows, dataset_id, counts, hidden, err);
+}
+
+/* The rows of a domain that come next. whole: all of them are of the scope. */
+static int enter(struct cdx_task *task, const struct dx_found *found,
+                 const struct dx_suppression_view *withheld, const struct dx_domain_pairs *pairs,
+                 bool whole, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    task->at = found;
+    task->at_withheld = withheld;
+    task->next = 0;
+    dx_domain_rows_release(&task->rows);
+    dx_domain_rows_init(&task->rows, task->view.version, found->part, found->domain_id,
+                        DX_CAPTURE_ROW_FIELDS, task->ask.deadline_ms);
+    for (size_t i = 0; rc == DX_OK && i < pairs->count; i++)
+        rc = add_pair(task, pairs->ids[i], &pairs->counts[i], err);
+    if (rc == DX_OK && whole && task->ask.count_pages) { /* nothing is read */
+        task->next = dx_domain_rows_total(&task->rows);
+        task->in_scope += task->next;
+    }
+    return rc;
+}
+
+static int enter_first(struct cdx_task *task, struct dx_error *err)
+{
+    struct dx_domain_pairs pairs = DX_DOMAIN_PAIRS_INIT;
+    bool whole = task->scope.below &&
+                 dx_span_equal(dx_span_of(task->scope.host.data, task->scope.host.size),
+                               dx_span_of(task->scope.domain.data, task->scope.domain.size));
+    int rc = dx_view_pairs(&pairs, &task->view, task->found.part, task->found.ordinal, err);
+
+    if (rc >= 0)
+        rc = enter(task, &task->found, &task->withheld, &pairs, whole, err);
+    dx_domain_pairs_release(&pairs);
+    return rc;
+}
+
+static int pass_domain(struct cdx_task *task, struct dx_error *err)
+{
+    if (task->passed++ % CLOCK_DOMAINS != 0 || task->half_ms == 0 || dx_clock_ms() < task->half_ms)
+        return DX_OK;
+    return dx_fail(err, DX_E_LIMIT, "this takes longer than a request may: %llu domains in",
+                   (unsigned long long)task->passed);
+}
+
+/* All keys of the domain of the walk lie in ["com,example)/", "com,example;"): whether no row of it would be kept. 1, 0, <0. */
+static int is_of_no_use(struct cdx_task *task, struct dx_error *err)
+{
+    struct dx_buf *key = &task->key.key;
+    size_t size;
+
+    if (!dx_urlkey_make(&task->key,
+                        dx_span_of(task->walk.found.domain, task->walk.found.domain_size),
+                        dx_span_str("/")))
+        return dx_no_memory(err, "the key of a domain");
+    if (dx_cdx_select_is_behind(&task->select, dx_span_of(key->data, key->size)))
+        return 1;
+    size = key->size - 1; /* without the slash */
+    key->data[size - 1] = ';';
+    return dx_cdx_select_is_before(&task->select, dx_span_of(key->data, size));
+}
+
+static int begin_walk(struct cdx_task *task, struct dx_error *err)
+{
+    const struct dx_buf *host = &task->scope.host;
+
+    if (task->begun)
+        dx_domain_walk_release(&task->walk);
+    task->begun = true;
+    return dx_domain_walk_init(&task->walk, &task->view, NULL, dx_span_of(host->data, host->size),
+                               err);
+}
+
+/* Behind the registered domain those below the host: 1 the next one is entered, 0 there are no more. */
+static int next_domain(struct cdx_task *task, struct dx_problem *problem)
+{
+    struct dx_domain_walk *w = &task->walk;
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = DX_OK;
+
+    if (!task->scope.below)
+        return 0;
+    if (!task->begun)
+        rc = begin_walk(task, &err);
+    while (rc == DX_OK && (rc = dx_domain_walk_next(w, problem)) == 1) {
+        bool is_first = task->found.part == w->found.part &&
+                        task->found.ordinal == w->found.ordinal;
+
+        rc = pass_domain(task, &err);
+        if (rc < 0)
+            break;
+        if (w->pairs.count == 0 || is_first)
+            continue;
+        rc = is_of_no_use(task, &err);
+        if (rc == 0)
+            rc = enter(task, &w->found, &w->withheld, &w->pairs, true, &err);
+        else if (rc == 1)
+            rc = DX_OK;
+        if (rc == DX_OK && task->next < dx_domain_rows_total(&task->rows))
+            return 1;
+    }
+    if (rc < 0 && err.code != DX_OK)
+        return dx_problem_advised(problem, &err, ADVICE);
+    return rc;
+}
+
+/* ---- a pass ---- */
+
+/* Of the domain at hand: DX_LISTING_WAITS, or DX_LISTING_DONE: all rows were looked at. */
 static int read_rows(struct cdx_task *task, struct dx_error *err)
 {
     int rc = DX_OK;
@@ -264,6 +413,14 @@ static bool page_is_over(const struct cdx_task *task)
     return task->ask.paged && task->sequence.rank / rows > task->ask.page;
 }
 
+/* From the first domain on. */
+static int begin_pass(struct cdx_task *task, struct dx_error *err)
+{
+    int rc = task->begun ? begin_walk(task, err) : DX_OK;
+
+    return rc == DX_OK && task->found.part != NULL ? enter_first(task, err) : rc;
+}
+
 /* 1: more rows are needed; 0: the answer is complete. */
 static int use_selection(struct cdx_task *task, struct dx_error *err)
 {
@@ -284,7 +441,9 @@ static int use_selection(struct cdx_task *task, struct dx_error *err)
         return rc < 0 ? rc : 0;
     rc = dx_cdx_select_again(&task->select, err);
     task->again = true;
-    task->next = task->number = 0;
+    task->number = 0;
+    if (rc >= 0)
+        rc = begin_pass(task, err);
     return rc < 0 ? rc : 1;
 }
 
@@ -400,12 +559,17 @@ static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *prob
         rc = read_rows(task, &err);
         if (rc == DX_LISTING_WAITS)
             return DX_TASK_WAITS;
-        if (rc == DX_LISTING_DONE)
-            rc = use_selection(task, &err);
+        if (rc == DX_LISTING_DONE) {
+            rc = next_domain(task, problem);
+            if (rc == 0)
+                rc = use_selection(task, &err);
+            else if (rc < 0)
+                break;
+        }
     } while (rc == 1);
     if (rc == 0)
         rc = end_answer(task, body, problem, &err);
-    if (rc < 0)
+    if (rc < 0 && err.code != DX_OK)
         rc = dx_problem_advised(problem, &err, ADVICE);
     if (rc != 1)
         dx_buf_clear(body);
@@ -428,6 +592,8 @@ static void release(struct dx_task *of)
     struct cdx_task *task = (struct cdx_task *)of;
 
     dx_domain_rows_release(&task->rows);
+    if (task->begun)
+        dx_domain_walk_release(&task->walk);
     dx_suppression_view_release(&task->withheld);
     dx_cdx_scope_release(&task->scope);
     dx_urlkey_release(&task->key);
@@ -445,45 +611,6 @@ static void release(struct dx_task *of)
 static const struct dx_task_kind kind = { step, fetched, reading, release };
 
 /* ---- before it ---- */
-
-/* Whether a row of the pair may have a time that is asked for. */
-static bool may_match(const struct cdx_task *task, const struct dx_pair_count *counts)
-{
-    bool timed = task->ask.from > 0 || task->ask.to < DX_CDX_TIMESTAMP_MAX;
-
-    if (!timed || !dx_cdx_sequence_takes_early(&task->sequence) || task->ask.count_pages)
-        return true;
-    return counts->has_ts && dx_cdx_timestamp(counts->last_us) >= task->ask.from &&
-           dx_cdx_timestamp(counts->first_us) <= task->ask.to;
-}
-
-static int add_pair(struct cdx_task *task, uint32_t dataset_id, const struct dx_pair_count *counts,
-                    struct dx_error *err)
-{
-    const struct dx_suppression_pair *hidden = dx_suppression_view_pair(&task->withheld,
-                                                                        dataset_id);
-
-    if (dx_registry_by_id(&task->view.version->registry, dataset_id) == NULL)
-        return dx_fail(err, DX_E_CORRUPT, "%s: a domain is in dataset %u, which is not registered",
-                       task->found.part->directory, (unsigned)dataset_id);
-    if (task->only.count > 0 && !dx_dataset_list_has(&task->only, dataset_id))
-        return DX_OK;
-    if ((hidden != NULL && hidden->visible.row_count == 0) || !may_match(task, counts))
-        return DX_OK;
-    return dx_domain_rows_add(&task->rows, dataset_id, counts, hidden, err);
-}
-
-static int add_pairs(struct cdx_task *task, struct dx_problem *problem)
-{
-    struct dx_domain_pairs pairs = DX_DOMAIN_PAIRS_INIT;
-    struct dx_error err = DX_ERROR_INIT;
-    int rc = dx_view_pairs(&pairs, &task->view, task->found.part, task->found.ordinal, &err);
-
-    for (size_t i = 0; rc >= 0 && i < pairs.count; i++)
-        rc = add_pair(task, pairs.ids[i], &pairs.counts[i], &err);
-    dx_domain_pairs_release(&pairs);
-    return rc < 0 ? dx_problem_of_error(problem, &err) : 1;
-}
 
 /* Those of the path and of the parameter. */
 static int take_datasets(struct cdx_task *task, struct dx_span dataset, struct dx_problem *problem)
@@ -507,17 +634,20 @@ static int take_datasets(struct cdx_task *task, struct dx_span dataset, struct d
     return dx_lookup_dataset(&task->view, d->dataset_id, &d, problem);
 }
 
-/* 1: found; 2: no visible row can be of the scope. */
+/* 1, and task->found where something of the domain is shown. */
 static int find_domain(struct cdx_task *task, struct dx_canon *canon, struct dx_problem *problem)
 {
     struct dx_span domain = { task->scope.domain.data, task->scope.domain.size };
-    int rc = dx_lookup_domain(&task->view, canon, domain, &task->found, problem);
+    int rc;
 
+    if (domain.size == 0)
+        return 1;
+    rc = dx_lookup_domain(&task->view, canon, domain, &task->found, problem);
     if (rc == 1) /* before all that would tell a hidden domain from one that is not there */
         rc = dx_suppression_view_of(&task->view, &task->found, &task->withheld, problem);
-    if (rc == 0 && problem->kind == DX_PROBLEM_NOT_FOUND)
-        return 2;
-    return rc;
+    if (rc != 1)
+        task->found.part = NULL;
+    return rc == 0 && problem->kind == DX_PROBLEM_NOT_FOUND ? 1 : rc;
 }
 
 /* How many rows are of use at most. */
@@ -553,6 +683,7 @@ static int begin(struct cdx_task *task, struct dx_canon *canon,
                  const struct dx_cdx_request *request, struct dx_buf *body,
                  struct dx_problem *problem)
 {
+    struct dx_error err = DX_ERROR_INIT;
     int rc = dx_cdx_query_parse(request->query, request->dialect, &task->text, &task->ask, problem);
 
     if (rc == 1)
@@ -563,15 +694,12 @@ static int begin(struct cdx_task *task, struct dx_canon *canon,
         rc = take_datasets(task, request->dataset, problem);
     if (rc == 1)
         rc = find_domain(task, canon, problem);
-    if (rc != 1 && rc != 2)
-        return rc;
-    dx_domain_rows_release(&task->rows);
-    dx_domain_rows_init(&task->rows, task->view.version, task->found.part, task->found.domain_id,
-                        DX_CAPTURE_ROW_FIELDS, request->deadline_ms);
-    rc = rc == 1 ? add_pairs(task, problem) : 1;
     if (rc != 1)
         return rc;
+    task->ask.deadline_ms = request->deadline_ms;
     begin_rows(task, request);
+    if (begin_pass(task, &err) < 0)
+        return dx_problem_of_error(problem, &err);
     dx_cdx_text_begin(&task->out, &task->ask, &task->answer);
     return step(&task->task, body, problem);
 }

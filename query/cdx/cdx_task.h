@@ -5,7 +5,8 @@
  *   rc = dx_task_cdx(&view, canon, &request, &task, &summary, &body, &problem);
  *   rc = dx_answer_collinfo(&view, host, &body, &problem);         the list of datasets, as Common Crawl's collinfo.json
  *
- * All visible rows of the domain that have a key in the range are looked at, and the first ones in order are kept: so a page
+ * All visible rows of the domain that have a key in the range are looked at, with matchType=domain those of all domains below it
+ * too, and the first ones in order are kept: so a page
  * of a large site costs as much as the whole of it, and what is kept is bounded (query/cdx/cdx_select.h). Where that is less than what
  * the answer needs, rows are looked at once more, from behind the last one. Over DX_CDX_LOOK_MAX rows in all, or half of the time of the
  * request: DX_E_LIMIT, which is 422. query: what stands behind '?'. Spans are needed for the first step only.

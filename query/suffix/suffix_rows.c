@@ -2,11 +2,10 @@
 #include "query/suffix/suffix_rows.h"
 
 #include "base/clock.h"
-#include "loader/version_parts.h"
+#include "loader/version.h"
 #include "query/answers/task.h"
 
 #define STEP_US 500
-#define SET_MAX 4096 /* domains that are found at a time */
 
 enum { FIND_DOMAIN, FIND_ROWS, WINDOW, FILTERED };
 
@@ -17,20 +16,18 @@ int dx_suffix_rows_init(struct dx_suffix_rows *r, const struct dx_view *view,
                         const struct dx_suffix_what *what, dx_suffix_take *take, void *take_ctx,
                         struct dx_error *err)
 {
+    const struct dx_view urls = dx_view_urls(view);
     uint64_t now_ms = dx_clock_ms();
 
-    *r = (struct dx_suffix_rows){ .view = dx_view_urls(view),
-                                  .what = *what,
-                                  .take = take,
-                                  .take_ctx = take_ctx,
-                                  .state = FIND_DOMAIN,
-                                  .pairs = DX_DOMAIN_PAIRS_INIT };
+    *r = (struct dx_suffix_rows){
+        .what = *what, .take = take, .take_ctx = take_ctx, .state = FIND_DOMAIN
+    };
     r->half_ms = what->deadline_ms > now_ms ? now_ms + (what->deadline_ms - now_ms) / 2
                                             : what->deadline_ms;
     if (what->look_max == 0)
         r->what.look_max = DX_SUFFIX_DOMAINS;
     dx_read_batch_begin(&r->nothing, view->version, NULL, 0);
-    return dx_domain_set_init(&r->set, &r->view, what->dataset, what->suffix, err);
+    return dx_domain_walk_init(&r->walk, &urls, what->dataset, what->suffix, err);
 }
 
 static bool has_filter(const struct dx_suffix_rows *r)
@@ -45,16 +42,13 @@ static void leave_domain(struct dx_suffix_rows *r)
     if (r->state == FILTERED)
         dx_filtered_domain_release(&r->filtered);
     dx_domain_rows_release(&r->rows);
-    dx_suppression_view_release(&r->withheld);
-    r->withheld = (struct dx_suppression_view){ .entry = NULL };
     r->state = FIND_DOMAIN;
 }
 
 void dx_suffix_rows_release(struct dx_suffix_rows *r)
 {
     leave_domain(r);
-    dx_domain_pairs_release(&r->pairs);
-    dx_domain_set_release(&r->set);
+    dx_domain_walk_release(&r->walk);
     dx_read_batch_release(&r->nothing);
 }
 
@@ -79,98 +73,35 @@ static int end_before(struct dx_suffix_rows *r, uint64_t number, struct dx_domai
 
 /* ---- domains ---- */
 
-/* The next stretch of domains, or the first: 1, 0 there is none. */
-static int find_stretch(struct dx_suffix_rows *r, struct dx_error *err)
-{
-    int rc = DX_OK;
-
-    if (r->walks && !r->set.more)
-        return 0;
-    if (r->walks)
-        rc = dx_domain_set_from(&r->set, r->set.next, err);
-    else if (r->goes_on)
-        rc = dx_domain_set_from(&r->set, r->next.number, err);
-    if (rc == DX_OK)
-        rc = dx_domain_set_find(&r->set, SET_MAX, err);
-    if (rc == DX_OK)
-        rc = dx_number_walk_begin(&r->walk, r->view.version, r->set.numbers, 0, err);
-    r->walks = true;
-    return rc < 0 ? rc : 1;
-}
-
-/* 1, or 0: there is no domain behind the one before. */
-static int next_number(struct dx_suffix_rows *r, struct dx_error *err)
-{
-    int rc = 1;
-
-    while (rc == 1 && (!r->walks || !r->walk.has))
-        rc = find_stretch(r, err);
-    if (rc != 1)
-        return rc;
-    r->number = r->walk.number;
-    rc = dx_number_walk_next(&r->walk, err);
-    return rc < 0 ? rc : 1;
-}
-
 static int add_pairs(struct dx_suffix_rows *r, struct dx_error *err)
 {
     int rc = DX_OK;
 
-    for (size_t i = 0; rc == DX_OK && i < r->pairs.count; i++) {
-        uint32_t id = r->pairs.ids[i];
-        const struct dx_suppression_pair *hidden = dx_suppression_view_pair(&r->withheld, id);
+    for (size_t i = 0; rc == DX_OK && i < r->walk.pairs.count; i++) {
+        uint32_t id = r->walk.pairs.ids[i];
+        const struct dx_suppression_pair *hidden = dx_suppression_view_pair(&r->walk.withheld, id);
 
         if ((r->what.dataset != NULL && id != r->what.dataset->dataset_id) ||
             (hidden != NULL && hidden->visible.row_count == 0))
             continue;
-        if (dx_registry_by_id(&r->view.version->registry, id) == NULL)
+        if (dx_registry_by_id(&r->walk.view.version->registry, id) == NULL)
             return dx_fail(err, DX_E_CORRUPT,
                            "%s: a domain is in dataset %u, which is not registered",
-                           r->found.part->directory, (unsigned)id);
-        rc = dx_domain_rows_add(&r->rows, id, &r->pairs.counts[i], hidden, err);
+                           r->walk.found.part->directory, (unsigned)id);
+        rc = dx_domain_rows_add(&r->rows, id, &r->walk.pairs.counts[i], hidden, err);
     }
     return rc;
 }
 
-/* 1: r->found is the domain of r->number, and r->pairs what may be shown of it; 0: nothing. */
-static int read_domain(struct dx_suffix_rows *r, struct dx_error *err)
-{
-    const struct dx_version *v = r->view.version;
-    const struct dx_version_part *of = &v->parts[dx_version_part_at(v, r->number)];
-    struct dx_found *found = &r->found;
-    int rc;
-
-    *found = (struct dx_found){ .part = of->part, .ordinal = r->number - of->first };
-    rc = dx_view_pairs(&r->pairs, &r->view, found->part, found->ordinal, err);
-    if (rc != 1)
-        return rc;
-    rc = dx_version_domain(v, r->number, found->domain, &found->domain_size, err);
-    if (rc == 0)
-        rc = dx_fail(err, DX_E_CORRUPT, "%s: there is no domain %llu", of->part->directory,
-                     (unsigned long long)found->ordinal);
-    if (rc == 1)
-        rc = dx_mphf_domain_id(&found->part->mphf, found->ordinal,
-                               dx_span_of(found->domain, found->domain_size), &found->domain_id,
-                               err);
-    return rc < 0 ? rc : 1;
-}
-
-/* 1: r->rows has its visible rows, 0: there are none. */
+/* 1: r->rows has the visible rows of the domain that the walk came to, 0: there are none. */
 static int enter_domain(struct dx_suffix_rows *r, struct dx_problem *problem)
 {
+    const struct dx_found *found = &r->walk.found;
     struct dx_error err = DX_ERROR_INIT;
-    int rc = read_domain(r, &err);
 
-    if (rc < 0)
-        return dx_problem_of_error(problem, &err);
-    if (rc == 0)
+    if (r->walk.pairs.count == 0)
         return 0;
-    rc = dx_suppression_view_of(&r->view, &r->found, &r->withheld, problem);
-    if (rc < 0) /* the message would name a domain that was not requested */
-        return dx_suppression_view_unknown(rc, problem);
-    if (rc == 0)
-        return 0;
-    dx_domain_rows_init(&r->rows, r->view.version, r->found.part, r->found.domain_id,
+    dx_domain_rows_init(&r->rows, r->walk.view.version, found->part, found->domain_id,
                         r->what.fields | DX_FIELD_URL, r->what.deadline_ms);
     r->state = FIND_ROWS;
     if (add_pairs(r, &err) < 0)
@@ -185,26 +116,32 @@ static int find_domain(struct dx_suffix_rows *r, struct dx_problem *problem)
 {
     struct dx_domain_rows_place at = { 0, 0 };
     struct dx_error err = DX_ERROR_INIT;
-    int rc = next_number(r, &err);
+    uint64_t number;
+    int rc = DX_OK;
 
+    if (r->goes_on && r->passed == 0)
+        rc = dx_domain_walk_from(&r->walk, r->next.number, &err);
     if (rc < 0)
         return dx_problem_of_error(problem, &err);
+    rc = dx_domain_walk_next(&r->walk, problem);
     if (rc == 0)
         return ENDED;
-    if (r->goes_on && r->passed == 0 && r->number == r->next.number)
+    number = r->walk.number;
+    if (r->goes_on && r->passed == 0 && number == r->next.number)
         at = r->next.at;
     r->passed++;
-    rc = enter_domain(r, problem);
     if (rc == DX_E_BUSY && r->passed > 1) /* the next page may know */
-        return end_before(r, r->number, at);
+        return end_before(r, number, at);
+    if (rc == 1)
+        rc = enter_domain(r, problem);
     if (rc < 0)
         return rc;
     if (rc == 0)
-        return is_late(r) ? end_before(r, r->number, at) : GO_ON;
+        return is_late(r) ? end_before(r, number, at) : GO_ON;
     if (is_enough(r))
-        return end_before(r, r->number, at);
+        return end_before(r, number, at);
     r->looked++;
-    r->next = (struct dx_suffix_place){ r->number, at };
+    r->next = (struct dx_suffix_place){ number, at };
     return GO_ON;
 }
 
@@ -220,7 +157,8 @@ static void begin_dataset(void *ctx, uint32_t dataset_id)
 static int take_row(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
 {
     struct dx_suffix_rows *r = ctx;
-    const struct dx_suffix_row out = { row, dx_span_of(r->found.domain, r->found.domain_size),
+    const struct dx_suffix_row out = { row,
+                                       dx_span_of(r->walk.found.domain, r->walk.found.domain_size),
                                        r->dataset_id };
     int rc = r->take(r->take_ctx, &out, err);
 
@@ -254,7 +192,7 @@ static int find_rows(struct dx_suffix_rows *r, struct dx_problem *problem)
         return GO_ON;
     }
     if (is_enough(r) && (r->full || r->count > 0 || r->rows_seen > 0 || r->batches > 0))
-        return end_before(r, r->number, r->next.at);
+        return end_before(r, r->next.number, r->next.at);
     if (has_filter(r)) {
         ask.end = dx_domain_rows_place(&r->rows, total);
         dx_filtered_domain_init(&r->filtered, &r->rows, &ask, &taker);

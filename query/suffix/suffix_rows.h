@@ -28,11 +28,8 @@
 #define DX_QUERY_SUFFIX_SUFFIX_ROWS_H
 
 #include "query/rows/row_filter.h"
-#include "query/scan/domain_set.h"
+#include "query/scan/domain_walk.h"
 #include "query/scan/filtered_domain.h"
-#include "query/suppression/suppression_view.h"
-#include "query/view/lookup.h"
-#include "query/view/number_walk.h"
 
 #define DX_SUFFIX_DOMAINS 20000
 #define DX_SUFFIX_BATCHES 256
@@ -68,7 +65,6 @@ struct dx_suffix_rows {
     uint64_t rows_seen, pages_seen, bytes_seen; /* for a filter */
 
     /* private */
-    struct dx_view view;
     struct dx_suffix_what what;
     dx_suffix_take *take;
     void *take_ctx;
@@ -78,14 +74,8 @@ struct dx_suffix_rows {
     uint64_t looked; /* at visible domains */
     uint64_t passed; /* domains, hidden ones too */
     unsigned batches;
-    struct dx_domain_set set;
-    bool walks;
-    struct dx_number_walk walk; /* over the set */
+    struct dx_domain_walk walk;
     /* the domain at hand */
-    uint64_t number;
-    struct dx_found found;
-    struct dx_suppression_view withheld;
-    struct dx_domain_pairs pairs;
     struct dx_domain_rows rows;
     uint32_t dataset_id; /* of the row that comes */
     struct dx_filtered_domain filtered;

@@ -47,6 +47,12 @@ def made_urls(rng):
     return [f"{rng.choice(('http', 'https'))}://{host}{path}" for host in hosts for path in paths]
 
 
+# Of domains whose keys are not in the order of their names: below another domain, a name of "www", ports; none of them is example.com's.
+OTHERS = ("http://s3bucket.s3.amazonaws.com/a", "http://x.s3.amazonaws.com:81/b", "http://amazonaws.com/", "http://z.amazonaws.com/c", "http://a.amazonaws.com/", "http://www.co.uk/x", "http://www2.co.uk/",
+          "http://x.www.co.uk/", "http://aa.co.uk/", "http://www.aa.co.uk:8080/p", "http://aa-b.co.uk/", "http://aa1.co.uk/", "http://aab.co.uk/", "http://zz.co.uk/", "http://b.uk/", "http://www.b.uk/q",
+          "http://b.org.uk/", "http://www.org.uk/", "http://www.www.uk/", "http://user.github.io/r", "http://www.user.github.io:99/r", "http://github.io.example.net/")
+
+
 def real_urls():
     path = dxtest.shared_data("lists/reddit-top-2.5-million/posts-A.tsv.zst")
     if path is None:
@@ -59,7 +65,7 @@ def real_urls():
 
 def make_rows(rng, oracle):
     """{dataset: [members]} in no order; each has a digest of its own, so that none is another's double."""
-    urls = made_urls(rng) * 3 + real_urls()
+    urls = made_urls(rng) * 3 + [u for u in OTHERS for _ in range(3)] + real_urls()
     keys = oracle.ask({"surt": urls})
     rows = {"crawl-a": [], "crawl-b": []}
     originals = []
@@ -107,7 +113,9 @@ def ask(server, path, params, expect=200):
 
 URLS = (("exact", f"http://{SITE}/a/b"), ("exact", f"www.{SITE}"), ("prefix", f"{SITE}/a"), ("prefix", f"http://{SITE}/a/"), ("prefix", f"{SITE}/a/b?"), ("host", SITE), ("host", f"a.{SITE}"),
         ("domain", SITE), ("domain", f"a.{SITE}"), (None, f"*.{SITE}"), (None, f"{SITE}/*"), (None, f"{SITE}/q*"), ("exact", f"http://{SITE}:8080/a/b"), ("domain", "flickr.com"), ("host", "en.wikipedia.org"),
-        (None, "flickr.com/photos/2*"))
+        (None, "flickr.com/photos/2*"),
+        ("domain", "uk"), (None, "*.co.uk"), ("domain", "www.co.uk"), (None, "*.amazonaws.com"), ("domain", "s3.amazonaws.com"), (None, "*.io"), (None, "*.github.io"), ("domain", "http://AmazonAWS.com/x"),
+        (None, "*.com"), ("domain", "z.amazonaws.com"), (None, "*.nothing"), ("exact", "http://www2.co.uk/"), ("host", "aa.co.uk"))
 TIMES = ({}, {"from": "2015"}, {"to": "201502"}, {"from": "201501", "to": "2016"}, {"from": "2"})
 FILTERS = ({}, {"filter": "=status:200"}, {"filter": "!=status:200"}, {"filter": "mime:html"}, {"filter": ["~mime:te.*l", "!~url:.*B"]}, {"filter": "~digest:0+1.3"}, {"filter": "part-1"},
            {"filter": "status:"}, {"filter": ["=mime:warc/revisit"]}, {"filter": "~s:[1-4]"})
@@ -212,6 +220,10 @@ def by_pages(server, everything):
     blocks = -(-len(rows) // BLOCK)
     pages = [int(ask(server, "/cdx", {"url": "*.flickr.com", "showNumPages": "true", "pageSize": size}).body) for size in (1, 2)]
     equal(pages, [blocks, -(-blocks // 2)], "showNumPages")
+    below = [r for r in everything if r["urlkey"].startswith(("uk)", "uk,"))]
+    equal(ask(server, "/cdx", {"url": "*.uk", "showNumPages": "true", "pageSize": 1}).body, b"1\n", "showNumPages of a suffix")
+    for size in (1, 4, 1000):
+        equal(in_pieces(server, {"url": "*.uk", "limit": size}), texts(model(below, None, None)), f"a suffix in pieces of {size}")
     equal(ask(server, "/index", {"url": "*.flickr.com", "showNumPages": "true"}).json, {"pages": -(-blocks // 5), "pageSize": 5, "blocks": blocks}, "showNumPages of pywb")
     for filters, test in (({}, lambda v: True), ({"filter": "statuscode:200"}, lambda v: v["statuscode"] == "200")):
         got = "".join(ask(server, "/cdx", {"url": "*.flickr.com", "page": page, "pageSize": 1, **filters}).body.decode() for page in range(blocks))
@@ -223,7 +235,7 @@ def by_pages(server, everything):
 
 def errors(server):
     for path, params, status, words in (
-            ("/cdx", {}, 400, "url"), ("/index", {"matchType": "exact"}, 400, "url"), ("/cdx", {"url": "com", "matchType": "domain"}, 400, "public suffix"), ("/cdx", {"url": "*.gov"}, 400, "public suffix"),
+            ("/cdx", {}, 400, "url"), ("/index", {"matchType": "exact"}, 400, "url"), ("/cdx", {"url": "com"}, 400, "public suffix"), ("/cdx", {"url": "http://co.uk/x", "matchType": "host"}, 400, "public suffix"),
             ("/cdx", {"url": SITE, "matchType": "range"}, 400, "matchType"), ("/cdx", {"url": SITE, "filter": "statuscode"}, 400, "':'"), ("/cdx", {"url": SITE, "filter": "nope:1"}, 400, "names no field"),
             ("/cdx", {"url": SITE, "filter": "original:(?=a)"}, 400, "look around"), ("/index", {"url": SITE, "filter": "~url:(a"}, 400, "regular expression"), ("/cdx", {"url": SITE, "fl": "nope"}, 400, "not a field"),
             ("/cdx", {"url": SITE, "from": "2015-01"}, 400, "timestamp"), ("/cdx", {"url": SITE, "limit": "x"}, 400, "limit"), ("/cdx", {"url": SITE, "output": "xml"}, 400, "output"),

@@ -18,7 +18,7 @@ def together(name, query):
     if str(query.get("receipt")) in ("1", "['1']"):       # of a stream, or of a long target
         if str(query.get("format", "json")) not in ("json", "atom", "['json']", "['atom']") or len(str(query)) > 700:
             return True
-    listing = name in ("getUrls", "getUrlsAlias", "getAllUrls", "getHostUrls", "getForeignRows")
+    listing = name in ("getUrls", "getUrlsAlias", "getAllUrls", "getHostUrls", "getForeignRows", "getSuffixUrls")
     filters = ("tag", "mime", "prefix", "from", "to", "status", "lang", "filter")
     # Generated clients send offset=0 with everything: that must go with all.
     if listing and query.get("offset") not in (None, 0, "0", [0]):

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/scan/domain_walk.h"
+
+#include "loader/version_parts.h"
+
+#define SET_MAX 4096 /* domains that are found at a time */
+
+int dx_domain_walk_init(struct dx_domain_walk *w, const struct dx_view *view,
+                        const struct dx_dataset *dataset, struct dx_span suffix,
+                        struct dx_error *err)
+{
+    *w = (struct dx_domain_walk){ .view = *view, .pairs = DX_DOMAIN_PAIRS_INIT };
+    return dx_domain_set_init(&w->set, view, dataset, suffix, err);
+}
+
+static void leave(struct dx_domain_walk *w)
+{
+    dx_suppression_view_release(&w->withheld);
+    w->withheld = (struct dx_suppression_view){ .entry = NULL };
+    w->pairs.count = 0;
+}
+
+void dx_domain_walk_release(struct dx_domain_walk *w)
+{
+    leave(w);
+    dx_domain_pairs_release(&w->pairs);
+    dx_domain_set_release(&w->set);
+}
+
+int dx_domain_walk_from(struct dx_domain_walk *w, uint64_t number, struct dx_error *err)
+{
+    return dx_domain_set_from(&w->set, number, err);
+}
+
+/* The next stretch of domains, or the first: 1, 0 there is none. */
+static int find_stretch(struct dx_domain_walk *w, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    if (w->begun && !w->set.more)
+        return 0;
+    if (w->begun)
+        rc = dx_domain_set_from(&w->set, w->set.next, err);
+    if (rc == DX_OK)
+        rc = dx_domain_set_find(&w->set, SET_MAX, err);
+    if (rc == DX_OK)
+        rc = dx_number_walk_begin(&w->walk, w->view.version, w->set.numbers, 0, err);
+    w->begun = true;
+    return rc < 0 ? rc : 1;
+}
+
+/* 1, or 0: there is no domain behind the one before. */
+static int next_number(struct dx_domain_walk *w, struct dx_error *err)
+{
+    int rc = 1;
+
+    while (rc == 1 && (!w->begun || !w->walk.has))
+        rc = find_stretch(w, err);
+    if (rc != 1)
+        return rc;
+    w->number = w->walk.number;
+    rc = dx_number_walk_next(&w->walk, err);
+    return rc < 0 ? rc : 1;
+}
+
+/* 1: found and pairs are those of the number; 0: no visible dataset has it. */
+static int read_domain(struct dx_domain_walk *w, struct dx_error *err)
+{
+    const struct dx_version *v = w->view.version;
+    const struct dx_version_part *of = &v->parts[dx_version_part_at(v, w->number)];
+    struct dx_found *found = &w->found;
+    int rc;
+
+    found->part = of->part;
+    found->ordinal = w->number - of->first;
+    rc = dx_view_pairs(&w->pairs, &w->view, found->part, found->ordinal, err);
+    if (rc != 1)
+        return rc;
+    rc = dx_version_domain(v, w->number, found->domain, &found->domain_size, err);
+    if (rc == 0)
+        rc = dx_fail(err, DX_E_CORRUPT, "%s: there is no domain %llu", of->part->directory,
+                     (unsigned long long)found->ordinal);
+    if (rc == 1)
+        rc = dx_mphf_domain_id(&found->part->mphf, found->ordinal,
+                               dx_span_of(found->domain, found->domain_size), &found->domain_id,
+                               err);
+    return rc < 0 ? rc : 1;
+}
+
+int dx_domain_walk_next(struct dx_domain_walk *w, struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    int rc;
+
+    leave(w);
+    rc = next_number(w, &err);
+    if (rc == 0)
+        return 0;
+    if (rc == 1)
+        rc = read_domain(w, &err);
+    if (rc < 0)
+        return dx_problem_of_error(problem, &err);
+    if (rc == 1)
+        rc = dx_suppression_view_of(&w->view, &w->found, &w->withheld, problem);
+    if (rc < 0) /* the message would name a domain that was not requested */
+        return dx_suppression_view_unknown(rc, problem);
+    if (rc == 0)
+        w->pairs.count = 0;
+    return 1;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * domain_walk.h - the domains of a suffix, one after the other in order of their keys, with what may be shown of each.
+ *
+ *   struct dx_domain_walk w;
+ *   rc = dx_domain_walk_init(&w, &view, dataset, suffix, &err);     as dx_domain_set_init
+ *   rc = dx_domain_walk_from(&w, number, &err);                     before the first step: begins with the domain of this number
+ *   while ((rc = dx_domain_walk_next(&w, &problem)) == 1)
+ *       ... w.number, w.found; w.pairs, dx_suppression_view_pair(&w.withheld, id) ...
+ *     1   the next one; pairs.count 0: nothing of it may be shown, and of `found` nothing is said
+ *     0   there are no more
+ *    <0   problem; DX_E_BUSY: it is not known yet what suppressions hide of w.number. The next call goes on behind it
+ *   dx_domain_walk_release(&w);                                     also after a failure
+ *
+ * What the view has is held by the caller. Mapped memory; lists of datasets may be read where not all is visible. One thread.
+ */
+#ifndef DX_QUERY_SCAN_DOMAIN_WALK_H
+#define DX_QUERY_SCAN_DOMAIN_WALK_H
+
+#include "query/scan/domain_set.h"
+#include "query/suppression/suppression_view.h"
+#include "query/view/number_walk.h"
+
+struct dx_domain_walk {
+    uint64_t number;
+    struct dx_found found;
+    struct dx_domain_pairs pairs;
+    struct dx_suppression_view withheld;
+
+    /* private */
+    struct dx_view view;
+    struct dx_domain_set set;
+    bool begun;
+    struct dx_number_walk walk; /* over the set */
+};
+
+int dx_domain_walk_init(struct dx_domain_walk *w, const struct dx_view *view,
+                        const struct dx_dataset *dataset, struct dx_span suffix,
+                        struct dx_error *err);
+int dx_domain_walk_from(struct dx_domain_walk *w, uint64_t number, struct dx_error *err);
+int dx_domain_walk_next(struct dx_domain_walk *w, struct dx_problem *problem);
+void dx_domain_walk_release(struct dx_domain_walk *w);
+
+#endif
