@@ -4,6 +4,7 @@
  */
 #include "format/root/access_table.h"
 #include "format/root/access_token.h"
+#include "format/root/registry_json.h"
 #include "tests/support/damage.h"
 
 static int failures;
@@ -142,6 +143,7 @@ static void test_history(void)
 {
     struct dx_access_json j = DX_ACCESS_JSON_INIT;
     struct dx_buf text = DX_BUF_INIT(1u << 20);
+    char long_text[DX_ACCESS_HISTORY_TEXT + 2] = "";
 
     for (int i = 0; i < 1000; i++) {
         char did[32];
@@ -158,6 +160,12 @@ static void test_history(void)
                j.generation == INT64_C(1795257000000) + 86400000,
            "the clock's");
     EXPECT(dx_access_json_note(&j, NOW_US, "a\nb", "x", NULL) == DX_E_INVALID, "a line break");
+    memset(long_text, 'd', sizeof long_text - 1);
+    EXPECT(dx_access_json_note(&j, NOW_US, "s", long_text, NULL) == DX_E_INVALID, "a long text");
+    j.generation = INT64_MAX;
+    EXPECT(dx_access_json_note(&j, NOW_US, "s", "x", NULL) == DX_E_LIMIT &&
+               j.generation == INT64_MAX,
+           "the last generation");
     dx_access_json_release(&j);
     dx_buf_release(&text);
 }
@@ -462,6 +470,39 @@ static void test_caps(void)
     dx_buf_release(&text);
 }
 
+static void test_bounds(void)
+{
+    struct dx_access_json j = DX_ACCESS_JSON_INIT;
+    struct dx_buf text = DX_BUF_INIT(2 * DX_ACCESS_MAX);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_access_principal *p;
+    char name[DX_ACCESS_NAME_MAX + 2];
+
+    EXPECT(dx_access_json_grant(&j, 0, str("a"), &err) == DX_E_INVALID, "%s", err.text);
+    EXPECT(dx_access_json_grant(&j, DX_DATASET_ID_MAX, str("a"), &err) == 1 &&
+               dx_access_json_grant(&j, DX_DATASET_ID_MAX, str("a"), &err) == 0,
+           "%s", err.text);
+    for (unsigned i = 0; i < DX_ACCESS_PRINCIPALS_MAX; i++) {
+        (void)snprintf(name, sizeof name, "p%u", i);
+        EXPECT(dx_access_json_add(&j, str(name), &p, &err) == 1, "%u: %s", i, err.text);
+    }
+    EXPECT(dx_access_json_add(&j, str("p7"), &p, &err) == 0 && strcmp(p->name, "p7") == 0,
+           "one that is there: %s", err.text);
+    EXPECT(dx_access_json_add(&j, str("more"), &p, &err) == DX_E_LIMIT, "one too many: %s",
+           err.text);
+    dx_access_json_clear(&j);
+    EXPECT(j.principal_count == 0 && j.entry_count == 0 && j.open, "%zu left", j.principal_count);
+    for (unsigned i = 0; i < 100 * 700; i++) { /* of 128 bytes each */
+        (void)snprintf(name, sizeof name, "%0*u", DX_ACCESS_NAME_MAX, i % 100);
+        EXPECT(dx_access_json_grant(&j, 1 + i / 100, str(name), &err) == 1, "%u: %s", i, err.text);
+    }
+    EXPECT(dx_access_json_write(&j, &text, &err) == DX_E_LIMIT &&
+               strstr(err.text, "at most 8388608 are read") != NULL,
+           "%s", err.text);
+    dx_buf_release(&text);
+    dx_access_json_release(&j);
+}
+
 int main(void)
 {
     test_tokens();
@@ -472,5 +513,6 @@ int main(void)
     test_tables();
     test_expiry();
     test_caps();
+    test_bounds();
     return failures > 0;
 }
