@@ -101,6 +101,7 @@ static void test_no_access(void)
 
 int main(void)
 {
+    struct dx_error err = DX_ERROR_INIT;
     unsigned wrong = 0;
 
     if (mkdtemp(root) == NULL)
@@ -116,7 +117,10 @@ int main(void)
                ROUNDS);
         failures++;
     }
-    (void)remove(path);
+    if (dx_dir_remove(root, &err) < 0) {
+        printf("%s\n", err.text);
+        failures++;
+    }
     printf("%d rounds, %d failures\n", ROUNDS, failures);
     return failures != 0;
 }
