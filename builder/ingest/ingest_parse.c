@@ -168,7 +168,8 @@ static int parse(struct dx_ingest_worker *w, const struct dx_columns *cols, stru
     if (why != 0)
         return why;
     row->has_ts = w->fields.ts.size > 0 &&
-                  dx_input_time(w->fields.ts, w->shared->ts_unit, &row->ts_us);
+                  dx_input_time(w->fields.ts, dx_columns_ts_unit(cols, w->shared->ts_unit),
+                                &row->ts_us);
     if (!row->has_ts && w->shared->require_ts)
         return w->fields.ts.size > 0 ? DX_ROW_TS_INVALID : DX_ROW_TS_MISSING;
     row->domain = url.domain;

@@ -161,6 +161,24 @@ def damaged(tmp):
     dxtest.check(b"rejected                            4" in done.stderr, f"damaged lines are counted: {done.stderr}")
 
 
+def precisions(tmp):
+    """Digits are a date at any precision in CDX, CDXJ and WARC, never Unix time; so are WARC-Date's shorter forms."""
+    want = {"20140127171238": "2014-01-27T17:12:38Z", "2014": "2014-01-01T00:00:00Z", "201405": "2014-05-01T00:00:00Z",
+            "20140506": "2014-05-06T00:00:00Z", "2014050607": "2014-05-06T07:00:00Z", "201405060708": "2014-05-06T07:08:00Z",
+            "20140506070809123": "2014-05-06T07:08:09Z", "201405060708090000": "2014-05-06T07:08:09Z", "1400000000": None, "20141": None}
+    dated = {"2014": "2014-01-01T00:00:00Z", "2014-05": "2014-05-01T00:00:00Z", "2014-05-06": "2014-05-06T00:00:00Z",
+             "2014-05-06T07:08Z": "2014-05-06T07:08:00Z", "2014-05-06T07:08:09.5Z": "2014-05-06T07:08:09Z"}
+    texts = {"p.cdx": "".join(f"com,a)/{t} {t} http://a.com/{t} text/html 200 AAA - - 1 2 f.warc.gz\n" for t in want),
+             "p.cdxj": "".join(f'com,a)/{t} {t} {{"url": "http://a.com/{t}"}}\n' for t in want),
+             "p.json": json.dumps([["timestamp", "original"], *([t, f"http://a.com/{t}"] for t in want)]),
+             "p.warc": "".join(f"WARC/1.1\r\nWARC-Type: resource\r\nWARC-Target-URI: http://a.com/{t}\r\nWARC-Date: {t}\r\nContent-Length: 0\r\n\r\n\r\n\r\n"
+                               for t in dated)}
+    for name, text in texts.items():
+        ingest(tmp / f"root-{name}", "--dataset", "d", tmp_file(tmp, name, text))
+        got = {row[0].rsplit("/", 1)[1]: row[1] for row in lake.stored(tmp / f"root-{name}", "d")}
+        dxtest.equal(got, dated if name == "p.warc" else want, f"{name}: times")
+
+
 def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
@@ -169,6 +187,7 @@ def main():
         server_answers(tmp)
         same_nulls(tmp)
         damaged(tmp)
+        precisions(tmp)
     dxtest.finish()
 
 

@@ -240,11 +240,14 @@ def damaged(tmp):
                 data += frame
             data = bytearray(data)
         first_begin, first_end, _, first = places[0]    # what it is is found in the second one
-        # A damaged block of bzip2 yields bytes in another order before its checksum tells: such a file is refused.
-        for at in (first_begin + 20, (first_begin + first_end) // 2, first_end - 3) if kind != "bz2" else (first_begin + 20,):
+        # A damaged block of bzip2 yields bytes in another order before its checksum tells.
+        for at in (first_begin + 20, (first_begin + first_end) // 2, first_end - 3):
             first_hurt = bytearray(data)
             first_hurt[at] ^= 0xff
             run(f"{kind}-first-{at}", bytes(first_hurt), [row for _, _, capture, row in places if capture and row != first], 1)
+        for begin, end, _, _ in places[:5]:
+            first_hurt[(begin + end) // 2] ^= 0x55
+        run(f"{kind}-first-five", bytes(first_hurt), [row for _, _, capture, row in places[5:] if capture], 5)
         hurt = set(range(7, len(places), 13))
         for n in hurt:
             begin, end, _, _ = places[n]

@@ -17,6 +17,7 @@
 #define FIELDS_MAX (DX_ROW_EXTRA + DX_EXTRA_COLUMNS_MAX)
 #define TEXT_MAX ((size_t)1 << 24)
 #define TEXT_FIRST 4096
+#define MEMBERS_TRIED 16 /* to find what a file is whose first members are damaged */
 
 #define HEADERS "Envelope.\"WARC-Header-Metadata\"."
 #define HTTP "Envelope.\"Payload-Metadata\".\"HTTP-Response-Metadata\"."
@@ -207,21 +208,47 @@ static int add_fields(struct dx_warc_rows *w, struct dx_columns_want *want, stru
     if (rc == DX_OK)
         rc = dx_columns_of_row(&w->cols, want, &labels, dx_input_name(w->in), err);
     w->cols.format = DX_RECORD_WARC;
+    w->cols.ts_archive = strcasecmp(ts, "WARC-Date") == 0 || strcasecmp(ts, "timestamp") == 0;
     return rc;
 }
 
 /* ---- opening ---- */
 
+static bool is_damage(int rc)
+{
+    return rc == DX_E_CORRUPT || rc == DX_E_TRUNCATED;
+}
+
+/* Whether a member behind the damaged one begins a record. */
+static bool has_later_record(struct dx_input *in)
+{
+    struct dx_error unsaid = DX_ERROR_INIT;
+    struct dx_span head;
+
+    for (unsigned i = 0; i < MEMBERS_TRIED; i++) {
+        if (dx_input_recover(in, dx_span_str("WARC/"), &unsaid) != 1)
+            return false;
+        if (dx_input_peek(in, &head, &unsaid) == DX_OK && dx_warc_begins(head))
+            return true;
+    }
+    return false;
+}
+
 int dx_warc_rows_is(struct dx_input *in, struct dx_error *err)
 {
     struct dx_span head;
     int rc = dx_input_peek(in, &head, err);
+    bool is_warc = rc == DX_OK && dx_warc_begins(head);
 
-    /* Its first record may be the damaged one. */
-    if ((rc == DX_E_CORRUPT || rc == DX_E_TRUNCATED) &&
-        dx_input_recover(in, dx_span_str("WARC/"), NULL) == 1 && dx_input_restart(in))
-        return 1;
-    return rc < 0 ? rc : dx_warc_begins(head);
+    /* Its first record may be the damaged one, which yields other bytes before its checksum says so. */
+    if (rc == DX_OK ? !is_warc && dx_input_front_is_damaged(in) : is_damage(rc)) {
+        is_warc = has_later_record(in);
+        if (rc == DX_OK || is_warc)
+            rc = dx_input_restart(in)
+                     ? DX_OK
+                     : dx_fail(err, DX_E_CORRUPT, "%s: its front is damaged", dx_input_name(in));
+    }
+    return rc < 0 ? rc : is_warc;
 }
 
 int dx_warc_rows_open(struct dx_warc_rows **out, struct dx_input *in, struct dx_columns_want *want,
@@ -271,11 +298,6 @@ const struct dx_columns *dx_warc_rows_columns(const struct dx_warc_rows *w)
 }
 
 /* ---- bytes ---- */
-
-static bool is_damage(int rc)
-{
-    return rc == DX_E_CORRUPT || rc == DX_E_TRUNCATED;
-}
 
 static struct dx_span rest(const struct dx_warc_rows *w)
 {

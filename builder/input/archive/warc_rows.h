@@ -26,7 +26,7 @@
  *
  * A damaged record is DX_FLAW_MALFORMED, its text the offset and the reason; reading goes on at the
  * next member, or line, that begins with "WARC/". Only damage in a file whose members hold many
- * records each, or in bzip2, behind which nothing can be read, is an error. Contents are passed over, not held,
+ * records each is an error. Contents are passed over, not held,
  * but for the JSON of a WAT: over DX_LINE_MAX it is DX_FLAW_TOO_LONG. Digests of contents are not
  * checked; checksums of members are. One thread at a time.
  */

@@ -21,6 +21,9 @@
 #define RAW_SIZE (READ_SIZE + HISTORY)
 #define MAGIC_MAX 8 /* enough to tell compressed from plain; input_format.h looks further */
 #define PEEK_MAX 16 /* enough to tell a WARC */
+#define FRONT_MAX \
+    (1u           \
+     << 20) /* what a member yields at least before its front is called sound: a block of bzip2 */
 #define REWINDS_FREE (16u << 20)
 
 struct dx_input {
@@ -378,13 +381,33 @@ int dx_input_peek(struct dx_input *in, struct dx_span *head, struct dx_error *er
 
 bool dx_input_restart(struct dx_input *in)
 {
-    if (in->consumed != in->at)
+    if (in->consumed == in->at)
+        in->at = 0;
+    else if (in->is_file && lseek(in->fd, 0, SEEK_SET) == 0)
+        in->at = in->end = 0;
+    else
         return false;
-    in->at = 0;
+    in->raw_eof = false;
     in->peek_at = in->peek_end = 0;
     in->in_member = in->is_over = false;
     __atomic_store_n(&in->consumed, 0, __ATOMIC_RELAXED);
     return true;
+}
+
+bool dx_input_front_is_damaged(struct dx_input *in)
+{
+    struct dx_error unsaid = DX_ERROR_INIT;
+    uint8_t to[16 << 10];
+    size_t left = FRONT_MAX;
+    ssize_t n = 1;
+
+    if (!in->is_file || in->container.kind == DX_CONTAINER_NONE)
+        return false;
+    while (n > 0 && left > 0) {
+        n = read_member(in, to, sizeof to, &unsaid);
+        left -= n > 0 && (size_t)n < left ? (size_t)n : left;
+    }
+    return n == DX_E_CORRUPT || n == DX_E_TRUNCATED || !dx_input_restart(in);
 }
 
 /* Going back is paid for: of hostile files every byte may begin a member that ends nowhere. */

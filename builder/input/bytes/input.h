@@ -47,7 +47,10 @@ int dx_input_member_next(struct dx_input *in, struct dx_error *err);
 ssize_t dx_input_member_read(struct dx_input *in, uint8_t *to, size_t size, struct dx_error *err);
 uint64_t dx_input_member_at(const struct dx_input *in);
 int dx_input_recover(struct dx_input *in, struct dx_span begin, struct dx_error *err);
-/* Back to the front, while nothing but the front was read; false: too late. */
+/* Behind a peek into a compressed file: whether a checksum in the first MiB of the member says that what was seen
+ * is damaged; then dx_input_recover or dx_input_restart must follow. false: sound, or no file; nothing was read away. */
+bool dx_input_front_is_damaged(struct dx_input *in);
+/* Back to the front: of a file, or while nothing but the front was read; false: too late. */
 bool dx_input_restart(struct dx_input *in);
 /* Back to an offset of a plain file; 0: it is not a plain file, or it went back too often. */
 int dx_input_seek(struct dx_input *in, uint64_t offset, struct dx_error *err);

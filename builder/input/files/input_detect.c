@@ -334,7 +334,7 @@ static void show_row(struct look *l, const struct dx_columns *cols,
     char ts[DX_CIVIL_TEXT] = "no time";
     int64_t us;
 
-    if (f->ts.size > 0 && dx_input_time(f->ts, DX_TS_AUTO, &us))
+    if (f->ts.size > 0 && dx_input_time(f->ts, dx_columns_ts_unit(cols, DX_TS_AUTO), &us))
         (void)dx_civil_text_us(us, ts);
     dx_buf_fmt(&text, "%s  ", ts);
     put_cut(&text, f->url, DX_DETECT_TEXT / 4);

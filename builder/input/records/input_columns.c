@@ -346,6 +346,7 @@ static int resolve_json(struct dx_columns *cols, struct dx_columns_want *want,
                        &cols->url_paths, err);
 
     cols->ts_in_front = cols->format == DX_RECORD_CDXJ && want->ts == NULL && !want->no_ts;
+    cols->ts_archive = cols->ts_in_front;
     if (rc == DX_OK && !want->no_ts && !cols->ts_in_front)
         rc = add_paths(cols, want->ts, ts_names(want), &cols->ts_paths, err);
     if (rc == DX_OK && want->dataset != NULL) {
@@ -483,6 +484,7 @@ static int locate_all(struct dx_columns *cols, struct dx_columns_want *want, con
         rc = locate(cols, want->ts, t, &cols->ts, err);
     else if (rc == DX_OK && cols->header && !want->no_ts)
         cols->ts = dx_column_find(t->field, t->count, ts_names(want));
+    cols->ts_archive = cols->format == DX_RECORD_CDX_JSON && want->ts == NULL;
     if (rc == DX_OK && want->dataset != NULL)
         rc = locate(cols, want->dataset, t, &cols->dataset, err);
     if (rc == DX_OK)
@@ -614,6 +616,7 @@ static int resolve_cdx(struct dx_columns *cols, struct dx_columns_want *want,
     if (rc == DX_OK && !want->no_ts) {
         rc = locate_cdx(&layout, ts, input, &cols->ts, err);
         label(cols->ts_label, ts);
+        cols->ts_archive = strcasecmp(ts, "timestamp") == 0;
     }
     if (rc == DX_OK && want->dataset != NULL) {
         rc = locate_cdx(&layout, want->dataset, input, &cols->dataset, err);

@@ -30,6 +30,7 @@
 #include "builder/input/records/dataset_template.h"
 #include "builder/input/records/input_json.h"
 #include "builder/input/records/input_records.h"
+#include "builder/input/records/input_time.h"
 
 #define DX_EXTRA_COLUMNS_MAX 32 /* with the paths tried for URL and time below DX_JSON_PATHS_MAX */
 #define DX_COLUMN_LABEL 80
@@ -86,6 +87,7 @@ struct dx_columns {
     size_t ts_paths;
     bool dataset_path;
     bool ts_in_front; /* CDXJ: the time of the line */
+    bool ts_archive;  /* the time is that of the format, CDX, CDXJ or WARC: digits are a date */
     /* for people: a name, a path or "column 3"; "" for a column that was not found */
     char url_label[DX_COLUMN_LABEL];
     char ts_label[DX_COLUMN_LABEL];
@@ -124,6 +126,13 @@ int dx_columns_resolve(struct dx_columns *cols, struct dx_columns_want *want,
 int dx_columns_of_row(struct dx_columns *cols, struct dx_columns_want *want,
                       const struct dx_column_labels *labels, const char *input,
                       struct dx_error *err);
+/* How times are read: as asked for, or as the format has them. */
+static inline enum dx_ts_unit dx_columns_ts_unit(const struct dx_columns *cols,
+                                                 enum dx_ts_unit asked)
+{
+    return asked == DX_TS_AUTO && cols->ts_archive ? DX_TS_ARCHIVE : asked;
+}
+
 void dx_columns_describe(const struct dx_columns *cols, struct dx_buf *out);
 
 int dx_fields_init(struct dx_fields *f, struct dx_error *err);

@@ -14,29 +14,48 @@ static bool all_digits(struct dx_span s)
     return s.size > 0;
 }
 
-/* Digits only, as many as yyyymmdd or yyyymmddhhmmss have. */
+#define ARCHIVE_DIGITS 14
+#define WITH_MILLIS 17
+
+/* Digits only, as many as yyyymmdd, yyyymmddhhmm, yyyymmddhhmmss or that with milliseconds have. */
 static bool has_archive_form(struct dx_span s)
 {
-    return (s.size == 8 || s.size == 14) && all_digits(s);
+    return (s.size == 8 || s.size == 12 || s.size == ARCHIVE_DIGITS || s.size == WITH_MILLIS) &&
+           all_digits(s);
 }
 
-/* yyyymmdd[hhmmss] of 1900 to 2999 through the ISO parser, which knows the calendar. */
+/* yyyy[mm[dd[hh[mm[ss[millis]]]]]] of 1900 to 2999 through the ISO parser, which knows the calendar. */
 static bool archive_time(struct dx_span s, int64_t *us)
 {
+    static const uint8_t at[ARCHIVE_DIGITS] = { 0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18 };
     const char *d = (const char *)s.data;
-    char iso[] = "yyyy-mm-ddThh:mm:ssZ";
+    char iso[] = "0000-01-01T00:00:00Z";
 
     if (d[0] < '1' || (d[0] == '1' && d[1] < '9') || d[0] > '2')
         return false;
-    memcpy(iso, d, 4);
-    memcpy(iso + 5, d + 4, 2);
-    memcpy(iso + 8, d + 6, 2);
-    if (s.size == 8)
-        return dx_civil_parse(dx_span_of((const uint8_t *)iso, 10), us);
-    memcpy(iso + 11, d + 8, 2);
-    memcpy(iso + 14, d + 10, 2);
-    memcpy(iso + 17, d + 12, 2);
-    return dx_civil_parse(dx_span_of((const uint8_t *)iso, sizeof iso - 1), us);
+    for (size_t i = 0; i < ARCHIVE_DIGITS && i < s.size; i++)
+        iso[at[i]] = d[i];
+    if (!dx_civil_parse(dx_span_of((const uint8_t *)iso, sizeof iso - 1), us))
+        return false;
+    if (s.size == WITH_MILLIS)
+        *us += ((d[14] - '0') * 100 + (d[15] - '0') * 10 + d[16] - '0') * INT64_C(1000);
+    return true;
+}
+
+/* Of CDX, CDXJ and WARC. */
+static bool archive_text(struct dx_span s, int64_t *us)
+{
+    uint8_t month[6];
+
+    if (all_digits(s))
+        return s.size >= 4 && (s.size % 2 == 0 || s.size > ARCHIVE_DIGITS) && archive_time(s, us);
+    if (s.size == 7 && s.data[4] == '-' && all_digits(dx_span_of(s.data, 4)) &&
+        all_digits(dx_span_of(s.data + 5, 2))) {
+        memcpy(month, s.data, 4);
+        memcpy(month + 4, s.data + 5, 2);
+        return archive_time(dx_span_of(month, sizeof month), us);
+    }
+    return dx_civil_parse(s, us);
 }
 
 static enum dx_ts_unit unit_by_size(uint64_t magnitude)
@@ -51,7 +70,9 @@ static enum dx_ts_unit unit_by_size(uint64_t magnitude)
 /* [-+]digits, with ".digits" for seconds only. */
 static bool unix_time(struct dx_span s, enum dx_ts_unit unit, int64_t *us)
 {
-    static const int64_t scale[] = { 0, 1000000, 1000, 1 };
+    static const int64_t scale[] = {
+        [DX_TS_SECONDS] = 1000000, [DX_TS_MILLIS] = 1000, [DX_TS_MICROS] = 1
+    };
     bool negative = s.size > 0 && s.data[0] == '-';
     size_t i = negative || (s.size > 0 && s.data[0] == '+') ? 1 : 0;
     size_t begin = i;
@@ -147,11 +168,13 @@ bool dx_input_time(struct dx_span s, enum dx_ts_unit unit, int64_t *us)
         s.size--;
     if (s.size == 0 || s.size > TEXT_MAX)
         return false;
+    if (unit == DX_TS_ARCHIVE)
+        return archive_text(s, us);
     s = without_exponent(s, plain);
     if (unit == DX_TS_AUTO && has_archive_form(s)) {
         if (archive_time(s, us))
             return true;
-        if (s.size == 14) /* a date with a slip in it, not milliseconds of the year 2600 */
+        if (s.size >= ARCHIVE_DIGITS) /* a date with a slip in it, not a time after the year 2286 */
             return false;
     }
     return unix_time(s, unit, us) || dx_civil_parse(s, us);
