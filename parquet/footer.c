@@ -25,6 +25,7 @@ struct parse {
     struct dx_pq_footer *f;
     struct dx_thrift t;
     struct dx_error *err;
+    uint64_t memory_left;
     uint64_t sorting_used, sorting_room;
     bool has_groups;
 };
@@ -36,13 +37,19 @@ static int fail_at(const struct parse *p, const char *what)
 }
 
 /* Room for count elements that take at least bytes_min each. */
-static int allocate(const struct parse *p, uint64_t count, uint64_t bytes_min, size_t element_size,
+static int allocate(struct parse *p, uint64_t count, uint64_t bytes_min, size_t element_size,
                     void **out, const char *what)
 {
     if (count > dx_bytes_left(&p->t.bytes) / bytes_min)
         return dx_fail(p->err, DX_E_CORRUPT,
                        "parquet footer: %" PRIu64 " %s claimed with %zu bytes left", count, what,
                        dx_bytes_left(&p->t.bytes));
+    if (count > p->memory_left / element_size)
+        return dx_fail(p->err, DX_E_LIMIT,
+                       "parquet footer: %" PRIu64 " %s take %" PRIu64 " bytes of memory, %" PRIu64
+                       " are left for it",
+                       count, what, count * element_size, p->memory_left);
+    p->memory_left -= count * element_size;
     *out = calloc(count == 0 ? 1 : (size_t)count, element_size);
     if (*out == NULL)
         return dx_no_memory(p->err, "parquet footer: %" PRIu64 " %s", count, what);
@@ -751,7 +758,13 @@ static int read_file(struct parse *p)
 int dx_pq_footer_parse(struct dx_pq_footer *f, struct dx_span metadata, uint64_t file_size,
                        struct dx_error *err)
 {
-    struct parse p = { .f = f, .t = dx_thrift_of(metadata), .err = err };
+    return dx_pq_footer_parse_within(f, metadata, file_size, UINT64_MAX, err);
+}
+
+int dx_pq_footer_parse_within(struct dx_pq_footer *f, struct dx_span metadata, uint64_t file_size,
+                              uint64_t memory, struct dx_error *err)
+{
+    struct parse p = { .f = f, .t = dx_thrift_of(metadata), .err = err, .memory_left = memory };
     int rc;
 
     *f = (struct dx_pq_footer){ 0 };
@@ -764,6 +777,7 @@ int dx_pq_footer_parse(struct dx_pq_footer *f, struct dx_span metadata, uint64_t
     f->size = (uint32_t)metadata.size;
     f->offset = file_size - metadata.size - DX_PQ_TAIL_SIZE;
     rc = read_file(&p);
+    f->memory = memory - p.memory_left;
     if (rc < 0)
         dx_pq_footer_release(f);
     return rc;

@@ -103,6 +103,7 @@ struct dx_pq_footer {
     uint32_t key_value_count;
     uint64_t offset; /* of the metadata in the file */
     uint32_t size;   /* of the metadata */
+    uint64_t memory; /* that the arrays take */
     /* private */
     struct dx_pq_chunk *chunks;
     struct dx_pq_sorting *sortings;
@@ -113,6 +114,9 @@ int dx_pq_footer_open(struct dx_pq_footer *f, struct dx_span file, struct dx_err
 /* The same from the metadata alone; file_size bounds the offsets. */
 int dx_pq_footer_parse(struct dx_pq_footer *f, struct dx_span metadata, uint64_t file_size,
                        struct dx_error *err);
+/* The arrays take at most so many bytes, else DX_E_LIMIT. */
+int dx_pq_footer_parse_within(struct dx_pq_footer *f, struct dx_span metadata, uint64_t file_size,
+                              uint64_t memory, struct dx_error *err);
 void dx_pq_footer_release(struct dx_pq_footer *f);
 
 /* From the last DX_PQ_TAIL_SIZE bytes of a file: size of the metadata before them. */

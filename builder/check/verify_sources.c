@@ -170,7 +170,7 @@ static int look_at(const char *path, const struct dx_locator *was, struct dx_err
     int rc = dx_input_ranges_open(&ranges, path, why);
 
     if (rc == DX_OK && dx_input_ranges_size(ranges) == was->was_size)
-        rc = dx_parquet_footer_read(&footer, ranges, &metadata, why);
+        rc = dx_parquet_footer_read(&footer, ranges, &metadata, UINT64_MAX, why);
     if (rc == DX_OK)
         rc = dx_parquet_footer_same(ranges, &metadata, was, why);
     dx_pq_footer_release(&footer);

@@ -404,6 +404,19 @@ def seldom(tmp):
         dxtest.equal(dump(path, number)[0], [(1, want)], f"column {number} of two with one name")
 
 
+def large_footer(tmp):
+    """240,000 column chunks are a footer of 11 MB, and 48 MB of memory: more than half of the least budget."""
+    path = tmp / "wide.parquet"
+    column = (hand.BYTES, hand.page(hand.strings([b"https://a.com/"]), 1), 1)
+    nodes = [hand.node("schema", children=4000), hand.node("url", hand.BYTES), *[hand.node("c", hand.BYTES)] * 3999]
+    path.write_bytes(hand.build(nodes, [column] * 4000, 1, groups=60))
+    done = dxtest.domaindex("ingest", "--root", tmp / "wide", "--memory", "64M", "--dataset", "d", path, expect=1)
+    dxtest.check(b"wide.parquet (a footer may have half of --memory): parquet footer: 240000 column chunks take" in done.stderr,
+                 f"a footer over half of --memory: {done.stderr[:300]}")
+    dxtest.domaindex("ingest", "--root", tmp / "wide", "--memory", "128M", "--dataset", "d", path)
+    compare_stored(tmp / "wide", "d", {("https://a.com/", None)}, "a large footer")
+
+
 def main():
     dxtest.need_programs()
     if not DRIVER.exists():
@@ -416,6 +429,7 @@ def main():
         rejects(tmp)
         refused(tmp, made)
         seldom(tmp)
+        large_footer(tmp)
         remote(tmp, made)
     corpus()
     dxtest.finish()

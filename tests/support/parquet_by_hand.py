@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parquet files with what the writers of today do not write, byte by byte: one row group, PLAIN, no codec.
+"""Parquet files with what the writers of today do not write, byte by byte: PLAIN, no codec.
 
     path.write_bytes(build([node("schema", children=1), node("url", BYTES)], [(BYTES, page(strings([b"a"]), 1), 1)], 1))
 
@@ -65,7 +65,8 @@ def strings(values):
     return b"".join(struct.pack("<I", len(value)) + value for value in values)
 
 
-def build(nodes, chunks, rows, created_by=b"by hand"):
+def build(nodes, chunks, rows, created_by=b"by hand", groups=1):
+    """groups: so many row groups, all of the same bytes."""
     out, columns, at = [b"PAR1"], [], 4
     for kind, data, count in chunks:
         columns.append(fields((2, I64, at), (3, STRUCT, fields(
@@ -74,5 +75,5 @@ def build(nodes, chunks, rows, created_by=b"by hand"):
         out.append(data)
         at += len(data)
     group = fields((1, LIST, (STRUCT, columns)), (2, I64, at - 4), (3, I64, rows))
-    footer = fields((1, I32, 1), (2, LIST, (STRUCT, nodes)), (3, I64, rows), (4, LIST, (STRUCT, [group])), (6, BINARY, created_by))
+    footer = fields((1, I32, 1), (2, LIST, (STRUCT, nodes)), (3, I64, rows * groups), (4, LIST, (STRUCT, [group] * groups)), (6, BINARY, created_by))
     return b"".join([*out, footer, struct.pack("<I", len(footer)), b"PAR1"])

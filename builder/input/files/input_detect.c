@@ -21,7 +21,7 @@
 #include "parquet/footer.h"
 
 #define WINDOW_MAX (256u << 20)
-#define MEMORY (256u << 20)
+#define MEMORY (1u << 30)            /* the default of ingest */
 #define RECORD_MAX ((size_t)1 << 20) /* larger JSON is not parsed into a tree */
 #define JSON_DEPTH 4
 

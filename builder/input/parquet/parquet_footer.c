@@ -15,7 +15,7 @@ int dx_parquet_footer_fetch(void *ranges, uint64_t offset, size_t size, uint8_t 
 }
 
 int dx_parquet_footer_read(struct dx_pq_footer *footer, struct dx_input_ranges *ranges,
-                           struct dx_buf *metadata, struct dx_error *err)
+                           struct dx_buf *metadata, uint64_t memory, struct dx_error *err)
 {
     uint64_t size = dx_input_ranges_size(ranges);
     uint8_t tail[DX_PQ_TAIL_SIZE];
@@ -30,6 +30,10 @@ int dx_parquet_footer_read(struct dx_pq_footer *footer, struct dx_input_ranges *
         rc = dx_pq_footer_tail(dx_span_of(tail, sizeof tail), size, &metadata_size, err);
     if (rc < 0)
         return rc;
+    if (metadata_size > memory)
+        return dx_fail(err, DX_E_LIMIT,
+                       "parquet footer: %" PRIu32 " bytes, %" PRIu64 " are left for it",
+                       metadata_size, memory);
     to = dx_buf_reserve(metadata, metadata_size == 0 ? 1 : metadata_size);
     if (to == NULL)
         return dx_buf_fail(metadata, err, "metadata");
@@ -37,7 +41,8 @@ int dx_parquet_footer_read(struct dx_pq_footer *footer, struct dx_input_ranges *
     if (rc < 0)
         return rc;
     metadata->size = metadata_size;
-    return dx_pq_footer_parse(footer, dx_span_of(metadata->data, metadata_size), size, err);
+    return dx_pq_footer_parse_within(footer, dx_span_of(metadata->data, metadata_size), size,
+                                     memory - metadata_size, err);
 }
 
 int dx_parquet_footer_same(const struct dx_input_ranges *ranges, const struct dx_buf *metadata,

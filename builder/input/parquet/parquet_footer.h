@@ -2,12 +2,14 @@
  * parquet_footer.h - the footer of a Parquet file that is read by ranges.
  *
  *   struct dx_buf metadata;  dx_buf_init(&metadata, DX_PQ_FOOTER_MAX);
- *   rc = dx_parquet_footer_read(&footer, ranges, &metadata, &err);   borrows from metadata
+ *   rc = dx_parquet_footer_read(&footer, ranges, &metadata, memory, &err);   borrows from metadata
  *   rc = dx_parquet_footer_same(ranges, &metadata, &locator, &err);
  *   struct dx_pq_fetch from = { dx_parquet_footer_fetch, ranges, window };      for parquet/chunk.h
  *
  * dx_parquet_footer_same: DX_E_CORRUPT, with the reason, if the locator says what the file was (its size and the hash
  * of its footer) and that is not what it is now.
+ *
+ * `memory`: for metadata and footer; a footer that takes more is DX_E_LIMIT.
  *
  * Errors do not name the file. One thread at a time for `ranges`.
  */
@@ -22,7 +24,7 @@ struct dx_locator;
 struct dx_pq_footer;
 
 int dx_parquet_footer_read(struct dx_pq_footer *footer, struct dx_input_ranges *ranges,
-                           struct dx_buf *metadata, struct dx_error *err);
+                           struct dx_buf *metadata, uint64_t memory, struct dx_error *err);
 
 int dx_parquet_footer_same(const struct dx_input_ranges *ranges, const struct dx_buf *metadata,
                            const struct dx_locator *locator, struct dx_error *err);

@@ -20,7 +20,7 @@ int dx_parquet_row_read(struct dx_input_ranges *ranges, const struct dx_locator 
     struct dx_pq_footer footer = { .node = NULL };
     struct dx_pq_rows rows = DX_PQ_ROWS_INIT;
     struct dx_json j;
-    int rc = dx_parquet_footer_read(&footer, ranges, &metadata, err);
+    int rc = dx_parquet_footer_read(&footer, ranges, &metadata, UINT64_MAX, err);
 
     rows.text_max = json->max;
     dx_json_open(&j, json);

@@ -164,9 +164,10 @@ int dx_parquet_rows_open(struct dx_parquet_rows **out, const char *path,
         p->name = dx_input_ranges_name(p->ranges);
         p->fetch = (struct dx_pq_fetch){ dx_parquet_footer_fetch, p->ranges,
                                          dx_source_remote(path) ? DX_INPUT_CHUNK : WINDOW };
-        rc = dx_parquet_footer_read(&p->footer, p->ranges, &p->metadata, err);
+        rc = dx_parquet_footer_read(&p->footer, p->ranges, &p->metadata, memory / 2, err);
         if (rc < 0)
-            (void)dx_fail_in(err, "%s", p->name);
+            (void)dx_fail_in(err, "%s%s", p->name,
+                             rc == DX_E_LIMIT ? " (a footer may have half of --memory)" : "");
     }
     if (rc == DX_OK)
         rc = dx_parquet_columns_find(&p->columns, &p->footer, want, p->name, err);
@@ -214,7 +215,8 @@ int dx_parquet_rows_schema(const char *path, dx_parquet_rows_on_column *on_colum
         return dx_no_memory(err, "%s", path);
     dx_buf_init(&p->metadata, DX_PQ_FOOTER_MAX);
     rc = dx_input_ranges_open(&p->ranges, path, err);
-    if (rc == DX_OK && (rc = dx_parquet_footer_read(&p->footer, p->ranges, &p->metadata, err)) < 0)
+    if (rc == DX_OK &&
+        (rc = dx_parquet_footer_read(&p->footer, p->ranges, &p->metadata, UINT64_MAX, err)) < 0)
         (void)dx_fail_in(err, "%s", dx_input_ranges_name(p->ranges));
     for (uint32_t i = 0; rc == DX_OK && i < p->footer.leaf_count; i++)
         on_column(ctx, dx_pq_footer_path(&p->footer, i, name, sizeof name),
@@ -620,10 +622,10 @@ int dx_parquet_rows_split(const struct dx_parquet_rows *p, uint64_t memory,
         return 0;
     page = page < PAGE_BYTES_MIN ? PAGE_BYTES_MIN : page;
     if (page > PAGE_BYTES_MAX || values > PAGE_BYTES_MAX ||
-        page + values * VALUE_BYTES + p->metadata.size > memory / 2)
+        page + values * VALUE_BYTES + p->metadata.size + p->footer.memory > memory / 2)
         return 0;
     split->page_bytes = (uint32_t)page;
-    split->bytes = page + values * VALUE_BYTES + p->metadata.size;
+    split->bytes = page + values * VALUE_BYTES + p->metadata.size + p->footer.memory;
     split->value_bytes = all * VALUE_BYTES < p->value_bytes_max ? all * VALUE_BYTES
                                                                 : p->value_bytes_max;
     split->end = calloc(p->group_end, sizeof *split->end);
