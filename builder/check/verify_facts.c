@@ -195,8 +195,7 @@ static bool may_be_alike(uint64_t hashes, uint64_t urls)
 static int check_sketch(struct facts_check *c, struct dx_span bytes, uint32_t dataset_id,
                         const struct dx_pair_count *count, struct dx_error *why)
 {
-    int rc = dx_cold_is_old(&c->w->part->cold) ? dx_url_sketch_decode_old(&c->one, bytes, why)
-                                               : dx_url_sketch_decode(&c->one, bytes, why);
+    int rc = dx_url_sketch_decode_of(&c->one, dx_cold_version(&c->w->part->cold), bytes, why);
     uint64_t n;
 
     if (rc < 0)

@@ -306,9 +306,9 @@ static int check_build_id(struct files_check *c, struct dx_error *err)
 
     if (rc == DX_OK) {
         dx_hash128_text(&entry->psl_hash, psl);
-        (void)snprintf(head, sizeof head, "domaindex-build-%d\n%u\n%s\n",
-                       dx_cold_is_old(&c->w->part->cold) ? 2 : 3, (unsigned)entry->canon_version,
-                       psl);
+        (void)snprintf(head, sizeof head, "domaindex-build-%u\n%u\n%s\n",
+                       (unsigned)dx_cold_version(&c->w->part->cold) + 1,
+                       (unsigned)entry->canon_version, psl);
         dx_hash_state_update(st, dx_span_str(head));
         dx_hash_state_update(st, datasets.bytes);
         dx_hash_state_update(st, dx_span_str("\n"));

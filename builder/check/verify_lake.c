@@ -341,8 +341,9 @@ static int check_tallies(struct lake_check *c, const struct dx_index_pair *pair,
 
     if (rc == DX_OK)
         rc = dx_verify_pairs_take(&c->sketches[part], ordinal, pair->dataset_id, &sketch, why);
-    if (rc == DX_OK && dx_cold_is_old(&c->v->parts[part].part->cold))
-        rc = dx_url_sketch_recode(&sketch, &c->sketch, why);
+    if (rc == DX_OK)
+        rc = dx_url_sketch_recode(dx_cold_version(&c->v->parts[part].part->cold), &sketch,
+                                  &c->sketch, why);
     if (rc == DX_OK && fresh.size == 0) {
         rc = dx_blob_spill_get(c->lake.facts, &pair->aside, &c->aside, why);
         fresh = dx_span_of(c->aside.data, c->aside.size);

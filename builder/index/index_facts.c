@@ -257,8 +257,9 @@ static int kept(struct dx_index_facts *f, const struct dx_index_pair *pair, stru
         rc = find_known(known_sketches, DX_COLD_SKETCHES, f->b, pair->dataset_id, err);
     *facts = known_facts->bytes;
     *sketch = known_sketches->bytes;
-    if (rc == DX_OK && dx_cold_is_old(&known_sketches->walk.part->cold))
-        rc = dx_url_sketch_recode(sketch, &f->fresh, err);
+    if (rc == DX_OK)
+        rc = dx_url_sketch_recode(dx_cold_version(&known_sketches->walk.part->cold), sketch,
+                                  &f->fresh, err);
     return rc;
 }
 

@@ -106,11 +106,11 @@ static int open_sections(struct dx_cold *c, struct dx_error *err)
 /* What the trailer says, which the envelope checks. */
 static uint32_t version_of(struct dx_span file)
 {
-    return file.size >= DX_ENVELOPE_TRAILER_SIZE &&
-                   dx_load_u32(file.data + file.size - DX_ENVELOPE_TRAILER_SIZE + 20) ==
-                       DX_COLD_VERSION_OLD
-               ? DX_COLD_VERSION_OLD
-               : DX_COLD_VERSION;
+    uint32_t version = DX_COLD_VERSION;
+
+    if (file.size >= DX_ENVELOPE_TRAILER_SIZE)
+        version = dx_load_u32(file.data + file.size - DX_ENVELOPE_TRAILER_SIZE + 20);
+    return version >= DX_COLD_VERSION_OLD && version < DX_COLD_VERSION ? version : DX_COLD_VERSION;
 }
 
 int dx_cold_open(struct dx_cold *c, struct dx_span file, unsigned flags, const char *name,

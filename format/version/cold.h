@@ -31,8 +31,9 @@
 #include "format/core/zseek.h"
 
 #define DX_COLD_MAGIC DX_KIND('D', 'X', 'C', 'P')
-#define DX_COLD_VERSION 2
-#define DX_COLD_VERSION_OLD 1 /* read, not written: url_ids.h, url_sketch.h */
+#define DX_COLD_VERSION 3
+/* Read, not written: 2 has other sketches (url_sketch.h), 1 other ids too (url_ids.h). */
+#define DX_COLD_VERSION_OLD 1
 #define DX_COLD_URL_ID_LISTS DX_KIND('U', 'I', 'D', 'X') /* format/version/url_id_list.h */
 #define DX_COLD_PAGE_PLAIN (64u << 10)                   /* writers close a page that has so much */
 #define DX_COLD_PAGE_PLAIN_MAX (64u << 20)               /* what a reader must be ready to hold */
@@ -59,6 +60,12 @@ struct dx_cold {
     struct dx_span url_ids; /* lists; of DX_COLD_VERSION_OLD there are none */
 };
 
+static inline uint32_t dx_cold_version(const struct dx_cold *c)
+{
+    return c->envelope.version;
+}
+
+/* Its ids of URLs are in its pages. */
 static inline bool dx_cold_is_old(const struct dx_cold *c)
 {
     return c->envelope.version == DX_COLD_VERSION_OLD;

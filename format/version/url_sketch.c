@@ -3,20 +3,26 @@
 
 #include "base/bits.h"
 #include "base/hash.h"
+#include "format/version/cold.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #define SEED UINT64_C(0x736b657463683438) /* ids have none, so these hashes are not theirs */
 #define HASH_BITS 40
-#define OLD_HASH_BITS 48 /* of DX_COLD_VERSION_OLD */
-#define REGISTERS (1u << DX_SKETCH_BITS)
+#define HASH_SIZE (HASH_BITS / 8)
+#define REGISTERS DX_SKETCH_REGISTERS
 #define RANK_BITS (HASH_BITS - DX_SKETCH_BITS)
-#define RANK_MAX (RANK_BITS + 1)
-#define REGISTER_BITS 6
-#define DENSE_SIZE (1 + REGISTERS * REGISTER_BITS / 8) /* encoded */
-#define PLAIN_HASHES 3 /* fewer than 4 do not gain from gaps: they are written whole */
+#define RANK_MAX DX_SKETCH_RANK_MAX
+#define PLAIN_HASHES 3 /* fewer than 4 do not gain from gaps: they are written whole, without their number */
+#define DENSE_SIZE_MIN 16 /* more than those have: zeros are put behind registers of one value or two */
 #define INSERTION_MAX 48
+
+/* Layouts of before. */
+#define OLD_HASH_BITS 48 /* of DX_COLD_VERSION_OLD */
+#define OLD_REGISTER_BITS 6
+
+_Static_assert(RANK_MAX == RANK_BITS + 1, "a register says how many zeros the rest of a hash begins with");
 
 void dx_url_sketch_init(struct dx_url_sketch *s)
 {
@@ -318,7 +324,8 @@ static void encode_hashes(const struct dx_url_sketch *s, struct dx_buf *out)
     size_t n = count_of(s);
     uint64_t next = 0; /* the least that can follow */
 
-    dx_buf_varint(out, n);
+    if (n > PLAIN_HASHES)
+        dx_buf_varint(out, n);
     for (size_t i = 0; i < n; i++) {
         if (n <= PLAIN_HASHES)
             dx_bits_put(&bits, v[i], HASH_BITS);
@@ -332,6 +339,7 @@ static void encode_hashes(const struct dx_url_sketch *s, struct dx_buf *out)
 int dx_url_sketch_encode(struct dx_url_sketch *s, struct dx_buf *out, struct dx_error *err)
 {
     struct dx_bits_out bits = { .to = out };
+    size_t begin = out->size;
     int rc = dx_url_sketch_settle(s, err);
 
     if (rc < 0)
@@ -341,51 +349,71 @@ int dx_url_sketch_encode(struct dx_url_sketch *s, struct dx_buf *out, struct dx_
         return dx_fail(err, DX_E_INVALID, "sketch: of no URL");
     if (s->dense) {
         dx_buf_u8(out, 0);
-        for (size_t i = 0; i < REGISTERS; i++)
-            dx_bits_put(&bits, s->registers[i], REGISTER_BITS);
+        dx_sketch_registers_put(&bits, s->registers);
+        dx_bits_flush(&bits);
+        while (!out->failed && out->size - begin < DENSE_SIZE_MIN)
+            dx_buf_u8(out, 0);
     } else {
         encode_hashes(s, out);
     }
     return out->failed ? dx_buf_fail(out, err, "sketch") : DX_OK;
 }
 
-static int decode_dense(struct dx_url_sketch *s, struct dx_span bytes, unsigned hash_bits,
-                        struct dx_error *err)
+static int take_old_registers(struct dx_bits *bits, unsigned hash_bits, uint8_t *registers,
+                              struct dx_error *err)
 {
     unsigned most = hash_bits - DX_SKETCH_BITS + 1;
-    struct dx_bits bits = dx_bits_of(dx_span_of(bytes.data + 1, bytes.size - 1));
-    int rc;
 
-    if (bytes.size != DENSE_SIZE)
-        return dx_fail(err, DX_E_CORRUPT, "sketch: %zu bytes, registers need %d", bytes.size,
-                       (int)DENSE_SIZE);
-    rc = need_registers(s, err);
-    if (rc >= 0)
-        make_dense(s);
-    for (size_t i = 0; rc >= 0 && i < REGISTERS; i++) {
-        uint8_t rank = (uint8_t)dx_bits_take(&bits, REGISTER_BITS);
+    for (size_t i = 0; i < REGISTERS; i++) {
+        uint8_t rank = (uint8_t)dx_bits_take(bits, OLD_REGISTER_BITS);
 
-        if (rank > most)
+        if (bits->failed || rank > most)
             return dx_fail(err, DX_E_CORRUPT, "sketch: register %zu is %u, at most %u", i, rank,
                            most);
-        s->registers[i] = rank < RANK_MAX ? rank : RANK_MAX; /* that of a hash that was cut */
+        registers[i] = rank < RANK_MAX ? rank : RANK_MAX; /* that of a hash that was cut */
     }
+    return DX_OK;
+}
+
+/* What stands behind registers that take few bytes: the byte 0 and these are DENSE_SIZE_MIN. */
+static int take_zeros(struct dx_bits *bits, struct dx_error *err)
+{
+    bool zero = bits->row.size + 1 == DENSE_SIZE_MIN;
+
+    while (zero && 8 * bits->row.size - bits->at >= 8)
+        zero = dx_bits_take(bits, 8) == 0;
+    return zero ? DX_OK : dx_fail(err, DX_E_CORRUPT, "sketch: registers are cut");
+}
+
+/* bits is behind the byte 0. */
+static int decode_dense(struct dx_url_sketch *s, struct dx_bits *bits, uint32_t version,
+                        unsigned hash_bits, struct dx_error *err)
+{
+    int rc = need_registers(s, err);
+
+    if (rc < 0)
+        return rc;
+    make_dense(s);
+    rc = version == DX_COLD_VERSION ? dx_sketch_registers_take(bits, s->registers, err)
+                                    : take_old_registers(bits, hash_bits, s->registers, err);
+    if (rc >= 0 && version == DX_COLD_VERSION && bits->row.size + 1 <= DENSE_SIZE_MIN)
+        rc = take_zeros(bits, err);
+    if (rc >= 0 && !dx_bits_done(bits))
+        rc = dx_fail(err, DX_E_CORRUPT, "sketch: has bits behind its last register");
     return rc;
 }
 
-static int decode_hashes(struct dx_url_sketch *s, struct dx_bytes *r, unsigned hash_bits,
-                         struct dx_error *err)
+static int decode_hashes(struct dx_url_sketch *s, uint64_t n, struct dx_bits *bits,
+                         unsigned hash_bits, struct dx_error *err)
 {
-    uint64_t n = dx_bytes_varint(r);
-    struct dx_bits bits = dx_bits_of(dx_span_of(r->at, dx_bytes_left(r)));
     uint64_t next = 0;
 
-    if (r->failed || n == 0 || n > DX_SKETCH_PAIR_MAX)
+    if (n == 0 || n > DX_SKETCH_PAIR_MAX)
         return dx_fail(err, DX_E_CORRUPT, "sketch: number of hashes is not in 1..%d",
                        DX_SKETCH_PAIR_MAX);
     for (uint64_t i = 0; i < n; i++) {
-        uint64_t v = n <= PLAIN_HASHES ? dx_bits_take(&bits, hash_bits)
-                                       : dx_bits_rice(&bits, rice_of(n, hash_bits));
+        uint64_t v = n <= PLAIN_HASHES ? dx_bits_take(bits, hash_bits)
+                                       : dx_bits_rice(bits, rice_of(n, hash_bits));
         uint64_t cut;
 
         if (n > PLAIN_HASHES && v <= dx_bits_mask(hash_bits))
@@ -398,20 +426,35 @@ static int decode_hashes(struct dx_url_sketch *s, struct dx_bytes *r, unsigned h
             dx_buf_append(&s->hashes, &cut, sizeof cut);
         next = v + 1;
     }
-    if (!dx_bits_done(&bits))
+    if (!dx_bits_done(bits))
         return dx_fail(err, DX_E_CORRUPT, "sketch: is cut, or has bits behind its last hash");
     return s->hashes.failed ? dx_buf_fail(&s->hashes, err, "sketch") : DX_OK;
 }
 
-static int decode(struct dx_url_sketch *s, struct dx_span bytes, unsigned hash_bits,
+static int decode(struct dx_url_sketch *s, uint32_t version, struct dx_span bytes,
                   struct dx_error *err)
 {
+    unsigned hash_bits = version == DX_COLD_VERSION_OLD ? OLD_HASH_BITS : HASH_BITS;
+    bool whole = version == DX_COLD_VERSION && bytes.size <= PLAIN_HASHES * HASH_SIZE &&
+                 bytes.size % HASH_SIZE == 0;
     struct dx_bytes r = dx_bytes_of(bytes);
+    uint64_t n = whole ? bytes.size / HASH_SIZE : dx_bytes_varint(&r);
+    struct dx_bits bits = dx_bits_of(dx_span_of(r.at, dx_bytes_left(&r)));
+
+    if (r.failed || (!whole && n > 0 && n <= PLAIN_HASHES && version == DX_COLD_VERSION))
+        return dx_fail(err, DX_E_CORRUPT, "sketch: %zu bytes do not say how many hashes they are",
+                       bytes.size);
+    return n == 0 && bytes.size > 0 ? decode_dense(s, &bits, version, hash_bits, err)
+                                    : decode_hashes(s, n, &bits, hash_bits, err);
+}
+
+int dx_url_sketch_decode_of(struct dx_url_sketch *s, uint32_t version, struct dx_span bytes,
+                            struct dx_error *err)
+{
     int rc;
 
     dx_url_sketch_clear(s);
-    rc = bytes.size > 0 && bytes.data[0] == 0 ? decode_dense(s, bytes, hash_bits, err)
-                                              : decode_hashes(s, &r, hash_bits, err);
+    rc = decode(s, version, bytes, err);
     if (rc < 0)
         dx_url_sketch_clear(s);
     return rc;
@@ -419,22 +462,20 @@ static int decode(struct dx_url_sketch *s, struct dx_span bytes, unsigned hash_b
 
 int dx_url_sketch_decode(struct dx_url_sketch *s, struct dx_span bytes, struct dx_error *err)
 {
-    return decode(s, bytes, HASH_BITS, err);
+    return dx_url_sketch_decode_of(s, DX_COLD_VERSION, bytes, err);
 }
 
-int dx_url_sketch_decode_old(struct dx_url_sketch *s, struct dx_span bytes, struct dx_error *err)
-{
-    return decode(s, bytes, OLD_HASH_BITS, err);
-}
-
-int dx_url_sketch_recode(struct dx_span *bytes, struct dx_buf *buf, struct dx_error *err)
+int dx_url_sketch_recode(uint32_t version, struct dx_span *bytes, struct dx_buf *buf,
+                         struct dx_error *err)
 {
     struct dx_url_sketch s;
     int rc;
 
+    if (version == DX_COLD_VERSION)
+        return DX_OK;
     dx_url_sketch_init(&s);
     dx_buf_clear(buf);
-    rc = dx_url_sketch_decode_old(&s, *bytes, err);
+    rc = dx_url_sketch_decode_of(&s, version, *bytes, err);
     if (rc >= 0)
         rc = dx_url_sketch_encode(&s, buf, err);
     dx_url_sketch_release(&s);

@@ -8,8 +8,8 @@
  *   n = dx_url_sketch_count(&s);             s.dense: an estimate, else exact
  *   n = dx_url_sketch_clip(n, largest, sum); of a union: between these
  *   rc = dx_url_sketch_encode(&s, &buf, &err);  rc = dx_url_sketch_decode(&s, bytes, &err);   replaces s
- *   rc = dx_url_sketch_decode_old(&s, bytes, &err);   of a part whose cold.dxp is DX_COLD_VERSION_OLD: longer hashes, cut
- *   rc = dx_url_sketch_recode(&bytes, &buf, &err);    such bytes as encode has them; in buf, which they replace
+ *   rc = dx_url_sketch_decode_of(&s, version, bytes, &err);       of a part whose cold.dxp has this version: longer hashes are cut
+ *   rc = dx_url_sketch_recode(version, &bytes, &buf, &err);       such bytes as encode has them: in buf, or as they are
  *   dx_url_sketch_release(&s);
  *
  * A set of one pair becomes dense beyond DX_SKETCH_PAIR_MAX hashes when it is encoded; a union only
@@ -23,17 +23,17 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "format/version/sketch_registers.h"
 
 #define DX_SKETCH_PAIR_MAX 512
 #define DX_SKETCH_UNION_MAX (1u << 20)
-#define DX_SKETCH_BITS 12       /* 4096 registers */
 #define DX_SKETCH_ERROR 0.01625 /* relative standard error of a dense one: 1.04 / sqrt(4096) */
 
 struct dx_url_sketch {
     bool dense;
     /* u64 each while not dense; sorted and distinct after count, encode, union */
     struct dx_buf hashes;
-    uint8_t *registers; /* 1 << DX_SKETCH_BITS when dense */
+    uint8_t *registers; /* DX_SKETCH_REGISTERS when dense */
     bool sorted;
 };
 
@@ -53,8 +53,10 @@ uint64_t dx_url_sketch_count(struct dx_url_sketch *s);
 uint64_t dx_url_sketch_clip(uint64_t count, uint64_t largest, uint64_t sum);
 int dx_url_sketch_encode(struct dx_url_sketch *s, struct dx_buf *out, struct dx_error *err);
 int dx_url_sketch_decode(struct dx_url_sketch *s, struct dx_span bytes, struct dx_error *err);
-int dx_url_sketch_decode_old(struct dx_url_sketch *s, struct dx_span bytes, struct dx_error *err);
-int dx_url_sketch_recode(struct dx_span *bytes, struct dx_buf *buf, struct dx_error *err);
+int dx_url_sketch_decode_of(struct dx_url_sketch *s, uint32_t version, struct dx_span bytes,
+                            struct dx_error *err);
+int dx_url_sketch_recode(uint32_t version, struct dx_span *bytes, struct dx_buf *buf,
+                         struct dx_error *err);
 void dx_url_sketch_clear(struct dx_url_sketch *s);
 void dx_url_sketch_release(struct dx_url_sketch *s);
 

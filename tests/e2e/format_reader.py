@@ -1072,19 +1072,42 @@ class Cold:
         return number, out
 
     @staticmethod
-    def _sketch(data):
+    def _registers(data):
+        """14.3: in which the most frequent value takes no bits."""
+        codes = Codes(data, 1)
+        values = [codes.take(5) for _ in range(codes.take(5))]
+        k, others = codes.take(4), codes.take(12)
+        need(values and max(values) <= 29, "sketch: values")
+        registers, at = bytearray([values[0]]) * 4096, 0
+        for _ in range(others):
+            at += codes.rice(k)
+            need(at < 4096, "sketch: a register behind the last")
+            registers[at] = values[codes.rice(0) + 1]
+            at += 1
+        end = codes.to_byte()
+        need(len(data) == max(end, 16) and not any(data[end:]), "sketch: bytes behind registers")
+        count, gaps, gap = collections.Counter(registers), [], 0
+        need(values == sorted(count, key=lambda v: (-count[v], v)), "sketch: order of values")
+        for one in registers:
+            gaps, gap = (gaps, gap + 1) if one == values[0] else (gaps + [gap], 0)
+        size = [sum((g >> i) + 1 + i if g >> i < 32 else 96 for g in gaps) for i in range(12)]
+        need(k == size.index(min(size)), "sketch: k of registers")
+        return bytes(registers)
+
+    @classmethod
+    def _sketch(cls, data):
+        if len(data) in (5, 10, 15):
+            hashes = [int.from_bytes(data[i:i + 5], "little") for i in range(0, len(data), 5)]
+            need(hashes == sorted(set(hashes)), "sketch: hashes")
+            return hashes
         if data[0] == 0:
-            codes = Codes(data[1:])
-            registers = bytes(codes.take(6) for _ in range(4096))
-            need(len(data) == 3073 and max(registers) <= 29, "sketch: registers")
-            return registers
+            return cls._registers(data)
         cursor = Bytes(data)
         n = cursor.varint()
-        need(1 <= n <= 512, f"sketch: {n} hashes")
+        need(4 <= n <= 512, f"sketch: {n} hashes")
         codes, hashes = Codes(data, cursor.at), []
         for _ in range(n):
-            hashes.append(codes.take(40) if n <= 3 else
-                          codes.rice(40 - n.bit_length()) + (hashes[-1] + 1 if hashes else 0))
+            hashes.append(codes.rice(40 - n.bit_length()) + (hashes[-1] + 1 if hashes else 0))
         need(codes.to_byte() == len(data) and hashes == sorted(set(hashes)) and hashes[-1] < 1 << 40, "sketch: hashes")
         return hashes
 
@@ -1421,7 +1444,7 @@ class Part:
         self.files_text = Seekable("files.tsv.zst", self.read("files.tsv.zst")).lines()
         need(hash128(psl).hex() == self.manifest["psl_hash"], "psl_hash")
         files = b"".join(part.lines_without(self.gone) for part in [*self.older, self])
-        self.build_id = hash128(b"domaindex-build-3\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
+        self.build_id = hash128(b"domaindex-build-4\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
                                 + datasets + b"\n" + files)
         if self.older:  # 11.4
             self.build_id = hash128(b"domaindex-parts-1\n" + self.build_id + b"".join(part.build_id for part in self.older)

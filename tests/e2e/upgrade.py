@@ -208,7 +208,7 @@ def steps(before, new, tmp):
         check(dxtest.wait_until(lambda: version_of(old_server).get("state") == "degraded"), "a server of before says that it cannot follow")
         same(want, answers(old_server), "and answers from the version that it has")
         refused = before.run("lookup", "--root", root, "s1.com", expect=1).stderr
-        check(b"cold.dxp" in refused and b"layout version 2" in refused, f"programs of before refuse the version by name: {refused}")
+        check(b"cold.dxp" in refused and b"layout version 3" in refused, f"programs of before refuse the version by name: {refused}")
         with new.serve(root) as new_server:                                                   # 4.
             same(want, answers(new_server), "a new server beside it")
             new.run("verify", "--root", root, "--deep")                                       # 5.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Facts of a pair (counts, then its bytes) and, with the first byte 's', a sketch ('o': of an old part): what is taken is
- * in order, within the counts, and a sketch that is taken is written in the same bytes.
+ * Facts of a pair (counts, then its bytes) and, with the first byte 's', a sketch ('o', 'p': of a part of version 1, 2): what is
+ * taken is in order, within the counts, and a sketch that is taken is written in the same bytes.
  */
+#include "format/version/cold.h"
 #include "format/version/facts.h"
 #include "format/version/url_sketch.h"
 
@@ -9,20 +10,20 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void fuzz_sketch(struct dx_span bytes, bool is_old)
+static void fuzz_sketch(struct dx_span bytes, uint32_t version)
 {
     struct dx_buf again = DX_BUF_INIT(1 << 16);
     struct dx_url_sketch s;
 
     dx_url_sketch_init(&s);
-    if ((is_old ? dx_url_sketch_decode_old(&s, bytes, NULL)
-                : dx_url_sketch_decode(&s, bytes, NULL)) >= 0) {
+    if (dx_url_sketch_decode_of(&s, version, bytes, NULL) >= 0) {
         uint64_t n = dx_url_sketch_count(&s);
 
         if (!s.dense && (n == 0 || n > DX_SKETCH_PAIR_MAX))
             abort();
         /* A number may be written with more bytes than it needs; all else is as we write it. */
-        if (dx_url_sketch_encode(&s, &again, NULL) < 0 || again.size > bytes.size + 1)
+        if (dx_url_sketch_encode(&s, &again, NULL) < 0 ||
+            (version == DX_COLD_VERSION && again.size > bytes.size))
             abort();
     }
     dx_url_sketch_release(&s);
@@ -91,8 +92,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct dx_bytes r = dx_bytes_of(dx_span_of(data, size));
 
-    if (size > 0 && (data[0] == 's' || data[0] == 'o'))
-        fuzz_sketch(dx_span_of(data + 1, size - 1), data[0] == 'o');
+    if (size > 0 && (data[0] == 's' || data[0] == 'o' || data[0] == 'p'))
+        fuzz_sketch(dx_span_of(data + 1, size - 1),
+                    data[0] == 's' ? DX_COLD_VERSION : data[0] == 'o' ? DX_COLD_VERSION_OLD : 2);
     else
         fuzz_facts(r);
     return 0;
