@@ -1488,7 +1488,7 @@ class Part:
         if "tags.dxt" in self.manifest["files"]:
             self.tags = Tags(self.envelope("tags.dxt", b"DXTG", 1, b"SETS", b"FILE", b"NAME", b"TAGS", b"LEFT"),
                              len(self.domains), self.first_file, self.file_ids.stop)
-        self.cold = Cold(self.envelope("cold.dxp", b"DXCP", 2, *(tag for _, tag in Cold.FILES), b"UIDX"), self.read,
+        self.cold = Cold(self.envelope("cold.dxp", b"DXCP", 3, *(tag for _, tag in Cold.FILES), b"UIDX"), self.read,
                          self.build_id, self.domains, self.counts.by_pair)
 
     def _agree(self):
