@@ -14,15 +14,18 @@
 #define REGISTERS DX_SKETCH_REGISTERS
 #define RANK_BITS (HASH_BITS - DX_SKETCH_BITS)
 #define RANK_MAX DX_SKETCH_RANK_MAX
-#define PLAIN_HASHES 3 /* fewer than 4 do not gain from gaps: they are written whole, without their number */
-#define DENSE_SIZE_MIN 16 /* more than those have: zeros are put behind registers of one value or two */
+#define PLAIN_HASHES \
+    3 /* fewer than 4 do not gain from gaps: they are written whole, without their number */
+#define DENSE_SIZE_MIN \
+    16 /* more than those have: zeros are put behind registers of one value or two */
 #define INSERTION_MAX 48
 
 /* Layouts of before. */
 #define OLD_HASH_BITS 48 /* of DX_COLD_VERSION_OLD */
 #define OLD_REGISTER_BITS 6
 
-_Static_assert(RANK_MAX == RANK_BITS + 1, "a register says how many zeros the rest of a hash begins with");
+_Static_assert(RANK_MAX == RANK_BITS + 1,
+               "a register says how many zeros the rest of a hash begins with");
 
 void dx_url_sketch_init(struct dx_url_sketch *s)
 {

@@ -39,9 +39,9 @@ static int take(struct dx_distinct_urls *d, struct dx_span stored, struct dx_err
 
     if (dx_registry_of_counts(&d->pages.of.version->registry, id))
         return DX_OK;
-    rc = hidden != NULL
-             ? dx_url_sketch_decode(&d->one, hidden->sketch, err)
-             : dx_url_sketch_decode_of(&d->one, dx_cold_version(&d->pages.of.part->cold), stored, err);
+    rc = hidden != NULL ? dx_url_sketch_decode(&d->one, hidden->sketch, err)
+                        : dx_url_sketch_decode_of(&d->one, dx_cold_version(&d->pages.of.part->cold),
+                                                  stored, err);
     return rc < 0 ? rc : dx_url_sketch_union(&d->all, &d->one, err);
 }
 

@@ -93,8 +93,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct dx_bytes r = dx_bytes_of(dx_span_of(data, size));
 
     if (size > 0 && (data[0] == 's' || data[0] == 'o' || data[0] == 'p'))
-        fuzz_sketch(dx_span_of(data + 1, size - 1),
-                    data[0] == 's' ? DX_COLD_VERSION : data[0] == 'o' ? DX_COLD_VERSION_OLD : 2);
+        fuzz_sketch(dx_span_of(data + 1, size - 1), data[0] == 's'   ? DX_COLD_VERSION
+                                                    : data[0] == 'o' ? DX_COLD_VERSION_OLD
+                                                                     : 2);
     else
         fuzz_facts(r);
     return 0;

@@ -177,8 +177,8 @@ static void check_damage(uint64_t count)
     d = damaged_copy(dx_span_of(bytes.data, bytes.size));
     /* Any 5 bytes are a hash, and 10 or 15 may be hashes that ascend. */
     v = damaged_cuts(&d, try_decode, NULL);
-    EXPECT(v.count[REFUSED] + 3 >= bytes.size && v.count[WRONG_ANSWER] == 0,
-           "cuts of %llu hashes", (unsigned long long)count);
+    EXPECT(v.count[REFUSED] + 3 >= bytes.size && v.count[WRONG_ANSWER] == 0, "cuts of %llu hashes",
+           (unsigned long long)count);
     v = damaged_flips(&d, 0, 40, 1, try_decode, NULL);
     EXPECT(v.count[WRONG_ANSWER] == 0, "flips of %llu hashes", (unsigned long long)count);
     damaged_free(&d);
