@@ -437,7 +437,7 @@ static int begin(struct dx_version *v, const struct dx_found *found,
                     window_of(ask, task->hidden), ask->fields, ask->deadline_ms);
     task->listing.brief = ask->brief;
     task->is_filtered = false;
-    task->regexes = (struct dx_row_regexes){ { NULL } };
+    task->regexes = (struct dx_row_regexes){ .of = { NULL } };
     task->filter_size = (uint16_t)dx_row_filter_pack(&ask->filter, task->filter);
     *out = task;
     return task->filter_size > 0 && ask->plan == 0 ? begin_filtered(v, task, problem) : 1;

@@ -52,9 +52,10 @@ static int take_field(struct dx_cdx_filter *one, enum dx_cdx_dialect dialect, st
     return 1;
 }
 
-static int parse(struct dx_cdx_filter *one, enum dx_cdx_dialect dialect, struct dx_span filter,
+static int parse(struct dx_cdx_filters *f, struct dx_cdx_filter *one, struct dx_span filter,
                  struct dx_problem *problem)
 {
+    enum dx_cdx_dialect dialect = f->ask->dialect;
     bool equals;
     bool tilde;
     int rc;
@@ -72,7 +73,8 @@ static int parse(struct dx_cdx_filter *one, enum dx_cdx_dialect dialect, struct 
     if (one->contains)
         return 1;
     return dx_regex_new(&one->regex, one->text,
-                        DX_REGEX_BEGIN | (dialect == DX_CDX_WAYBACK ? DX_REGEX_END : 0), problem);
+                        DX_REGEX_BEGIN | (dialect == DX_CDX_WAYBACK ? DX_REGEX_END : 0), &f->work,
+                        problem);
 }
 
 int dx_cdx_filters_init(struct dx_cdx_filters *f, const struct dx_cdx_ask *ask,
@@ -82,9 +84,10 @@ int dx_cdx_filters_init(struct dx_cdx_filters *f, const struct dx_cdx_ask *ask,
 
     f->ask = ask;
     f->count = 0;
+    f->work = (struct dx_regex_work){ .most = DX_CDX_REGEX_STEPS };
     dx_buf_init(&f->line, LINE_MAX_BYTES);
     for (size_t i = 0; rc == 1 && i < ask->filter_count; i++)
-        rc = parse(&f->list[f->count++], ask->dialect, ask->filters[i], problem);
+        rc = parse(f, &f->list[f->count++], ask->filters[i], problem);
     return rc;
 }
 

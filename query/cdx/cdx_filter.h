@@ -19,9 +19,12 @@
 
 #include "base/buf.h"
 #include "query/cdx/cdx_ask.h"
+#include "query/view/regex.h"
+
+/* Of the regexes of a question, which looks at up to DX_CDX_LOOK_MAX rows: 5 s, and half of a request's time if they are slow. */
+#define DX_CDX_REGEX_STEPS (256u << 20)
 
 struct dx_problem;
-struct dx_regex;
 
 struct dx_cdx_filter {
     bool inverted, contains;
@@ -35,6 +38,7 @@ struct dx_cdx_filters {
     const struct dx_cdx_ask *ask;
     struct dx_cdx_filter list[DX_CDX_FILTERS_MAX];
     size_t count;
+    struct dx_regex_work work; /* of all regexes: it stays where it is */
     struct dx_buf line;
 };
 

@@ -9,7 +9,6 @@
 #include "query/rows/time_words.h"
 #include "query/view/fields.h"
 #include "query/view/problem.h"
-#include "query/view/regex.h"
 
 #include <assert.h>
 
@@ -115,11 +114,11 @@ int dx_row_filter_compile(struct dx_row_filter *f, struct dx_row_regexes *r,
     struct dx_row_term term;
     int rc = 1;
 
-    *r = (struct dx_row_regexes){ { NULL } };
+    *r = (struct dx_row_regexes){ .work.most = DX_REGEX_STEPS_ANSWER };
     f->regexes = r;
     for (size_t i = 0; rc == 1 && i < DX_ROW_FILTER_TERMS && f->terms[i].data != NULL; i++)
         if (dx_row_term_parse(f->terms[i], &term) == NULL && term.is_regex)
-            rc = dx_regex_new(&r->of[i], term.value, 0, problem);
+            rc = dx_regex_new(&r->of[i], term.value, 0, &r->work, problem);
     return rc;
 }
 

@@ -30,6 +30,7 @@
 #define DX_QUERY_ROWS_ROW_FILTER_H
 
 #include "base/bytes.h"
+#include "query/view/regex.h"
 
 #define DX_ROW_FILTER_TERMS 4
 #define DX_ROW_FILTER_MAX 528  /* bytes, packed: a cursor holds them */
@@ -39,9 +40,9 @@ struct dx_buf;
 struct dx_listing_row;
 struct dx_error;
 struct dx_problem;
-struct dx_regex;
 
 struct dx_row_regexes {
+    struct dx_regex_work work;                /* of all */
     struct dx_regex *of[DX_ROW_FILTER_TERMS]; /* NULL: a plain term */
 };
 
@@ -84,9 +85,15 @@ bool dx_row_filter_may_take(const struct dx_row_filter *f, bool has_ts, int64_t 
                             int64_t last_us);
 
 /* scratch: has room for the longest string of a row's tags, else the row is taken for one without
- * an array of strings; what is in it goes. <0: an expression takes too much of this row. */
+ * an array of strings; what is in it goes. <0: the expressions take too much. */
 int dx_row_filter_takes(const struct dx_row_filter *f, const struct dx_listing_row *row,
                         struct dx_buf *scratch, struct dx_error *err);
+
+/* Whether its expressions have taken so many steps that a page ends. */
+static inline bool dx_row_filter_is_enough(const struct dx_row_filter *f)
+{
+    return f->regexes != NULL && dx_regex_work_is_enough(&f->regexes->work);
+}
 
 /* Paths of a host in byte order: some before the prefix, then those with it, then some behind.
  * Without a prefix all are within. Of a host that is not below f->below all are behind. */

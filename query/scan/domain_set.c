@@ -149,21 +149,53 @@ static int add_window(struct dx_domain_set *s, const uint64_t *from, uint64_t *l
     return rc < 0 ? rc : DX_OK;
 }
 
-/* Which of a stretch of names the pattern takes. */
-static int search_names(struct dx_domain_set *s, const uint64_t *from, struct dx_error *err)
+/* Of each part up to `size` names from `from + done` on: 1 there were some, 0, <0. */
+static int search_stretch(struct dx_domain_set *s, const uint64_t *from, uint64_t done,
+                          uint64_t size, struct dx_error *err)
 {
+    bool whole = dx_domain_set_is_whole(s);
+    bool any = false;
     int rc = DX_OK;
 
     for (size_t i = 0; rc == DX_OK && i < parts_of(s); i++) {
         const struct dx_dictionary *d = &part_of(s, i)->part->dictionary;
         uint64_t first = part_of(s, i)->first;
-        uint64_t end = s->range[i].known;
+        uint64_t known = s->range[i].known;
+        uint64_t at = from[i] + done;
+        uint64_t end;
 
-        rc = dx_domain_set_is_whole(s)
-                 ? dx_name_scan_range(s->scan, d, from[i], end, first, s->found, err)
-                 : dx_name_scan_numbers(s->scan, d, from[i], end, first, s->numbers, s->found, err);
+        if (known - from[i] <= done)
+            continue;
+        any = true;
+        end = known - at < size ? known : at + size;
+        rc = whole ? dx_name_scan_range(s->scan, d, at, end, first, s->found, err)
+                   : dx_name_scan_numbers(s->scan, d, at, end, first, s->numbers, s->found, err);
     }
-    return rc;
+    return rc < 0 ? rc : any;
+}
+
+/* Which of the names from `from` on the pattern takes. Where its regex takes too much, a part is known up to where all were searched
+ * for as many names: each goes on, so that the set does. */
+static int search_names(struct dx_domain_set *s, const uint64_t *from, struct dx_error *err)
+{
+    uint64_t size = dx_name_scan_stretch(s->scan);
+    uint64_t done = 0;
+    int rc = 1;
+
+    while (rc == 1 && (done == 0 || !dx_name_scan_is_enough(s->scan))) {
+        rc = search_stretch(s, from, done, size, err);
+        done = done > UINT64_MAX - size ? UINT64_MAX : done + size;
+    }
+    for (size_t i = 0; rc == 1 && i < parts_of(s); i++) {
+        struct dx_domain_set_range *range = &s->range[i];
+        uint64_t first = part_of(s, i)->first;
+
+        if (range->known - from[i] <= done)
+            continue;
+        roaring_bitmap_remove_range(s->numbers, first + from[i] + done, first + range->known);
+        range->known = from[i] + done;
+    }
+    return rc < 0 ? rc : DX_OK;
 }
 
 /* The next `step` names of each part. */
@@ -236,7 +268,8 @@ static int cut(struct dx_domain_set *s, struct dx_error *err)
 
 static bool is_enough(const struct dx_domain_set *s)
 {
-    return s->scan != NULL && roaring_bitmap_and_cardinality(s->numbers, s->found) > s->enough;
+    return s->scan != NULL && (roaring_bitmap_and_cardinality(s->numbers, s->found) > s->enough ||
+                               dx_name_scan_is_enough(s->scan));
 }
 
 int dx_domain_set_find(struct dx_domain_set *s, uint64_t max, struct dx_error *err)

@@ -39,6 +39,7 @@ static bool is_enough(const struct dx_filtered_domain *f)
 {
     return f->full || f->count >= f->ask.limit || f->rows_seen >= DX_FILTERED_LOOK_MAX ||
            f->bytes_seen >= DX_LISTING_READ_MAX || f->pairs >= DX_FILTERED_DOMAIN_PAIRS ||
+           dx_row_filter_is_enough(&f->ask.filter) ||
            (f->pairs > 0 && f->half_ms != 0 && dx_clock_ms() >= f->half_ms);
 }
 

@@ -203,7 +203,8 @@ static int find_cluster(struct dx_filtered_rows *f, uint64_t most, uint64_t *end
 static bool enough(const struct dx_filtered_rows *f)
 {
     return f->taken_count == f->ask.limit || f->next >= f->known_end ||
-           f->looked >= DX_FILTERED_LOOK_MAX || f->read_bytes >= DX_LISTING_READ_MAX;
+           f->looked >= DX_FILTERED_LOOK_MAX || f->read_bytes >= DX_LISTING_READ_MAX ||
+           dx_row_filter_is_enough(&f->ask.filter);
 }
 
 static int take_place(struct dx_filtered_rows *f, uint64_t place, struct dx_error *err)
@@ -289,7 +290,7 @@ static int look_at(void *ctx, const struct dx_listing_row *row, struct dx_error 
     struct dx_filtered_rows *f = ctx;
     int rc = DX_OK;
 
-    if (f->taken_count < f->ask.limit) {
+    if (f->taken_count < f->ask.limit && !dx_row_filter_is_enough(&f->ask.filter)) {
         if (!dx_suppression_view_hidden(f->ask.hidden, f->place))
             rc = has_tag(f, err);
         if (rc == 1)

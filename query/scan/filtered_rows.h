@@ -15,7 +15,7 @@
  *
  * Rows are looked at in their order from `first` on, in what of them the filter needs, until
  * `limit` are taken, the end is there, or enough was looked at for one request
- * (DX_FILTERED_LOOK_MAX rows, DX_LISTING_READ_MAX bytes of pages). Then those that were taken are
+ * (DX_FILTERED_LOOK_MAX rows, DX_LISTING_READ_MAX bytes of pages, DX_REGEX_STEPS_PAGE steps of all that uses these regexes). Then those that were taken are
  * read. `next` is the place to go on at: a page may be short, or empty, and is the last one only if
  * next is the end.
  *

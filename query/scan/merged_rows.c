@@ -703,7 +703,7 @@ static void note_last(struct dx_merged_rows *m, size_t stream, uint64_t place)
 static bool is_enough(const struct dx_merged_rows *m)
 {
     return m->streams.rows_seen >= DX_FILTERED_LOOK_MAX ||
-           m->streams.bytes_seen >= DX_LISTING_READ_MAX;
+           m->streams.bytes_seen >= DX_LISTING_READ_MAX || dx_row_filter_is_enough(&m->ask.filter);
 }
 
 static void pop_row(struct dx_merged_rows *m)

@@ -11,12 +11,14 @@
 #define BLOCK_KEYS 4096
 #define BLOCK_BYTES (BLOCK_KEYS * 24u) /* of usual keys, and their ends */
 #define KEY_END '\n'                   /* no key has it */
-#define SPARSE 16 /* of so many keys one is wanted: a seek costs as much as decoding them */
+#define REGEX_STRETCH 512 /* names: of those that take 8000 steps each, DX_REGEX_STEPS_PAGE */
+#define SPARSE 16         /* of so many keys one is wanted: a seek costs as much as decoding them */
 
 struct dx_name_scan {
     struct dx_name_pattern pattern;
     struct dx_span needle;
     struct dx_regex *regex; /* NULL: none */
+    struct dx_regex_work work;
     uint32_t keys;
     uint32_t starts[BLOCK_KEYS + 1]; /* of keys, in text */
     uint8_t text[BLOCK_BYTES];
@@ -36,8 +38,9 @@ int dx_name_scan_new(struct dx_name_scan **s, const struct dx_name_pattern *patt
     (*s)->pattern = *pattern;
     (*s)->needle = dx_name_pattern_needle(pattern);
     (*s)->regex = NULL;
+    (*s)->work = (struct dx_regex_work){ .most = DX_REGEX_STEPS_ANSWER };
     if (pattern->regex.data != NULL)
-        rc = dx_regex_new(&(*s)->regex, pattern->regex, 0, problem);
+        rc = dx_regex_new(&(*s)->regex, pattern->regex, 0, &(*s)->work, problem);
     if (rc != 1)
         dx_name_scan_free(s);
     return rc;
@@ -49,6 +52,16 @@ void dx_name_scan_free(struct dx_name_scan **s)
         dx_regex_free(&(*s)->regex);
     free(*s);
     *s = NULL;
+}
+
+bool dx_name_scan_is_enough(const struct dx_name_scan *s)
+{
+    return dx_regex_work_is_enough(&s->work);
+}
+
+uint64_t dx_name_scan_stretch(const struct dx_name_scan *s)
+{
+    return s->regex == NULL ? UINT64_MAX : REGEX_STRETCH;
 }
 
 /* 1 or 0. */

@@ -5,6 +5,7 @@
  *   rc = dx_name_scan_new(&s, &pattern, &problem);                                1; 0: its regex cannot be one; <0
  *   rc = dx_name_scan_range(s, &dictionary, first, end, base, found, &err);      adds base + ordinal of each to the set
  *   rc = dx_name_scan_numbers(s, &dictionary, first, end, base, among, found, &err);     the same of those in `among`
+ *   if (dx_name_scan_is_enough(s)) ...                         its regex has taken DX_REGEX_STEPS_PAGE; over DX_REGEX_STEPS_ANSWER: DX_E_LIMIT
  *   dx_name_scan_free(&s);                                     NULL is fine
  *
  * range decodes some thousand keys at a time and searches all of them for the pattern's needle at once; only keys that
@@ -27,6 +28,9 @@ struct roaring_bitmap_s;
 int dx_name_scan_new(struct dx_name_scan **s, const struct dx_name_pattern *pattern,
                      struct dx_problem *problem);
 void dx_name_scan_free(struct dx_name_scan **s);
+bool dx_name_scan_is_enough(const struct dx_name_scan *s);
+/* Names between two looks at that. */
+uint64_t dx_name_scan_stretch(const struct dx_name_scan *s);
 int dx_name_scan_range(struct dx_name_scan *s, const struct dx_dictionary *d, uint64_t first,
                        uint64_t end, uint64_t base, struct roaring_bitmap_s *found,
                        struct dx_error *err);

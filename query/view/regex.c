@@ -10,14 +10,15 @@
 #include <string.h>
 
 #define WORKSPACE 1000            /* ints, 3 for each state that is followed at once, twice */
-#define COMPILED_MAX (256u << 10) /* bytes: (a{1000}){1000} is refused */
+#define COMPILED_MAX (256u << 10) /* bytes; PCRE2 refuses over 64 Ki, (a{1000}){1000} at once */
 #define NESTED_MAX 20             /* parentheses */
-#define CALLS_MAX 1000            /* of the matcher by itself, for possessive groups */
+#define CALLS_MAX 65536 /* one for each byte that a match may begin at, and for possessive groups */
 
 struct dx_regex {
     pcre2_code *code;
     pcre2_match_data *found;
     pcre2_match_context *context;
+    struct dx_regex_work *work;
     int space[WORKSPACE];
 };
 
@@ -89,6 +90,8 @@ static pcre2_code *compile(struct dx_span pattern, unsigned flags, int *code, si
     pcre2_compile_context *context = pcre2_compile_context_create(NULL);
     uint32_t options = PCRE2_NEVER_UTF | PCRE2_NEVER_UCP | PCRE2_DOLLAR_ENDONLY |
                        PCRE2_NO_AUTO_CAPTURE |
+                       /* each item is a step, and none is followed without being one */
+                       PCRE2_AUTO_CALLOUT | PCRE2_NO_AUTO_POSSESS |
                        ((flags & DX_REGEX_BEGIN) != 0 ? PCRE2_ANCHORED : 0) |
                        ((flags & DX_REGEX_CASELESS) != 0 ? PCRE2_CASELESS : 0);
     pcre2_code *compiled;
@@ -117,6 +120,15 @@ static pcre2_code *compile_to_end(struct dx_span pattern, unsigned flags, int *c
     return compile(dx_span_of(text, (size_t)size), flags, code, at);
 }
 
+/* Of each item that is tried. */
+static int count_step(pcre2_callout_block *block, void *of)
+{
+    struct dx_regex_work *work = of;
+
+    (void)block;
+    return ++work->steps > work->most ? PCRE2_ERROR_CALLOUT : 0;
+}
+
 /* Everything but the code. */
 static bool make_room(struct dx_regex *r)
 {
@@ -127,11 +139,12 @@ static bool make_room(struct dx_regex *r)
     (void)pcre2_set_match_limit(r->context, CALLS_MAX);
     (void)pcre2_set_depth_limit(r->context, NESTED_MAX);
     (void)pcre2_set_heap_limit(r->context, 1024); /* KiB */
+    (void)pcre2_set_callout(r->context, count_step, r->work);
     return r->found != NULL;
 }
 
 int dx_regex_new(struct dx_regex **out, struct dx_span pattern, unsigned flags,
-                 struct dx_problem *problem)
+                 struct dx_regex_work *work, struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
     struct dx_regex *r;
@@ -146,8 +159,10 @@ int dx_regex_new(struct dx_regex **out, struct dx_span pattern, unsigned flags,
     if (!is_simple(pattern))
         return refuse(problem, pattern,
                       "look around, conditions, recursion, atomic groups, verbs and NUL are not "
-                      "supported, so that each match takes linear time");
+                      "supported, so that no match goes back over what it has read");
     r = calloc(1, sizeof *r);
+    if (r != NULL)
+        r->work = work;
     if (r == NULL || !make_room(r)) {
         dx_regex_free(&r);
         (void)dx_no_memory(&err, "regular expression");
@@ -182,6 +197,12 @@ int dx_regex_matches(struct dx_regex *r, struct dx_span text, struct dx_error *e
         return rc >= 0;
     if (rc == PCRE2_ERROR_NOMEMORY)
         return dx_no_memory(err, "regular expression");
+    if (rc == PCRE2_ERROR_CALLOUT)
+        return dx_fail(err, DX_E_LIMIT,
+                       "the regular expressions of this question take over %llu steps of the "
+                       "matcher: begin them with ^ or a literal, have fewer repeats, or ask about "
+                       "fewer rows",
+                       (unsigned long long)r->work->most);
     return dx_fail(err, DX_E_LIMIT,
                    "the regular expression takes too much for a text of %zu bytes (PCRE2: %d)",
                    text.size, rc);

@@ -199,6 +199,26 @@ def restricted(root, rows, ids, hides):
         equal(server.get("/v1/domains").status, 401, "without a token")
 
 
+def dear(tmp):
+    """An expression that takes much: pages end early, in each part behind what was searched, and together they are whole."""
+    root = tmp / "dear"
+    for part in range(2):
+        text = "".join(f"https://name{n:05}.{'net' if n % 3 else 'org'}/\n" for n in range(part, 24000, 2 + part))
+        dxtest.domaindex("ingest", "--root", root, "--dataset", f"d{part}", "--format", "list", "-", input=text.encode())
+        dxtest.domaindex("publish", "--root", root)
+    with dxtest.Server(root) as server:
+        for more in ("", "&dataset=d0"):
+            found = {}
+            for words in ("[.]n", "[a-z]*[0-9]*" * 30 + "[.]n"):
+                found[words], pages, cursor = [], 0, ""
+                while cursor is not None:
+                    reply = server.get(f"/v1/domains?limit=10000&fields=domain&regex={urllib.parse.quote(words)}{more}{cursor and '&cursor=' + cursor}").json
+                    found[words] += [d["domain"] for d in reply["domains"]]
+                    cursor, pages = reply["next_cursor"], pages + 1
+            plain, slow = found.values()
+            check(plain == slow and len(plain) > 2000 and pages > 2, f"a dear expression{more}: {len(slow)} names on {pages} pages, not {len(plain)}")
+
+
 def main():
     dxtest.need_programs()
     rows = make_rows(random.Random(6))
@@ -217,6 +237,7 @@ def main():
             refusals(server)
             hides = suppressed(root, server, rows, ids)
         restricted(root, rows, ids, hides)
+        dear(tmp)
     dxtest.finish()
 
 

@@ -261,6 +261,25 @@ def misses(server):
     return server.metrics()['domaindex_cache_misses_total{cache="pages"}']
 
 
+DEAR = "[a-z]*[0-9]*" * 12      # matches nothing, in as many ways as there can be
+
+
+def check_dear(server):
+    """An expression that takes much ends pages early, or the answer in words; none is short, and none takes long."""
+    path, want = "/v1/domain/large.example/datasets/4/urls", f"url:{DEAR}/0333[0-9]+/[h-j]"
+    plain, _ = walk(server, path, "plain", prefix="/p/03", filter="~url:/0333[0-9]+/[h-j]", fields="url")
+    items, pages = walk(server, path, "dear", prefix="/p/03", filter=f"~{want}", fields="url")
+    dxtest.check(items == plain and len(items) == 100 and pages > 3, f"a dear expression: {len(items)} rows, {pages} pages")
+    whole = urllib.parse.quote(f".*{DEAR * 2}[XY]")
+    for target in (f"/v1/domain/large.example/urls?sort=time&prefix=/p/0&filter=~{urllib.parse.quote(want)}", f"/cdx?url=*.large.example{3 * f'&filter=!original:{whole}'}"):
+        begin = server.metrics()["process_cpu_seconds_total"]
+        reply = server.get(target)
+        took = server.metrics()["process_cpu_seconds_total"] - begin
+        dxtest.check((reply.status, code(reply)) == (422, "too-much") and (b"steps of the matcher" in reply.body or b"longer than a request may" in reply.body), f"{target}: {reply.status} {reply.body[:300]}")
+        dxtest.check(took < 60, f"{target}: {took} s of CPU")
+        print(f"refused after {took:.1f} s of CPU: {target[:60]}", flush=True)
+
+
 def check_large(server, root):
     path = "/v1/domain/large.example/datasets/4/urls"
     items, pages = walk(server, path, "a tag that nothing has", tag="never")
@@ -277,6 +296,7 @@ def check_large(server, root):
     dxtest.check(2 <= pages <= 40, f"a listing of 150000 rows in which nothing is found takes {pages} pages")
     items, pages = walk(server, path, "all", tag="seldom", limit=10000, fields="url")
     dxtest.check(len(items) == 150000 and pages <= 40, f"{len(items)} rows on {pages} pages")
+    check_dear(server)
     with dxtest.Server(root, "--cache-answers", 0) as fresh:
         cold = misses(fresh)
         items, pages = walk(fresh, path, "prefix", prefix="/p/0333", fields="url")

@@ -32,10 +32,11 @@ static void take_slowly(const struct dx_dictionary *d, const struct dx_name_patt
 {
     struct dx_error err = DX_ERROR_INIT;
     struct dx_problem problem;
+    struct dx_regex_work work = { .most = UINT64_MAX };
     struct dx_regex *r = NULL;
 
     if (p->regex.data != NULL)
-        EXPECT(dx_regex_new(&r, p->regex, 0, &problem) == 1, "%s", problem.detail);
+        EXPECT(dx_regex_new(&r, p->regex, 0, &work, &problem) == 1, "%s", problem.detail);
     for (uint64_t i = first; i < end; i++) {
         uint8_t name[DX_SURT_MAX];
         size_t size = 0;

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "query/view/problem.h"
@@ -66,8 +67,9 @@ static void check_rows(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct dx_error err = DX_ERROR_INIT;
         struct dx_problem problem = { 0 };
+        struct dx_regex_work work = { .most = DX_REGEX_STEPS_ANSWER };
         struct dx_regex *r = NULL;
-        int rc = dx_regex_new(&r, dx_span_str(rows[i].pattern), rows[i].flags, &problem);
+        int rc = dx_regex_new(&r, dx_span_str(rows[i].pattern), rows[i].flags, &work, &problem);
         int got = rc == 0 ? 2 : rc < 0 ? rc : dx_regex_matches(r, dx_span_str(rows[i].text), &err);
 
         if (got != rows[i].want) {
@@ -93,8 +95,9 @@ static void check_hostile(void)
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
         struct dx_error err = DX_ERROR_INIT;
         struct dx_problem problem = { 0 };
+        struct dx_regex_work work = { .most = DX_REGEX_STEPS_ANSWER };
         struct dx_regex *r = NULL;
-        int rc = dx_regex_new(&r, dx_span_str(patterns[i]), 0, &problem);
+        int rc = dx_regex_new(&r, dx_span_str(patterns[i]), 0, &work, &problem);
 
         if (rc == 1)
             rc = dx_regex_matches(r, dx_span_of(text, sizeof text), &err);
@@ -111,15 +114,119 @@ static void check_hostile(void)
     }
 }
 
+static uint64_t cpu_ms(void)
+{
+    struct timespec at;
+
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &at);
+    return (uint64_t)at.tv_sec * 1000 + (uint64_t)at.tv_nsec / 1000000;
+}
+
+/* `times` of `piece`, and an end that no start of the matcher can look for. */
+static void repeat(const char *piece, unsigned times, char out[DX_REGEX_MAX + 1])
+{
+    out[0] = '\0';
+    for (unsigned i = 0; i < times; i++)
+        (void)snprintf(out + strlen(out), DX_REGEX_MAX + 1 - strlen(out), "%s", piece);
+    (void)snprintf(out + strlen(out), DX_REGEX_MAX + 1 - strlen(out), "[XY]");
+}
+
+/* Steps follow the matcher's work: a page's are spent in a second by whatever takes most. */
+static void check_steps(void)
+{
+    static const struct {
+        const char *piece;
+        unsigned times;
+    } dear[] = { { "[a-z]*[0-9]*", 30 },
+                 { "\\p{L}*\\p{N}*", 30 },
+                 { "[a-z]*", 40 },
+                 { "(?:[a-z]*|[a-y]*)*", 8 },
+                 { "[a-z]?", 40 },
+                 { ".{1,9}", 6 },
+                 { "(((((([a-z]*)*)*)*)*)*)*", 3 },
+                 { "(a|b|c|[a-z])+", 8 } };
+    static char text[8192];
+
+    memset(text, 'a', sizeof text);
+    for (size_t i = 0; i < sizeof dear / sizeof *dear; i++) {
+        struct dx_regex_work work = { .most = DX_REGEX_STEPS_PAGE };
+        struct dx_error err = DX_ERROR_INIT;
+        struct dx_problem problem = { 0 };
+        struct dx_regex *r = NULL;
+        char pattern[DX_REGEX_MAX + 1];
+        uint64_t began_ms = cpu_ms();
+        int rc;
+
+        repeat(dear[i].piece, dear[i].times, pattern);
+        rc = dx_regex_new(&r, dx_span_str(pattern), 0, &work, &problem);
+        for (unsigned k = 0; rc == 1 && k < 1000; k++)
+            rc = 1 + dx_regex_matches(r, dx_span_of(text, sizeof text), &err);
+        (void)printf("%s %u times: %llu steps, %llu ms; %s%s\n", dear[i].piece, dear[i].times,
+                     (unsigned long long)work.steps, (unsigned long long)(cpu_ms() - began_ms),
+                     err.text, problem.detail);
+        if (rc > 0 || work.steps > work.most + 1 || cpu_ms() - began_ms > 10000) {
+            (void)printf("that is not bounded\n");
+            failures++;
+        }
+        dx_regex_free(&r);
+    }
+}
+
+/* A text of any length that a URL has, where nothing says where a match may begin. */
+static void check_long_text(void)
+{
+    static char text[8192];
+    struct dx_regex_work work = { .most = DX_REGEX_STEPS_ANSWER };
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_problem problem = { 0 };
+    struct dx_regex *r = NULL;
+
+    memset(text, 'a', sizeof text);
+    if (dx_regex_new(&r, dx_span_str("[a-z][0-9]$"), 0, &work, &problem) != 1 ||
+        dx_regex_matches(r, dx_span_of(text, sizeof text), &err) != 0) {
+        (void)printf("a long text: %s%s\n", problem.detail, err.text);
+        failures++;
+    }
+    dx_regex_free(&r);
+}
+
+/* One answer's expressions share their steps. */
+static void check_shared(void)
+{
+    struct dx_regex_work work = { .most = 100 };
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_problem problem = { 0 };
+    struct dx_regex *a = NULL;
+    struct dx_regex *b = NULL;
+    struct dx_span text = dx_span_str("abcdefghij");
+
+    if (dx_regex_new(&a, dx_span_str("[a-z]*1|2"), 0, &work, &problem) != 1 ||
+        dx_regex_new(&b, dx_span_str("[a-i]+[XY]"), 0, &work, &problem) != 1 ||
+        dx_regex_matches(a, text, &err) != 0 || work.steps < 10) {
+        (void)printf("steps: %llu\n", (unsigned long long)work.steps);
+        failures++;
+    } else {
+        work.steps = work.most;
+        if (dx_regex_matches(b, text, &err) != DX_E_LIMIT ||
+            strstr(err.text, "100 steps") == NULL) {
+            (void)printf("the second has steps of its own: %s\n", err.text);
+            failures++;
+        }
+    }
+    dx_regex_free(&a);
+    dx_regex_free(&b);
+}
+
 static void check_long(void)
 {
     struct dx_problem problem = { 0 };
+    struct dx_regex_work work = { .most = DX_REGEX_STEPS_ANSWER };
     struct dx_regex *r = NULL;
     char pattern[DX_REGEX_MAX + 2];
 
     memset(pattern, 'a', sizeof pattern);
-    if (dx_regex_new(&r, dx_span_of(pattern, DX_REGEX_MAX + 1), 0, &problem) != 0 ||
-        dx_regex_new(&r, dx_span_of(pattern, DX_REGEX_MAX), 0, &problem) != 1) {
+    if (dx_regex_new(&r, dx_span_of(pattern, DX_REGEX_MAX + 1), 0, &work, &problem) != 0 ||
+        dx_regex_new(&r, dx_span_of(pattern, DX_REGEX_MAX), 0, &work, &problem) != 1) {
         (void)printf("the bound of a pattern\n");
         failures++;
     }
@@ -130,6 +237,9 @@ int main(void)
 {
     check_rows();
     check_hostile();
+    check_steps();
+    check_shared();
+    check_long_text();
     check_long();
     return failures != 0;
 }
