@@ -27,7 +27,7 @@ for program in ("spin", "gcc"):
         dxtest.skip(f"no {program} here (scripts/install_packages.sh build test)")
 
 done = subprocess.run([str(dxtest.SOURCE / "docs" / "model" / "run.sh"), "quick", *SOME],
-                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=800)
+                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=7200)
 print(done.stdout, end="")
 equal(done.returncode, 0, "run.sh")
 rows = re.findall(r"(?m)^(\S+) +(as expected|SURPRISE) +(\d+) states +\S+ s  (.*)$", done.stdout)
