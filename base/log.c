@@ -76,24 +76,48 @@ void dx_log(enum dx_log_level level, const char *fmt, ...)
         (void)atomic_fetch_add(&dropped, 1);
 }
 
-int dx_line_print(FILE *to, const char *fmt, ...)
+/* 1; 0: there is no memory for it. */
+static int print_long(FILE *to, const char *fmt, va_list ap)
 {
     struct dx_buf line = DX_BUF_INIT(PRINT_MAX);
     char *text = NULL;
-    va_list ap;
-    int size;
-    int rc = -1;
+    int size = vasprintf(&text, fmt, ap);
+    int rc = 0;
 
-    va_start(ap, fmt);
-    size = vasprintf(&text, fmt, ap);
-    va_end(ap);
     if (size < 0)
-        return rc;
+        return 0;
     dx_buf_printable(&line, text, (size_t)size);
     dx_buf_u8(&line, '\n');
-    if (!line.failed && fwrite(line.data, 1, line.size, to) == line.size)
-        rc = 0;
+    if (!line.failed)
+        rc = fwrite(line.data, 1, line.size, to) == line.size ? 1 : -1;
     free(text);
     dx_buf_release(&line);
     return rc;
+}
+
+/* What fits is written without an allocation: commands say so that they are out of memory. */
+int dx_line_print(FILE *to, const char *fmt, ...)
+{
+    char text[TEXT_MAX];
+    char line[4 * TEXT_MAX];
+    va_list ap;
+    int size;
+    int rc = 0;
+
+    va_start(ap, fmt);
+    size = vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (size < 0)
+        return -1;
+    if ((size_t)size >= sizeof text) {
+        va_start(ap, fmt);
+        rc = print_long(to, fmt, ap);
+        va_end(ap);
+    }
+    if (rc != 0) /* else the beginning of it */
+        return rc < 0 ? rc : 0;
+    dx_utf8_copy_printable(line, sizeof line - 1, text, strlen(text));
+    size = (int)strlen(line);
+    line[size++] = '\n';
+    return fwrite(line, 1, (size_t)size, to) == (size_t)size ? 0 : -1;
 }

@@ -162,7 +162,7 @@ export type UrlsAnswer = {
   complete: boolean;
   /** Withheld rows; the other counts do not include them. Missing if there are none. */
   withheld_rows?: number;
-  /** Of a filtered page: rows examined, pages of the lake that they lie on, and bytes of these as stored. */
+  /** Of a filtered page: rows examined, pages of the lake that they lie on, and bytes of these as stored. Missing while a suppression is in force. */
   cost?: {
     rows: number;
     pages: number;
@@ -218,7 +218,7 @@ export type AllUrlsAnswer = {
   complete: boolean;
   /** Withheld rows; the other counts do not include them. Missing if there are none. */
   withheld_rows?: number;
-  /** Of a page that is filtered, or in another order: rows examined, pages of the lake that they lie on, and bytes of these as stored. */
+  /** Of a page that is filtered, or in another order: rows examined, pages of the lake that they lie on, and bytes of these as stored. Missing while a suppression is in force. */
   cost?: {
     rows: number;
     pages: number;
@@ -261,7 +261,7 @@ export type HostUrlsAnswer = {
   complete: boolean;
   /** Withheld rows; the other counts do not include them. Missing if there are none. */
   withheld_rows?: number;
-  /** Of a page that is filtered, or in another order: rows examined, pages of the lake that they lie on, and bytes of these as stored. */
+  /** Of a page that is filtered, or in another order: rows examined, pages of the lake that they lie on, and bytes of these as stored. Missing while a suppression is in force. */
   cost?: {
     rows: number;
     pages: number;
@@ -343,7 +343,8 @@ export type TimelineAnswer = {
     period: string;
     row_count: number;
   }>;
-  cost: {
+  /** Missing while a suppression is in force. */
+  cost?: {
     rows: number;
     pages: number;
     bytes: number;
@@ -740,7 +741,7 @@ export type SuffixUrlsAnswer = {
   dataset_id?: DatasetId;
   dataset?: string;
   items: Array<SuffixUrlsItem>;
-  /** Of a page that is filtered: rows examined, pages of the lake that they lie on, and bytes of these as stored. */
+  /** Of a page that is filtered: rows examined, pages of the lake that they lie on, and bytes of these as stored. Missing while a suppression is in force. */
   cost?: {
     rows: number;
     pages: number;
