@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: slow
 """Suppressions that come and are lifted between the pages of a listing, in every order, scope and plan: a row that is visible all the
 time is there exactly once, none is there twice, none that is hidden is shown, and a listing that rules leave rows of can be read to its
 end. Answers are those of libdomaindex, which takes rules at a call: thousands of pages in the time in which a server looks for rules once.
