@@ -214,37 +214,53 @@ out:
     return rc;
 }
 
-static int make_dirs(const char *path, mode_t mode, struct dx_error *err)
+static bool make_one(const char *path, mode_t mode, bool *is_new)
+{
+    *is_new = mkdir(path, mode) == 0;
+    return *is_new || errno == EEXIST;
+}
+
+/* From the end to what is there, each name cut off by a zero byte; and down again, which takes them away. */
+static int make_dirs(const char *path, mode_t mode, bool *is_new, struct dx_error *err)
 {
     char part[PATH_MAX];
     size_t n = strlen(path);
+    char *slash;
+    bool there;
 
     if (n == 0 || n >= sizeof part)
         return dx_fail(err, DX_E_INVALID, "%s: path is empty or too long", path);
-    if (mkdir(path, mode) == 0 || errno == EEXIST) /* as a rule all above it is there */
-        return DX_OK;
     memcpy(part, path, n + 1);
-    for (char *p = part + 1;; p++) {
-        if (*p != '/' && *p != '\0')
-            continue;
-        char was = *p;
-        *p = '\0';
-        if (mkdir(part, mode) < 0 && errno != EEXIST)
-            return dx_fail_errno(err, errno, "%s: cannot make directory", part);
-        if (was == '\0')
-            return DX_OK;
-        *p = was;
+    while (!(there = make_one(part, mode, is_new))) {
+        slash = strrchr(part, '/');
+        if (slash == NULL || slash == part)
+            break;
+        *slash = '\0';
     }
+    while (there && strlen(part) < n) {
+        part[strlen(part)] = '/';
+        there = make_one(part, mode, is_new);
+    }
+    return there ? DX_OK : dx_fail_errno(err, errno, "%s: cannot make directory", part);
 }
 
 int dx_dir_make(const char *path, struct dx_error *err)
 {
-    return make_dirs(path, 0755, err);
+    bool is_new;
+
+    return make_dirs(path, 0755, &is_new, err);
+}
+
+int dx_dir_make_or_find(const char *path, bool *is_new, struct dx_error *err)
+{
+    return make_dirs(path, 0755, is_new, err);
 }
 
 int dx_dir_make_private(const char *path, struct dx_error *err)
 {
-    return make_dirs(path, 0700, err);
+    bool is_new;
+
+    return make_dirs(path, 0700, &is_new, err);
 }
 
 static int sync_path(const char *path, int flags, struct dx_error *err)

@@ -49,6 +49,8 @@ int dx_file_size(const char *path, uint64_t *size, struct dx_error *err);
 int dx_file_replace(const char *path, struct dx_span bytes, struct dx_error *err);
 
 int dx_dir_make(const char *path, struct dx_error *err); /* with parents; existing is fine */
+/* is_new: it was not there, so nothing is in it. */
+int dx_dir_make_or_find(const char *path, bool *is_new, struct dx_error *err);
 int dx_dir_make_private(const char *path,
                         struct dx_error *err); /* those that are made: for the owner alone */
 int dx_dir_sync(const char *path, struct dx_error *err);

@@ -28,7 +28,7 @@ def duckdb_session(threads):
 
 def prepare(lake, rows):
     duckdb_session(2).execute(
-        f"COPY (SELECT * FROM read_parquet('{lake}/urls/*/*/*.parquet', hive_partitioning=false) "
+        f"COPY (SELECT * FROM read_parquet('{lake}/urls/*/*/*.parquet', hive_partitioning=true) "
         f"ORDER BY hash(url_id, ts)) TO '{rows}' (FORMAT parquet, COMPRESSION snappy)")
 
 

@@ -110,23 +110,26 @@ static int find_or_add(struct dx_ingest_datasets *d, struct dx_span name, uint64
     return DX_OK;
 }
 
+struct dx_ingest_dataset *dx_ingest_datasets_cached(const struct dx_dataset_cache *cache,
+                                                    struct dx_span name)
+{
+    struct dx_ingest_dataset *set = cache->set[dx_hash64(name) % DX_DATASET_CACHE];
+
+    return set != NULL && named(set, name) ? set : NULL;
+}
+
 int dx_ingest_datasets_get(struct dx_ingest_datasets *d, struct dx_dataset_cache *cache,
                            struct dx_span name, struct dx_ingest_dataset **set,
                            struct dx_error *err)
 {
     uint64_t hash = dx_hash64(name);
-    struct dx_ingest_dataset **cached = &cache->set[hash % DX_DATASET_CACHE];
     int rc;
 
-    if (*cached != NULL && named(*cached, name)) {
-        *set = *cached;
-        return DX_OK;
-    }
     (void)pthread_mutex_lock(&d->lock);
     rc = find_or_add(d, name, hash, set, err);
     (void)pthread_mutex_unlock(&d->lock);
     if (rc == DX_OK)
-        *cached = *set;
+        cache->set[hash % DX_DATASET_CACHE] = *set;
     return rc;
 }
 

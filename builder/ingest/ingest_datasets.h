@@ -2,7 +2,8 @@
  * ingest_datasets.h - the datasets of one ingest run, before they have ids.
  *
  *   rc = dx_ingest_datasets_new(&d, &err);
- *   rc = dx_ingest_datasets_get(d, &cache, name, &set, &err);     any thread, own cache
+ *   set = dx_ingest_datasets_cached(&cache, name);      any thread, own cache; NULL: ask
+ *   rc = dx_ingest_datasets_get(d, &cache, name, &set, &err);     with a name that may be one
  *   atomic_fetch_add(&set->rows, 1);
  *   set = dx_ingest_datasets_at(d, number);     number < count(d); after all threads ended
  *   rc = dx_ingest_datasets_assign(d, registry, &lake, &err);  ids: known names keep theirs, new
@@ -48,6 +49,8 @@ struct dx_dataset_cache {
 
 int dx_ingest_datasets_new(struct dx_ingest_datasets **d, struct dx_error *err);
 void dx_ingest_datasets_free(struct dx_ingest_datasets **d);
+struct dx_ingest_dataset *dx_ingest_datasets_cached(const struct dx_dataset_cache *cache,
+                                                    struct dx_span name);
 int dx_ingest_datasets_get(struct dx_ingest_datasets *d, struct dx_dataset_cache *cache,
                            struct dx_span name, struct dx_ingest_dataset **set,
                            struct dx_error *err);

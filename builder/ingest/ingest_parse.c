@@ -70,14 +70,19 @@ static struct dx_span repaired(struct dx_ingest_worker *w, struct dx_span s)
     return dx_span_of(w->repair.data + mark, w->repair.size - mark);
 }
 
-/* The name a row's dataset has; 0 or the reason against it. */
-static int dataset_name(const struct dx_ingest_worker *w, struct dx_span *name)
+/* The name a row's dataset has, and the dataset where that is known; 0 or the reason against it. */
+static int dataset_name(const struct dx_ingest_worker *w, struct dx_span *name,
+                        struct dx_ingest_dataset **set)
 {
-    if (w->shared->dataset != NULL)
+    *set = w->shared->dataset;
+    if (*set != NULL)
         return 0;
     *name = w->fields.dataset;
     if (name->size == 0)
         return DX_ROW_DATASET_MISSING;
+    *set = dx_ingest_datasets_cached(w->cache, *name);
+    if (*set != NULL) /* its name was found valid when it came first */
+        return 0;
     return dx_dataset_registry_name_valid(*name) ? 0 : DX_ROW_DATASET_INVALID;
 }
 
@@ -257,10 +262,10 @@ static struct dx_span locate(struct dx_ingest_worker *w, const struct dx_ingest_
     return n == 0 ? (struct dx_span){ NULL, 0 } : dx_span_of(w->locator, n);
 }
 
+/* set: NULL if it has to be asked for by its name. */
 static int keep(struct dx_ingest_worker *w, const struct dx_columns *cols, struct dx_span name,
-                struct dx_ingest_row *row, struct dx_error *err)
+                struct dx_ingest_dataset *set, struct dx_ingest_row *row, struct dx_error *err)
 {
-    struct dx_ingest_dataset *set = w->shared->dataset;
     size_t extra_count = w->shared->hosts != NULL ? 0 : cols->extra_count;
     int rc = repair_row(w, extra_count, row, err);
 
@@ -342,6 +347,7 @@ int dx_ingest_worker_batch(struct dx_ingest_worker *w, const struct dx_batch *ba
         struct dx_span record = dx_batch_record(batch, i);
         struct dx_ingest_row row = { 0 };
         struct dx_span name = { NULL, 0 };
+        struct dx_ingest_dataset *set = NULL;
         int why = flaws[batch->records[i].flaw];
 
         w->records++;
@@ -349,7 +355,7 @@ int dx_ingest_worker_batch(struct dx_ingest_worker *w, const struct dx_batch *ba
             why = w->shared->hosts != NULL ? parse_host(w, cols, record, &row)
                                            : parse(w, cols, record, &row);
         if (why == 0)
-            why = dataset_name(w, &name);
+            why = dataset_name(w, &name, &set);
         if (why == 0) {
             if (!row.has_ts && w->fields.ts.size > 0) {
                 w->ts_dropped++;
@@ -362,7 +368,7 @@ int dx_ingest_worker_batch(struct dx_ingest_worker *w, const struct dx_batch *ba
                          w->shared->hosts != NULL ? 0 : cols->extra_count);
             if (w->shared->locators)
                 row.locator = locate(w, from, &batch->records[i]);
-            rc = keep(w, cols, name, &row, err);
+            rc = keep(w, cols, name, set, &row, err);
             continue;
         }
         if (why < 0) {

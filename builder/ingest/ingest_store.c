@@ -466,12 +466,11 @@ int dx_ingest_store_sync(struct dx_ingest_store *s, struct dx_error *err)
     return rc;
 }
 
-/* One more than the largest part number in the folder, and no lower than the registry allows. */
-static int next_part(struct dx_lake_path *path, const struct dx_dataset_registry *registry,
-                     const char *folder, struct dx_error *err)
+/* One more than the largest part number in the folder, or 0. */
+static int parts_end(const struct dx_lake_path *path, const char *folder, uint32_t *part,
+                     struct dx_error *err)
 {
     struct dirent *entry;
-    uint32_t part = 0;
     DIR *dir = opendir(folder);
 
     if (dir == NULL)
@@ -487,10 +486,22 @@ static int next_part(struct dx_lake_path *path, const struct dx_dataset_registry
             break;
         (void)dx_lake_dir_format(path, below);
         if (dx_path_format(text, sizeof text, NULL, "%s/%s", below, entry->d_name) == DX_OK &&
-            dx_lake_path_parse(dx_span_str(text), &there) && there.part >= part)
-            part = there.part + 1;
+            dx_lake_path_parse(dx_span_str(text), &there) && there.part >= *part)
+            *part = there.part + 1;
     }
     (void)closedir(dir);
+    return DX_OK;
+}
+
+/* Of a folder that was made just now nothing needs to be read. No lower than the registry allows. */
+static int next_part(struct dx_lake_path *path, const struct dx_dataset_registry *registry,
+                     const char *folder, bool is_new, struct dx_error *err)
+{
+    uint32_t part = 0;
+    int rc = is_new ? DX_OK : parts_end(path, folder, &part, err);
+
+    if (rc < 0)
+        return rc;
     path->part = dx_dataset_registry_next_part(registry, path->dataset_id, part);
     if (path->part > DX_LAKE_PART_MAX)
         return dx_fail(err, DX_E_LIMIT, "%s: part numbers are used up", folder);
@@ -505,14 +516,15 @@ static int publish_one(struct dx_ingest_store *s, struct dx_ingest_made *made,
     char folder[PATH_MAX];
     char from[PATH_MAX];
     char to[PATH_MAX];
+    bool is_new;
     int rc;
 
     (void)dx_lake_dir_format(&made->path, below);
     rc = dx_path_format(folder, sizeof folder, err, "%s/%s", root, below);
     if (rc == DX_OK)
-        rc = dx_dir_make(folder, err);
+        rc = dx_dir_make_or_find(folder, &is_new, err);
     if (rc == DX_OK)
-        rc = next_part(&made->path, registry, folder, err);
+        rc = next_part(&made->path, registry, folder, is_new, err);
     if (rc < 0)
         return rc;
     (void)dx_lake_path_format(&made->path, below);

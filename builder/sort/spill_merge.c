@@ -94,6 +94,7 @@ static int advance(struct source *s, struct dx_error *err)
         if (s->left > AHEAD) {
             __builtin_prefetch(s->entry[AHEAD].record);
             __builtin_prefetch(s->entry[AHEAD].record + 64);
+            __builtin_prefetch(s->entry[AHEAD].record + 128);
         }
         s->key = dx_spill_record_key(s->entry->record);
         s->value = dx_spill_record_value(s->entry->record);

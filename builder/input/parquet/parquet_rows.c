@@ -281,8 +281,9 @@ static int find_slot(const struct dx_parquet_rows *p, struct column *c, struct d
     return rc < 0 ? fail_at_column(p, c, err) : rc;
 }
 
-/* A list of nulls takes no bytes in its file, and a row may go on over any number of pages. */
-static int add_element(struct column *c, struct element e, struct dx_error *err)
+/* A list of nulls takes no bytes in its file, and a row may go on over any number of pages. By address: a copy reads
+ * in one piece what was just written in two, which waits for both. */
+static int add_element(struct column *c, const struct element *e, struct dx_error *err)
 {
     if (c->count == c->room) {
         size_t room = c->room == 0 ? 1 : c->room * 2;
@@ -299,7 +300,7 @@ static int add_element(struct column *c, struct element e, struct dx_error *err)
         c->element = more;
         c->room = room;
     }
-    c->element[c->count++] = e;
+    c->element[c->count++] = *e;
     return DX_OK;
 }
 
@@ -321,7 +322,7 @@ static int take_value(const struct dx_parquet_rows *p, struct column *c, bool ke
                          : in_json.text;
         }
         if (!keep || e.span.data == NULL)
-            return add_element(c, e, err);
+            return add_element(c, &e, err);
         dx_buf_append(&c->text, e.span.data, e.span.size);
     } else {
         dx_pq_value_text(node, &c->values, c->slot, &c->text);
@@ -330,7 +331,7 @@ static int take_value(const struct dx_parquet_rows *p, struct column *c, bool ke
         return dx_buf_fail(&c->text, err, "values of a row");
     e.in_text = true;
     e.span.size = c->text.size - e.at;
-    return add_element(c, e, err);
+    return add_element(c, &e, err);
 }
 
 static unsigned definition(const struct column *c)
@@ -348,7 +349,7 @@ static int take_slot(const struct dx_parquet_rows *p, struct column *c, struct d
     if (repeated && definition(c) < c->is->found.element_def)
         return DX_OK; /* an empty list */
     if (dx_pq_text_is_null(node, &c->values, c->slot))
-        return add_element(c, (struct element){ .in_text = false }, err);
+        return add_element(c, &(struct element){ .in_text = false }, err);
     return take_value(p, c, repeated, err);
 }
 
@@ -360,7 +361,7 @@ static int load_column(const struct dx_parquet_rows *p, struct column *c, struct
     c->count = 0;
     dx_buf_clear(&c->text);
     if (c->is->from != DX_PARQUET_FROM_LEAF)
-        return add_element(c, (struct element){ .span = c->is->constant }, err);
+        return add_element(c, &(struct element){ .span = c->is->constant }, err);
     rc = find_slot(p, c, err);
     if (rc == 0 || (rc > 0 && c->values.rep != NULL && c->values.rep[c->slot] != 0))
         rc = dx_fail(err, DX_E_CORRUPT, "row %" PRIu64 " of the group does not begin", p->row);
@@ -437,7 +438,7 @@ static int join(struct column *c, struct dx_error *err)
     struct element e = { .at = begin, .in_text = true };
 
     if (c->count == 0)
-        return add_element(c, (struct element){ .in_text = false }, err);
+        return add_element(c, &(struct element){ .in_text = false }, err);
     for (size_t i = 0; i < c->count; i++) {
         struct dx_span s = span_of(c, i);
 

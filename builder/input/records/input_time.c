@@ -6,12 +6,18 @@
 #define TEXT_MAX 40     /* longer than any form taken */
 #define EXPONENT_MAX 17 /* of ten; a larger number is not a time */
 
+static size_t leading_digits(struct dx_span s)
+{
+    size_t n = 0;
+
+    while (n < s.size && s.data[n] >= '0' && s.data[n] <= '9')
+        n++;
+    return n;
+}
+
 static bool all_digits(struct dx_span s)
 {
-    for (size_t i = 0; i < s.size; i++)
-        if (s.data[i] < '0' || s.data[i] > '9')
-            return false;
-    return s.size > 0;
+    return s.size > 0 && leading_digits(s) == s.size;
 }
 
 #define ARCHIVE_DIGITS 14
@@ -158,7 +164,7 @@ static struct dx_span without_exponent(struct dx_span s, uint8_t to[TEXT_MAX + E
 
 bool dx_input_time(struct dx_span s, enum dx_ts_unit unit, int64_t *us)
 {
-    uint8_t plain[TEXT_MAX + EXPONENT_MAX];
+    DX_UNINITIALIZED uint8_t plain[TEXT_MAX + EXPONENT_MAX];
 
     while (s.size > 0 && s.data[0] == ' ') {
         s.data++;
@@ -170,7 +176,10 @@ bool dx_input_time(struct dx_span s, enum dx_ts_unit unit, int64_t *us)
         return false;
     if (unit == DX_TS_ARCHIVE)
         return archive_text(s, us);
-    s = without_exponent(s, plain);
+    if (s.size > 4 && s.data[4] == '-') /* behind a year, and within no number */
+        return dx_civil_parse(s, us);
+    if (leading_digits(s) < s.size) /* mostly it is digits, and nothing else needs a look */
+        s = without_exponent(s, plain);
     if (unit == DX_TS_AUTO && has_archive_form(s)) {
         if (archive_time(s, us))
             return true;

@@ -79,6 +79,27 @@ static void check_sync_later(void)
     dx_sync_all_close(&all);
 }
 
+static void check_make(void)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    bool is_new = false;
+    char path[256], file[256];
+
+    in_root(path, "m/a//b/c");
+    EXPECT(dx_dir_make_or_find(path, &is_new, &err) == DX_OK && is_new, "%s", err.text);
+    EXPECT(dx_dir_make_or_find(path, &is_new, &err) == DX_OK && !is_new, "was there");
+    EXPECT(access(path, F_OK) == 0, "%s is missing", path);
+    in_root(file, "m/file");
+    EXPECT(dx_file_replace(file, dx_span_str("x"), &err) == DX_OK, "%s", err.text);
+    in_root(path, "m/file/b/c");
+    in_root(file, "m/file/b:");
+    EXPECT(dx_dir_make(path, &err) < 0 && strstr(err.text, file) != NULL,
+           "the first that cannot be made is named: %s", err.text);
+    EXPECT(chdir(root) == 0 && dx_dir_make("r/s/", &err) == DX_OK && access("r/s", F_OK) == 0, "%s",
+           err.text);
+    EXPECT(dx_dir_make("", &err) == DX_E_INVALID, "no path");
+}
+
 static void check_replace(void)
 {
     struct dx_buf text = DX_BUF_INIT(100);
@@ -130,6 +151,7 @@ int main(void)
         return 1;
     check_out();
     check_sync_later();
+    check_make();
     check_replace();
     check_empty();
     EXPECT(dx_dir_remove(root, &err) == DX_OK, "%s", err.text);
