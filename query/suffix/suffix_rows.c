@@ -61,7 +61,7 @@ static bool is_enough(const struct dx_suffix_rows *r)
 {
     return r->full || r->looked >= r->what.look_max || r->batches >= DX_SUFFIX_BATCHES ||
            r->rows_seen >= DX_FILTERED_LOOK_MAX || r->bytes_seen >= DX_LISTING_READ_MAX ||
-           is_late(r);
+           dx_row_filter_is_enough(&r->what.filter) || is_late(r);
 }
 
 static int end_before(struct dx_suffix_rows *r, uint64_t number, struct dx_domain_rows_place at)

@@ -18,9 +18,10 @@
  * and returns 1 where the page shall end behind it or soon.
  *
  * A page ends after what.limit rows, and sooner where it has looked at DX_SUFFIX_DOMAINS domains, waited for DX_SUFFIX_BATCHES
- * batches of reads, examined DX_FILTERED_LOOK_MAX rows or DX_LISTING_READ_MAX bytes for its filter, or where half of its time is
- * over; or before a domain of which it is not known yet what suppressions hide. Only visible domains and rows count: what is hidden
- * ends no page. Without a filter `more` is exact; with one, rows that it takes may be missing among those that are left.
+ * batches of reads, examined DX_FILTERED_LOOK_MAX rows or DX_LISTING_READ_MAX bytes for its filter, taken DX_REGEX_STEPS_PAGE steps
+ * for its regexes, or where half of its time is over; or before a domain of which it is not known yet what suppressions hide. Only
+ * visible domains and rows count: what is hidden ends no page. Without a filter `more` is exact; with one, rows that it takes may be
+ * missing among those that are left.
  *
  * What the view has, and the texts and regexes of the filter, must be held until release. One thread at a time.
  */

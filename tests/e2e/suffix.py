@@ -290,6 +290,20 @@ def ingest(root, rows):
     dxtest.domaindex("publish", "--root", root)
 
 
+def dear_expression(tmp):
+    """A page ends where the expression has taken its steps, and the next one goes on behind it, in the same domain or another one."""
+    root = tmp / "dear"
+    urls = [f"http://s{i}.co.uk/{'a' * 400}{n}" for i in range(4) for n in range(2)] + ["http://s2.co.uk/!"]
+    dxtest.domaindex("ingest", "--root", root, "--dataset", "a", "-", input="".join(f"{url}\n" for url in urls).encode())
+    dxtest.domaindex("publish", "--root", root)
+    with dxtest.Server(root) as server:
+        expression = urllib.parse.quote("~url:" + "[a-z]*[a-z0-9]*" * 15 + "[!?]")
+        began = time.monotonic()
+        items, pages = listed(server, f"/v1/suffix/co.uk/urls?filter={expression}", None, 1000, "a dear filter")
+        check(time.monotonic() - began < 10 * (pages - 1), f"{pages} pages, of which none waits until half of its 30 s are over, in {time.monotonic() - began} s")
+        check([r["url"] for r in items] == ["http://s2.co.uk/!"] and 2 < pages < 10, f"{pages} pages: {items}")
+
+
 def main():
     dxtest.need_programs()
     rng = random.Random(5)
@@ -313,6 +327,7 @@ def main():
             heads_and_refusals(server)
             hides = suppressed(root, server, rows, ids)
         restricted(root, rows, ids, hides)
+        dear_expression(tmp)
     dxtest.finish()
 
 
