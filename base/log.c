@@ -77,7 +77,7 @@ void dx_log(enum dx_log_level level, const char *fmt, ...)
 }
 
 /* 1; 0: there is no memory for it. */
-static int print_long(FILE *to, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static int print_long(FILE *to, const char *fmt, va_list ap)
 {
     struct dx_buf line = DX_BUF_INIT(PRINT_MAX);
     char *text = NULL;
