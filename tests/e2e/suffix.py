@@ -321,13 +321,13 @@ def main():
             ids = {d["name"]: d["dataset_id"] for d in server.get("/v1/datasets").json["datasets"]}
             old = server.get("/v1/versions").json["versions"][0]["version"]
             check(old != server.get("/v1/datasets").json["version"], "an older version")
+            dear_expression(tmp)
             compare_all(server, rows, ids, lambda u: False, "all")
             compare_all(server, first, {n: i for n, i in ids.items() if n != "d"}, lambda u: False, "the older version", version=f"version={old}")
             compare_icann(server, rows, sorted(rows), lambda u: False, "all")
             heads_and_refusals(server)
             hides = suppressed(root, server, rows, ids)
         restricted(root, rows, ids, hides)
-        dear_expression(tmp)
     dxtest.finish()
 
 
