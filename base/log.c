@@ -76,7 +76,7 @@ void dx_log(enum dx_log_level level, const char *fmt, ...)
         (void)atomic_fetch_add(&dropped, 1);
 }
 
-/* 1; 0: there is no memory for it. */
+/* 1; 0: out of memory; -1: the stream refuses it. */
 __attribute__((format(printf, 2, 0))) static int print_long(FILE *to, const char *fmt, va_list ap)
 {
     struct dx_buf line = DX_BUF_INIT(PRINT_MAX);

@@ -780,3 +780,20 @@ out:
     dx_buf_release(&c.text);
     return rc;
 }
+
+int dx_dictionary_below(const struct dx_dictionary *d, struct dx_span name, uint64_t *first,
+                        uint64_t *end, struct dx_error *err)
+{
+    uint8_t key[DX_SURT_MAX + 1];
+    size_t size = dx_surt_key(name, key);
+    int rc;
+
+    *first = *end = 0;
+    if (size == 0)
+        return DX_OK;
+    rc = dx_dictionary_lower_bound(d, dx_span_of(key, size), first, err);
+    key[size] = ' ' + 1; /* labels have no byte between them and the space */
+    if (rc >= 0)
+        rc = dx_dictionary_lower_bound(d, dx_span_of(key, size + 1), end, err);
+    return rc < 0 ? rc : DX_OK;
+}

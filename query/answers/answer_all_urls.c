@@ -279,9 +279,8 @@ static int add_pair(struct all_urls_task *task, uint32_t dataset_id,
                     const struct dx_pair_count *counts, const struct dx_suppression_pair *hidden,
                     struct dx_error *err)
 {
-    if (dx_registry_by_id(&task->view.version->registry, dataset_id) == NULL)
-        return dx_fail(err, DX_E_CORRUPT, "%s: a domain is in dataset %u, which is not registered",
-                       task->found.part->directory, (unsigned)dataset_id);
+    if (dx_view_dataset(&task->view, task->found.part, dataset_id, err) == NULL)
+        return (int)err->code;
     if (hidden != NULL)
         task->withheld_rows += hidden->withheld_rows;
     if (hidden != NULL && hidden->visible.row_count == 0 && !is_gone_on_behind(task, dataset_id))

@@ -209,12 +209,9 @@ static int find_pair(struct dx_range_rows *r, struct dx_problem *problem)
         return next_pair(r);
     if (is_enough(r) && r->looked > 0 && (r->full || r->rows > 0 || r->batches > 0))
         return ended(r, true);
-    r->dataset = dx_registry_by_id(&r->view.version->registry, *id);
-    if (r->dataset == NULL) {
-        (void)dx_fail(&err, DX_E_CORRUPT, "%s: a domain is in dataset %u, which is not registered",
-                      r->found.part->directory, (unsigned)*id);
+    r->dataset = dx_view_dataset(&r->view, r->found.part, *id, &err);
+    if (r->dataset == NULL)
         return dx_problem_of_error(problem, &err);
-    }
     dx_listing_init(&r->listing, r->view.version, r->found.part, r->found.domain_id, *id,
                     (struct dx_page_of){ r->next.row, chunk_of(r) }, r->what.fields | DX_FIELD_URL,
                     r->deadline_ms);

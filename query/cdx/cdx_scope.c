@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/cdx/cdx_scope.h"
 
-#include "base/limits.h"
-#include "canon/host.h"
 #include "canon/url.h"
 #include "query/view/problem.h"
-
-#include <strings.h>
 
 static struct dx_span span_of(const struct dx_buf *b)
 {
@@ -151,65 +147,24 @@ bool dx_cdx_scope_has(const struct dx_cdx_scope *s, struct dx_span urlkey)
 
 /* ---- the question ---- */
 
-/* host, path: canonical. False: no memory. */
-static bool take_host(struct dx_cdx_scope *s, struct dx_span host, struct dx_span path,
-                      const struct dx_cdx_ask *ask)
+static int take_url(struct dx_cdx_scope *s, const struct dx_url *url, const struct dx_cdx_ask *ask,
+                    struct dx_problem *problem)
 {
-    struct dx_span name = without_www(without_port(host));
+    struct dx_span host = without_www(url->hostname);
     struct dx_urlkey key;
     bool ok;
 
     dx_urlkey_init(&key);
-    ok = dx_urlkey_make(&key, host, path);
+    ok = dx_urlkey_make(&key, url->host, url->path_query);
     if (ok)
         make_range(s, dx_span_of(key.key.data, key.key.size), ask);
     dx_urlkey_release(&key);
-    dx_buf_append(&s->host, name.data, name.size);
-    s->below = ask->match == DX_CDX_DOMAIN;
-    return ok && !s->start.failed && !s->end.failed && !s->host.failed;
-}
-
-static bool take_url(struct dx_cdx_scope *s, const struct dx_url *url, const struct dx_cdx_ask *ask)
-{
     dx_buf_append(&s->domain, url->domain.data, url->domain.size);
-    return take_host(s, url->host, url->path_query, ask) && !s->domain.failed;
-}
-
-/* "gov.uk" of "http://gov.uk:80/a". */
-static struct dx_span host_of(struct dx_span url)
-{
-    static const char *const schemes[] = { "http://", "https://", "//" };
-    size_t i = 0;
-
-    for (size_t k = 0; k < 3; k++) {
-        size_t size = strlen(schemes[k]);
-
-        if (url.size > size && strncasecmp((const char *)url.data, schemes[k], size) == 0) {
-            url = dx_span_of(url.data + size, url.size - size);
-            break;
-        }
-    }
-    while (i < url.size && strchr("/?#", url.data[i]) == NULL)
-        i++;
-    return without_port(dx_span_of(url.data, i));
-}
-
-/* All domains of a public suffix. */
-static int take_suffix(struct dx_cdx_scope *s, const struct dx_cdx_ask *ask,
-                       struct dx_problem *problem)
-{
-    uint8_t text[DX_HOST_ROOM];
-    struct dx_host host = { .kind = DX_HOST_NAME };
-    enum dx_reject why = DX_REJECT_NONE;
-
-    if (ask->match != DX_CDX_DOMAIN)
-        return refuse(problem, ask,
-                      "is a public suffix, or a name without one, which has no captures of its "
-                      "own; with '*.' before it, or matchType=domain, it stands for all below it");
-    if (dx_host_parse(host_of(ask->url), text, sizeof text, &host, &why) == 0 ||
-        host.kind != DX_HOST_NAME || host.text.size > DX_DOMAIN_MAX)
-        return refuse(problem, ask, "is not a URL");
-    return take_host(s, host.text, dx_span_str("/"), ask) ? 1 : no_memory(problem);
+    dx_buf_append(&s->host, host.data, host.size);
+    s->below = ask->match == DX_CDX_DOMAIN;
+    return ok && !s->start.failed && !s->end.failed && !s->domain.failed && !s->host.failed
+               ? 1
+               : no_memory(problem);
 }
 
 int dx_cdx_scope_init(struct dx_cdx_scope *s, struct dx_canon *canon, const struct dx_cdx_ask *ask,
@@ -223,9 +178,13 @@ int dx_cdx_scope_init(struct dx_cdx_scope *s, struct dx_canon *canon, const stru
     dx_buf_init(&s->start, DX_URLKEY_MAX + 2);
     dx_buf_init(&s->end, DX_URLKEY_MAX + 2);
     dx_buf_init(&s->host, DX_URL_MAX);
-    if (dx_canon_url(canon, ask->url, &url, &why) == 1)
-        return take_url(s, &url, ask) ? 1 : no_memory(problem);
-    if (why != DX_REJECT_PUBLIC_SUFFIX)
-        return refuse(problem, ask, "is not a URL");
-    return take_suffix(s, ask, problem);
+    if (dx_canon_url(canon, ask->url, &url, &why) == 1 ||
+        (why == DX_REJECT_PUBLIC_SUFFIX && ask->match == DX_CDX_DOMAIN)) /* it has no domain then */
+        return take_url(s, &url, ask, problem);
+    return refuse(problem, ask,
+                  why != DX_REJECT_PUBLIC_SUFFIX
+                      ? "is not a URL"
+                      : "is a public suffix, or a name without one, which has no captures of its "
+                        "own; with '*.' before it, or matchType=domain, it stands for all below "
+                        "it");
 }

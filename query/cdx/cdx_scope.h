@@ -3,7 +3,7 @@
  *
  *   struct dx_cdx_scope s;
  *   rc = dx_cdx_scope_init(&s, canon, ask, &problem);        1; 0: not a URL, or a public suffix where it is not asked what is below; <0
- *   ... s.domain ...                                         the registered domain of the rows; size 0: there is none
+ *   ... s.domain ...                                         the registered domain of the rows; size 0: a public suffix has none
  *   ... s.host, s.below ...                                  below: and all domains whose names are below this one
  *   dx_cdx_scope_may_have(&s, host)                          whether a row of this host may be in it: cheap
  *   dx_cdx_scope_has(&s, urlkey)

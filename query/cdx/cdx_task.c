@@ -45,7 +45,7 @@ struct cdx_task {
     struct dx_cdx_scope scope;
     struct dx_dataset_list only;
 
-    /* The registered domain of the question; found.part NULL: there is none, or nothing of it is shown. */
+    /* The registered domain of the question; found.part NULL: a public suffix, or the view shows nothing of it. */
     struct dx_found found;
     struct dx_suppression_view withheld;
     bool begun; /* with the walk: of the domains below the host, if they are asked for */
@@ -194,9 +194,8 @@ static int add_pair(struct cdx_task *task, uint32_t dataset_id, const struct dx_
     const struct dx_suppression_pair *hidden = dx_suppression_view_pair(task->at_withheld,
                                                                         dataset_id);
 
-    if (dx_registry_by_id(&task->view.version->registry, dataset_id) == NULL)
-        return dx_fail(err, DX_E_CORRUPT, "%s: a domain is in dataset %u, which is not registered",
-                       task->at->part->directory, (unsigned)dataset_id);
+    if (dx_view_dataset(&task->view, task->at->part, dataset_id, err) == NULL)
+        return (int)err->code;
     if (task->only.count > 0 && !dx_dataset_list_has(&task->only, dataset_id))
         return DX_OK;
     if ((hidden != NULL && hidden->visible.row_count == 0) || !may_match(task, counts))
@@ -276,7 +275,7 @@ static int begin_walk(struct cdx_task *task, struct dx_error *err)
                                err);
 }
 
-/* Behind the registered domain those below the host: 1 the next one is entered, 0 there are no more. */
+/* Behind the registered domain those below the host: 1 entered the next one, 0 behind the last. */
 static int next_domain(struct cdx_task *task, struct dx_problem *problem)
 {
     struct dx_domain_walk *w = &task->walk;

@@ -3,7 +3,6 @@
 
 #include <roaring/roaring.h>
 
-#include "format/core/surt.h"
 #include "loader/version_parts.h"
 #include "query/scan/name_scan.h"
 
@@ -19,25 +18,16 @@ static size_t parts_of(const struct dx_domain_set *s)
 
 /* ---- the range ---- */
 
-/* All, or those of the suffix, which follow each other in the order of keys. */
+/* All, or those of the suffix. */
 static int find_range(struct dx_domain_set *s, size_t i, struct dx_span suffix,
                       struct dx_error *err)
 {
     const struct dx_dictionary *d = &part_of(s, i)->part->dictionary;
     struct dx_domain_set_range *range = &s->range[i];
-    uint8_t key[DX_SURT_MAX + 1];
-    size_t size;
-    int rc;
 
     *range = (struct dx_domain_set_range){ 0, 0, d->info.n };
-    if (suffix.data == NULL)
-        return DX_OK;
-    size = dx_surt_key(suffix, key);
-    rc = dx_dictionary_lower_bound(d, dx_span_of(key, size), &range->next, err);
-    key[size] = ' ' + 1; /* labels have no byte between them and the space */
-    if (rc >= 0)
-        rc = dx_dictionary_lower_bound(d, dx_span_of(key, size + 1), &range->end, err);
-    return rc < 0 ? rc : DX_OK;
+    return suffix.data == NULL ? DX_OK
+                               : dx_dictionary_below(d, suffix, &range->next, &range->end, err);
 }
 
 int dx_domain_set_init(struct dx_domain_set *s, const struct dx_view *view,

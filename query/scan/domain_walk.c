@@ -32,7 +32,7 @@ int dx_domain_walk_from(struct dx_domain_walk *w, uint64_t number, struct dx_err
     return dx_domain_set_from(&w->set, number, err);
 }
 
-/* The next stretch of domains, or the first: 1, 0 there is none. */
+/* The next stretch of domains, or the first: 1, or 0 behind the last. */
 static int find_stretch(struct dx_domain_walk *w, struct dx_error *err)
 {
     int rc = DX_OK;
@@ -49,7 +49,7 @@ static int find_stretch(struct dx_domain_walk *w, struct dx_error *err)
     return rc < 0 ? rc : 1;
 }
 
-/* 1, or 0: there is no domain behind the one before. */
+/* 1, or 0 behind the last domain. */
 static int next_number(struct dx_domain_walk *w, struct dx_error *err)
 {
     int rc = 1;

@@ -7,7 +7,7 @@
  *   while ((rc = dx_domain_walk_next(&w, &problem)) == 1)
  *       ... w.number, w.found; w.pairs, dx_suppression_view_pair(&w.withheld, id) ...
  *     1   the next one; pairs.count 0: nothing of it may be shown, and of `found` nothing is said
- *     0   there are no more
+ *     0   behind the last one
  *    <0   problem; DX_E_BUSY: it is not known yet what suppressions hide of w.number. The next call goes on behind it
  *   dx_domain_walk_release(&w);                                     also after a failure
  *

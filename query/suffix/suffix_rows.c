@@ -84,10 +84,8 @@ static int add_pairs(struct dx_suffix_rows *r, struct dx_error *err)
         if ((r->what.dataset != NULL && id != r->what.dataset->dataset_id) ||
             (hidden != NULL && hidden->visible.row_count == 0))
             continue;
-        if (dx_registry_by_id(&r->walk.view.version->registry, id) == NULL)
-            return dx_fail(err, DX_E_CORRUPT,
-                           "%s: a domain is in dataset %u, which is not registered",
-                           r->walk.found.part->directory, (unsigned)id);
+        if (dx_view_dataset(&r->walk.view, r->walk.found.part, id, err) == NULL)
+            return (int)err->code;
         rc = dx_domain_rows_add(&r->rows, id, &r->walk.pairs.counts[i], hidden, err);
     }
     return rc;

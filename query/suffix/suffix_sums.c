@@ -24,17 +24,11 @@ static void spend(struct dx_suffix_sums *s, uint64_t looks)
 static int find_range(struct dx_suffix_sums *s, size_t i, struct dx_span name, struct dx_error *err)
 {
     const struct dx_version_part *part = &s->view.version->parts[i];
-    const struct dx_dictionary *d = &part->part->dictionary;
-    uint8_t key[DX_SURT_MAX + 1];
-    size_t size = dx_surt_key(name, key);
-    int rc = dx_dictionary_lower_bound(d, dx_span_of(key, size), &s->first[i], err);
+    int rc = dx_dictionary_below(&part->part->dictionary, name, &s->first[i], &s->end[i], err);
 
-    key[size] = ' ' + 1; /* labels have no byte between them and the space */
-    if (rc >= 0)
-        rc = dx_dictionary_lower_bound(d, dx_span_of(key, size + 1), &s->end[i], err);
     s->first[i] += part->first;
     s->end[i] += part->first;
-    return rc < 0 ? rc : DX_OK;
+    return rc;
 }
 
 int dx_suffix_sums_begin(struct dx_suffix_sums *s, const struct dx_view *view,

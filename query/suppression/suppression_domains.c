@@ -37,19 +37,8 @@ void dx_suppression_domains_release(struct dx_suppression_domains *h)
 static int range_of(const struct dx_version_part *p, struct dx_span host,
                     struct dx_hidden_range *range, struct dx_error *err)
 {
-    const struct dx_dictionary *d = &p->part->dictionary;
-    uint8_t key[DX_SURT_MAX + 1];
-    size_t n = dx_surt_key(host, key);
-    int rc;
+    int rc = dx_dictionary_below(&p->part->dictionary, host, &range->first, &range->end, err);
 
-    *range = (struct dx_hidden_range){ 0, 0 };
-    if (n == 0)
-        return DX_OK;
-    rc = dx_dictionary_lower_bound(d, dx_span_of(key, n), &range->first, err);
-    if (rc < 0)
-        return rc;
-    key[n] = ' ' + 1; /* labels have no byte between them and the space */
-    rc = dx_dictionary_lower_bound(d, dx_span_of(key, n + 1), &range->end, err);
     range->first += p->first;
     range->end += p->first;
     return rc;

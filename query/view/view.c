@@ -102,3 +102,14 @@ int dx_view_has_scope(const struct dx_view *view, const struct dx_part *part, ui
     int rc = dx_membership_get(&part->membership, ordinal, &set, err);
     return rc < 0 ? rc : shows_some(view, &set, err);
 }
+
+const struct dx_dataset *dx_view_dataset(const struct dx_view *view, const struct dx_part *part,
+                                         uint32_t dataset_id, struct dx_error *err)
+{
+    const struct dx_dataset *d = dx_registry_by_id(&view->version->registry, dataset_id);
+
+    if (d == NULL)
+        (void)dx_fail(err, DX_E_CORRUPT, "%s: a domain is in dataset %u, which is not registered",
+                      part->directory, (unsigned)dataset_id);
+    return d;
+}

@@ -26,6 +26,7 @@
 #include "format/root/scope.h"
 #include "loader/domain_pairs.h"
 
+struct dx_dataset;
 struct dx_part;
 struct dx_version;
 
@@ -53,6 +54,10 @@ static inline bool dx_view_shows(const struct dx_view *view, uint32_t dataset_id
 }
 
 size_t dx_view_datasets(const struct dx_view *view);
+
+/* The dataset of a pair that the part has. NULL, DX_E_CORRUPT: the version's registry does not have it. */
+const struct dx_dataset *dx_view_dataset(const struct dx_view *view, const struct dx_part *part,
+                                         uint32_t dataset_id, struct dx_error *err);
 
 /* 1; 0: no visible dataset has the domain. */
 int dx_view_pairs(struct dx_domain_pairs *pairs, const struct dx_view *view,
