@@ -11,7 +11,8 @@ void dx_cdx_select_init(struct dx_cdx_select *s, uint64_t keep, size_t bytes_max
     *s = (struct dx_cdx_select){ .keep = keep, .bytes_max = bytes_max };
     dx_buf_init(&s->text, bytes_max * 2); /* doubling: data of any size has room */
     dx_buf_init(&s->from_key, bytes_max);
-    dx_buf_init(&s->from_text, bytes_max);
+    dx_buf_init(&s->from_text, bytes_max > DX_CDX_KEY_BYTES ? bytes_max : DX_CDX_KEY_BYTES);
+    dx_buf_init(&s->rest, DX_CDX_KEY_BYTES);
 }
 
 void dx_cdx_select_release(struct dx_cdx_select *s)
@@ -22,13 +23,16 @@ void dx_cdx_select_release(struct dx_cdx_select *s)
     dx_buf_release(&s->text);
     dx_buf_release(&s->from_key);
     dx_buf_release(&s->from_text);
+    dx_buf_release(&s->rest);
 }
 
-void dx_cdx_select_from(struct dx_cdx_select *s, struct dx_span urlkey, uint64_t timestamp)
+void dx_cdx_select_from(struct dx_cdx_select *s, const struct dx_cdx_key *key)
 {
-    s->from_set = true;
-    s->from_timestamp = timestamp;
-    dx_buf_append(&s->from_key, urlkey.data, urlkey.size);
+    dx_buf_append(&s->from_key, key->urlkey.data, key->urlkey.size);
+    dx_buf_append(&s->from_text, key->rest.data, key->rest.size);
+    s->from_set = !s->from_key.failed; /* without it rows are looked at that were answered */
+    s->from_rest = key->rest.data != NULL && !s->from_text.failed;
+    s->from_timestamp = key->timestamp;
 }
 
 /* ---- order ---- */
@@ -72,8 +76,26 @@ static int compare(const void *left, const void *right, void *of)
     return order != 0 ? order : (a->number > b->number) - (a->number < b->number);
 }
 
+static void columns_at(const struct dx_buf *text, size_t at, struct dx_span *columns)
+{
+    for (unsigned c = 0; c < DX_CDX_STORED; c++)
+        columns[c] = column_at(text, at, c);
+}
+
+/* Of the row at `at`, which has key and timestamp of a resumeKey. */
+static bool is_before_rest(struct dx_cdx_select *s, size_t at)
+{
+    struct dx_span columns[DX_CDX_STORED];
+
+    columns_at(&s->text, at, columns);
+    dx_buf_clear(&s->rest);
+    dx_cdx_key_rest(columns, &s->rest);
+    return !s->rest.failed && dx_span_compare(dx_span_of(s->rest.data, s->rest.size),
+                                              dx_span_of(s->from_text.data, s->from_text.size)) < 0;
+}
+
 /* Of the row at `at`. */
-static bool is_before(const struct dx_cdx_select *s, size_t at, uint64_t timestamp, uint64_t number)
+static bool is_before(struct dx_cdx_select *s, size_t at, uint64_t timestamp, uint64_t number)
 {
     int order;
 
@@ -83,6 +105,8 @@ static bool is_before(const struct dx_cdx_select *s, size_t at, uint64_t timesta
                             dx_span_of(s->from_key.data, s->from_key.size));
     if (order == 0)
         order = (timestamp > s->from_timestamp) - (timestamp < s->from_timestamp);
+    if (order == 0 && !s->after_row && s->from_rest)
+        return is_before_rest(s, at);
     if (order != 0 || !s->after_row)
         return order < 0;
     order = compare_rest(&s->text, at, &s->from_text, 0);
@@ -220,8 +244,7 @@ int dx_cdx_select_end(struct dx_cdx_select *s, struct dx_error *err)
 
 uint64_t dx_cdx_select_row(const struct dx_cdx_select *s, size_t i, struct dx_span *columns)
 {
-    for (unsigned c = 0; c < DX_CDX_STORED; c++)
-        columns[c] = column_at(&s->text, s->entries[i].at, c);
+    columns_at(&s->text, s->entries[i].at, columns);
     return s->entries[i].timestamp;
 }
 

@@ -3,7 +3,7 @@
  *
  *   struct dx_cdx_select s;
  *   dx_cdx_select_init(&s, keep, DX_CDX_SELECT_BYTES);                 so many rows at most
- *   dx_cdx_select_from(&s, urlkey, timestamp);                         only those that are not before; timestamp 0: none
+ *   dx_cdx_select_from(&s, &key);                                      only those that are not before those like the row of the key
  *   dx_cdx_select_is_behind(&s, urlkey)                                whether no row with this key or a later one would be kept
  *   dx_cdx_select_is_before(&s, urlkey)                                whether no row with an earlier key would be
  *   rc = dx_cdx_select_add(&s, columns, timestamp, number, &err);      columns: DX_CDX_STORED of them, copied
@@ -22,7 +22,7 @@
 #define DX_QUERY_CDX_CDX_SELECT_H
 
 #include "base/buf.h"
-#include "query/cdx/cdx_ask.h"
+#include "query/cdx/cdx_key.h"
 
 #define DX_CDX_SELECT_BYTES ((size_t)32 << 20)
 
@@ -45,13 +45,15 @@ struct dx_cdx_select {
         bound; /* the number of those that were sorted last, if something was cut then; 0: nothing was */
     struct dx_buf text;
     /* what lies before is not taken */
-    bool from_set, after_row;
-    struct dx_buf from_key, from_text; /* of the whole row, after_row: as in text */
+    bool from_set, after_row, from_rest;
+    struct dx_buf from_key,
+        from_text;      /* of the whole row, after_row: as in text; from_rest: of the key */
+    struct dx_buf rest; /* of the row at hand */
     uint64_t from_timestamp, from_number;
 };
 
 void dx_cdx_select_init(struct dx_cdx_select *s, uint64_t keep, size_t bytes_max);
-void dx_cdx_select_from(struct dx_cdx_select *s, struct dx_span urlkey, uint64_t timestamp);
+void dx_cdx_select_from(struct dx_cdx_select *s, const struct dx_cdx_key *key);
 bool dx_cdx_select_is_behind(const struct dx_cdx_select *s, struct dx_span urlkey);
 bool dx_cdx_select_is_before(const struct dx_cdx_select *s, struct dx_span urlkey);
 int dx_cdx_select_add(struct dx_cdx_select *s, const struct dx_span *columns, uint64_t timestamp,

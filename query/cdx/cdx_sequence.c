@@ -13,6 +13,8 @@ int dx_cdx_sequence_init(struct dx_cdx_sequence *q, const struct dx_cdx_ask *ask
     memset(q, 0, sizeof *q);
     q->ask = ask;
     dx_buf_init(&q->place.urlkey, VALUE_MAX);
+    dx_buf_init(&q->place.rest, DX_CDX_KEY_BYTES);
+    dx_buf_init(&q->rest, DX_CDX_KEY_BYTES);
     dx_cdx_revisits_init(&q->revisits, ask);
     for (size_t i = 0; i <= DX_CDX_COLLAPSES_MAX; i++)
         dx_buf_init(&q->tokens[i].bytes, VALUE_MAX);
@@ -28,6 +30,8 @@ void dx_cdx_sequence_release(struct dx_cdx_sequence *q)
     dx_cdx_filters_release(&q->filters);
     dx_cdx_revisits_release(&q->revisits);
     dx_buf_release(&q->place.urlkey);
+    dx_buf_release(&q->place.rest);
+    dx_buf_release(&q->rest);
     for (size_t i = 0; i <= DX_CDX_COLLAPSES_MAX; i++)
         dx_buf_release(&q->tokens[i].bytes);
 }
@@ -93,11 +97,21 @@ static int collapse(struct dx_cdx_sequence *q, const struct dx_span *columns, st
     return rc;
 }
 
-static int move_place(struct dx_cdx_place *p, struct dx_span urlkey, uint64_t timestamp,
+static struct dx_span span_of(const struct dx_buf *b)
+{
+    return dx_span_of(b->data, b->size);
+}
+
+static int move_place(struct dx_cdx_sequence *q, const struct dx_span *columns, uint64_t timestamp,
                       struct dx_error *err)
 {
-    if (p->count > 0 && timestamp == p->timestamp &&
-        dx_span_equal(urlkey, dx_span_of(p->urlkey.data, p->urlkey.size))) {
+    struct dx_span urlkey = columns[DX_CDX_URLKEY];
+    struct dx_cdx_place *p = &q->place;
+
+    dx_buf_clear(&q->rest);
+    dx_cdx_key_rest(columns, &q->rest);
+    if (p->count > 0 && timestamp == p->timestamp && dx_span_equal(urlkey, span_of(&p->urlkey)) &&
+        dx_span_equal(span_of(&q->rest), span_of(&p->rest))) {
         p->count++;
         return DX_OK;
     }
@@ -105,21 +119,27 @@ static int move_place(struct dx_cdx_place *p, struct dx_span urlkey, uint64_t ti
     p->timestamp = timestamp;
     dx_buf_clear(&p->urlkey);
     dx_buf_append(&p->urlkey, urlkey.data, urlkey.size);
+    dx_buf_clear(&p->rest);
+    dx_buf_append(&p->rest, q->rest.data, q->rest.size);
+    if (q->rest.failed || p->rest.failed)
+        return dx_no_memory(err, "the place of a row");
     return p->urlkey.failed ? dx_buf_fail(&p->urlkey, err, "urlkey") : DX_OK;
 }
 
-/* Whether the answer before ended with it, or behind it. */
-static bool was_answered(const struct dx_cdx_sequence *q)
+/* Whether the answer before ended with the row of q->place, or behind it. */
+static bool was_answered(struct dx_cdx_sequence *q)
 {
     const struct dx_cdx_place *p = &q->place;
     int order;
 
     if (q->resume.count == 0)
         return false;
-    order = dx_span_compare(dx_span_of(p->urlkey.data, p->urlkey.size), q->resume.urlkey);
+    order = dx_span_compare(span_of(&p->urlkey), q->resume.urlkey);
     if (order == 0)
         order = (p->timestamp > q->resume.timestamp) - (p->timestamp < q->resume.timestamp);
-    return order < 0 || (order == 0 && p->count <= q->resume.count);
+    if (order == 0 && q->resume.rest.data != NULL)
+        order = dx_span_compare(span_of(&p->rest), q->resume.rest);
+    return order < 0 || (order == 0 && ++q->resumed <= q->resume.count);
 }
 
 static bool in_page(const struct dx_cdx_sequence *q, uint64_t rank)
@@ -133,11 +153,13 @@ int dx_cdx_sequence_row(struct dx_cdx_sequence *q, struct dx_span *columns, uint
                         struct dx_error *err)
 {
     bool early = dx_cdx_sequence_takes_early(q);
+    bool answered;
     int rc;
 
     if (!in_page(q, q->rank++))
         return 0;
-    rc = move_place(&q->place, columns[DX_CDX_URLKEY], timestamp, err);
+    rc = move_place(q, columns, timestamp, err);
+    answered = rc == DX_OK && was_answered(q);
     if (rc == DX_OK && q->ask->resolve_revisits)
         rc = dx_cdx_revisits_row(&q->revisits, columns, err);
     if (rc < 0)
@@ -145,5 +167,5 @@ int dx_cdx_sequence_row(struct dx_cdx_sequence *q, struct dx_span *columns, uint
     rc = early ? 1 : dx_cdx_sequence_early(q, columns, timestamp, err);
     if (rc == 1)
         rc = collapse(q, columns, err);
-    return rc == 1 && was_answered(q) ? 0 : rc;
+    return rc == 1 && answered ? 0 : rc;
 }

@@ -27,7 +27,8 @@ struct dx_cdx_token {
 struct dx_cdx_place {
     struct dx_buf urlkey;
     uint64_t timestamp;
-    uint64_t count; /* rows of this key and timestamp so far */
+    struct dx_buf rest; /* of its other columns, as a resumeKey has it */
+    uint64_t count;     /* rows of this key, timestamp and rest so far */
 };
 
 struct dx_cdx_sequence {
@@ -39,7 +40,9 @@ struct dx_cdx_sequence {
     struct dx_cdx_revisits revisits;
     struct dx_cdx_token tokens[DX_CDX_COLLAPSES_MAX + 1]; /* the last one is collapseTime's */
     struct dx_cdx_key resume;
-    uint64_t rank; /* rows so far */
+    uint64_t resumed;   /* rows so far that are like the one that resume names */
+    struct dx_buf rest; /* of the row at hand */
+    uint64_t rank;      /* rows so far */
 };
 
 int dx_cdx_sequence_init(struct dx_cdx_sequence *q, const struct dx_cdx_ask *ask,

@@ -340,7 +340,8 @@ static int keep_place(struct cdx_task *task, struct dx_error *err)
     const struct dx_cdx_place *p = &task->sequence.place;
     struct dx_cdx_key key = { .timestamp = p->timestamp,
                               .count = p->count,
-                              .urlkey = dx_span_of(p->urlkey.data, p->urlkey.size) };
+                              .urlkey = dx_span_of(p->urlkey.data, p->urlkey.size),
+                              .rest = dx_span_of(p->rest.data, p->rest.size) };
 
     dx_buf_clear(&task->place);
     if (dx_cdx_key_write(&key, &task->place) && !task->place.failed)
@@ -673,7 +674,7 @@ static void begin_rows(struct cdx_task *task, const struct dx_cdx_request *reque
     dx_cdx_select_init(&task->select, rows_to_keep(task),
                        request->select_bytes > 0 ? request->select_bytes : DX_CDX_SELECT_BYTES);
     if (resume->count > 0 && !task->ask.resolve_revisits)
-        dx_cdx_select_from(&task->select, resume->urlkey, resume->timestamp);
+        dx_cdx_select_from(&task->select, resume);
     if (request->deadline_ms > now_ms)
         task->half_ms = now_ms + (request->deadline_ms - now_ms) / 2;
 }

@@ -186,6 +186,49 @@ def gone_behind(rules, rows):
         rules.lift_all()
 
 
+# ---- captures ----
+
+
+def capture_pages(index, key=None):
+    """A page of one capture: its row, and the key behind it."""
+    query = "url=*.site.com&fl=original,dataset&limit=1&showResumeKey=true" + (f"&resumeKey={key}" if key else "")
+    status, _, body = index.ask(f"/cdx?{query}", None)
+    lines = body.decode().split("\n")
+    if equal(status, 200, f"/cdx?{query}: {body}") and lines[0]:
+        return tuple(lines[0].split(" ")), lines[2] if lines[1:2] == [""] and len(lines) > 2 else None
+    return None, None
+
+
+def captures(root, rng):
+    """A resumeKey counted rows of its urlkey and timestamp, of which rules hide some and not others."""
+    urls = [f"{scheme}://{www}site.com/{path}" for scheme in ("http", "https") for www in ("", "www.") for path in "ab"]
+    for dataset in (1, 2):
+        ingest(root, dataset, {Row(dataset, url, TIMES[1]) for url in urls})
+    dxtest.domaindex("publish", "--root", root, "--quiet")
+    index = _native.Root(str(root), None, None, False)
+    rules = Rules(root, index)
+    whole = {(url, f"set{dataset}") for url in urls for dataset in (1, 2)}
+    for walk in range(max(WALKS // 4, 4)):
+        always, got, key, said = set(whole), [], None, []
+        while True:
+            hidden = {value for _, value in rules.active.values()}
+            always -= {row for row in whole if row[0] in hidden}
+            row, key = capture_pages(index, key)
+            said.append((sorted(hidden), row))
+            if row is not None:
+                check(row[0] not in hidden, f"{said}: a hidden capture")
+                got.append(row)
+            if key is None:
+                break
+            if rules.active and rng.random() < 0.4:
+                rules.lift(rng.choice(list(rules.active)))
+            elif len(rules.active) < 3 and rng.random() < 0.4:
+                rules.add("url", rng.choice(urls))
+        equal([row for row, n in collections.Counter(got).items() if n > 1], [], f"{walk}: {said}: captures that are there twice")
+        equal(sorted(always - set(got)), [], f"{walk}: {said}: captures that are missing")
+    index.close()
+
+
 # ---- all of it, at random ----
 
 
@@ -251,6 +294,7 @@ def main():
         for _ in range(WALKS):
             walk_at_random(rng, rules, rows)
         index.close()
+        captures(tmp / "captures", rng)
     dxtest.finish()
 
 

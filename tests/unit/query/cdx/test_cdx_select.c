@@ -82,7 +82,9 @@ static void check_passes(const struct row *want, uint64_t keep, size_t bytes, si
     }
     dx_cdx_select_init(&s, keep, bytes);
     if (begin > 0)
-        dx_cdx_select_from(&s, dx_span_str(want[begin].key), want[begin].timestamp);
+        dx_cdx_select_from(&s, &(struct dx_cdx_key){ .urlkey = dx_span_str(want[begin].key),
+                                                     .timestamp = want[begin].timestamp,
+                                                     .count = 1 });
     do {
         rc = add_all(&s, order, &err);
         for (size_t i = 0; rc == 0 && i < s.count; i++, at++) {
@@ -113,6 +115,41 @@ static void check_passes(const struct row *want, uint64_t keep, size_t bytes, si
         failures++;
     }
     dx_cdx_select_release(&s);
+}
+
+/* Behind a resumeKey no row before those like its own is kept: `keep` counts from there. */
+static void check_from(const struct row *want)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_span columns[DX_CDX_STORED] = { { NULL, 0 } };
+    struct dx_buf rest = DX_BUF_INIT(DX_CDX_KEY_BYTES);
+    struct dx_cdx_select s;
+    static size_t order[ROWS];
+    size_t begin = 1;
+
+    while (strcmp(want[begin].key, want[begin - 1].key) != 0 ||
+           want[begin].timestamp != want[begin - 1].timestamp ||
+           strcmp(want[begin].original, want[begin - 1].original) == 0)
+        begin++;
+    columns[DX_CDX_URLKEY] = dx_span_str(want[begin].key);
+    columns[DX_CDX_ORIGINAL] = dx_span_str(want[begin].original);
+    columns[DX_CDX_DIGEST] = dx_span_str("D");
+    dx_cdx_key_rest(columns, &rest);
+    for (size_t i = 0; i < ROWS; i++)
+        order[i] = i;
+    dx_cdx_select_init(&s, 1, DX_CDX_SELECT_BYTES);
+    dx_cdx_select_from(&s, &(struct dx_cdx_key){ .urlkey = columns[DX_CDX_URLKEY],
+                                                 .timestamp = want[begin].timestamp,
+                                                 .count = 1,
+                                                 .rest = dx_span_of(rest.data, rest.size) });
+    if (add_all(&s, order, &err) != 0 || s.count != 1 ||
+        dx_cdx_select_row(&s, 0, columns) != want[begin].timestamp ||
+        !dx_span_equal(columns[DX_CDX_ORIGINAL], dx_span_str(want[begin].original))) {
+        (void)printf("a row before the one of a resumeKey\n");
+        failures++;
+    }
+    dx_cdx_select_release(&s);
+    dx_buf_release(&rest);
 }
 
 static void check_large_row(void)
@@ -151,6 +188,7 @@ int main(void)
     check_passes(want, 13, 20000, 0);
     check_passes(want, 100, 20000, begin);
     check_passes(want, UINT64_MAX, 60000, begin);
+    check_from(want);
     check_large_row();
     return failures != 0;
 }
