@@ -213,8 +213,10 @@ void dx_json_hex64(struct dx_json *j, uint64_t v)
 
 void dx_json_double(struct dx_json *j, double v)
 {
+    uint8_t text[DX_PUT_REAL_MAX];
+
     begin_value(j);
-    dx_buf_fmt(j->buf, "%.6g", v);
+    dx_buf_append(j->buf, text, (size_t)(dx_put_real(text, 6, v) - text));
 }
 
 void dx_json_time_us(struct dx_json *j, int64_t us)

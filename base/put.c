@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/put.h"
 
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 const char dx_put_pairs[200] = { "00010203040506070809101112131415161718192021222324"
                                  "25262728293031323334353637383940414243444546474849"
                                  "50515253545556575859606162636465666768697071727374"
@@ -35,4 +39,30 @@ uint8_t *dx_put_long_u64(uint8_t *p, uint64_t v)
         digits[--n] = (char)('0' + v);
     }
     return dx_put(p, digits + n, sizeof digits - n);
+}
+
+/* glibc has it: nothing is allocated, and there is nothing to free. */
+static locale_t plain_locale(void)
+{
+    return newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+uint8_t *dx_put_real(uint8_t *p, int digits, double v)
+{
+    char text[DX_PUT_REAL_MAX];
+    locale_t before = uselocale(plain_locale());
+    int n = snprintf(text, sizeof text, "%.*g", digits, v);
+
+    (void)uselocale(before);
+    return dx_put(p, text, n > 0 ? (size_t)n : 0);
+}
+
+double dx_real_read(const char *text, char **end)
+{
+    return strtod_l(text, end, plain_locale());
+}
+
+float dx_real_read_float(const char *text)
+{
+    return strtof_l(text, NULL, plain_locale());
 }

@@ -16,6 +16,7 @@
 
 #define DX_PUT_U64_MAX 20 /* digits of 2^64 - 1 */
 #define DX_PUT_HEX64_SIZE 16
+#define DX_PUT_REAL_MAX 32 /* characters of a real number of 17 digits, and NUL */
 
 #define DX_PUT_SIZE(literal) (sizeof(literal) - 1)
 #define DX_PUT(p, literal) dx_put((p), (literal), DX_PUT_SIZE(literal))
@@ -35,6 +36,11 @@ static inline uint8_t *dx_put_span(uint8_t *p, struct dx_span s)
 extern const char dx_put_pairs[200]; /* "00" to "99" */
 
 uint8_t *dx_put_long_u64(uint8_t *p, uint64_t v); /* of any size */
+
+/* As printf's %.*g of at most 17 digits and as strtod, with a point in every locale: libdomaindex works in programs that have one. */
+uint8_t *dx_put_real(uint8_t *p, int digits, double v); /* DX_PUT_REAL_MAX bytes of room */
+double dx_real_read(const char *text, char **end);
+float dx_real_read_float(const char *text);
 
 static inline uint8_t *dx_put_u64(uint8_t *p, uint64_t v)
 {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/civil_time.h"
+#include "base/put.h"
 
 #define DAY_US INT64_C(86400000000)
 #define DECIMAL_BYTES_MAX 32 /* 76 digits, as Arrow's largest */
@@ -38,16 +39,16 @@ int dx_pq_text_check(const struct dx_pq_footer *f, uint32_t leaf, struct dx_erro
 
 static void put_float(double value, int digits, int digits_max, struct dx_buf *out)
 {
-    char text[40];
+    char text[DX_PUT_REAL_MAX];
 
     if (isnan(value)) {
         dx_buf_str(out, "nan");
         return;
     }
     do
-        (void)snprintf(text, sizeof text, "%.*g", digits, value);
-    while (digits++ < digits_max &&
-           (digits_max > 9 ? strtod(text, NULL) != value : strtof(text, NULL) != (float)value));
+        *dx_put_real((uint8_t *)text, digits, value) = '\0';
+    while (digits++ < digits_max && (digits_max > 9 ? dx_real_read(text, NULL) != value
+                                                    : dx_real_read_float(text) != (float)value));
     dx_buf_str(out, text);
 }
 

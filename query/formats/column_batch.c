@@ -3,6 +3,7 @@
 
 #include "base/civil_time.h"
 #include "base/hex.h"
+#include "base/put.h"
 #include "query/formats/json_rows.h"
 
 #include <assert.h>
@@ -88,7 +89,7 @@ static bool read_f64(struct dx_span s, uint64_t *v)
         return false;
     memcpy(text, s.data, s.size);
     text[s.size] = '\0';
-    number = strtod(text, &end);
+    number = dx_real_read(text, &end);
     memcpy(v, &number, sizeof *v);
     return end == text + s.size && s.size > 0;
 }

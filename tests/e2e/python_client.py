@@ -322,6 +322,22 @@ def check_without_library(server):
     equal(done.stdout, b"site1.com\nTrue\n", "without the library")
 
 
+def check_locale(tmp, root):
+    """In a program whose numbers have a decimal comma the library's have a point."""
+    made = subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", str(tmp / "de_DE.UTF-8")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if made.returncode:
+        return "there are no sources of locales (Debian: locales)"
+    program = ("import hashlib, locale, sys\nfrom domaindex import _native\nlocale.setlocale(locale.LC_ALL, sys.argv[1])\n"
+               f"root = _native.Root({str(root)!r}, None, None, False)\n"
+               "for path in ('/v1/datasets/1/top-domains?format=arrow', '/v1/datasets/1/top-domains', '/v1/domain/big.example'):\n"
+               "    status, _, body = root.ask(path, None)\n    print(status, hashlib.sha256(body).hexdigest())\n")
+    plain, comma = (subprocess.run([sys.executable, "-c", program, name], stdout=subprocess.PIPE, check=True, env={**os.environ, "LOCPATH": str(tmp)}).stdout
+                    for name in ("C", "de_DE.UTF-8"))
+    equal(plain.count(b"200 "), 3, "answers of the library")
+    equal(comma, plain, "answers where numbers have a decimal comma")
+    return None
+
+
 def main():
     dxtest.need_programs()
     try:
@@ -348,6 +364,7 @@ def main():
             check_canonical(domaindex, root)
             check_odd_servers(domaindex, server)
             check_without_library(server)
+            skipped = check_locale(tmp, root) or skipped
             equal(indexes["files"].refresh(), False, "nothing new")
             dxtest.domaindex("ingest", "--root", root, "--dataset", "late", "--format", "list", "-", input=b"http://late.example/\n")
             dxtest.domaindex("publish", "--root", root)

@@ -5,6 +5,8 @@
 #include "tests/support/damage.h"
 
 #include <inttypes.h>
+#include <locale.h>
+#include <math.h>
 
 static unsigned failures;
 
@@ -21,6 +23,37 @@ static void check(uint64_t v)
     (void)snprintf(want, sizeof want, "%016" PRIx64, v);
     EXPECT(n == DX_PUT_HEX64_SIZE && memcmp(got, want, n) == 0, "%s: '%.16s'", want,
            (const char *)got);
+}
+
+/* A locale of the program that libdomaindex works in changes nothing. */
+static void check_real(void)
+{
+    static const struct {
+        double v;
+        int digits;
+        const char *text;
+    } rows[] = { { 0.1, 6, "0.1" },
+                 { 1e300, 6, "1e+300" },
+                 { -0.016253, 4, "-0.01625" },
+                 { -1.5e-300, 16, "-1.5e-300" } };
+    static const char *const locales[] = { "C", "de_DE.UTF-8", "fr_FR.UTF-8", "ps_AF.UTF-8" };
+
+    for (size_t l = 0; l < sizeof locales / sizeof *locales; l++) {
+        bool there = setlocale(LC_ALL, locales[l]) != NULL;
+
+        for (size_t i = 0; there && i < sizeof rows / sizeof *rows; i++) {
+            char text[DX_PUT_REAL_MAX];
+            char *end;
+
+            *dx_put_real((uint8_t *)text, rows[i].digits, rows[i].v) = '\0';
+            EXPECT(strcmp(text, rows[i].text) == 0, "%s: '%s', not '%s'", locales[l], text,
+                   rows[i].text);
+            EXPECT(fabs(dx_real_read("0.25,", &end) - 0.25) < 1e-9 && *end == ',' &&
+                       dx_real_read_float("0.25") == 0.25f,
+                   "%s: read", locales[l]);
+        }
+    }
+    (void)setlocale(LC_ALL, "C");
 }
 
 int main(void)
@@ -52,5 +85,6 @@ int main(void)
     end = dx_put_span(DX_PUT(text, "a\":"), dx_span_of("xyz", 3));
     end = dx_put_span(end, (struct dx_span){ NULL, 0 });
     EXPECT(end - text == 6 && memcmp(text, "a\":xyz", 6) == 0, "pieces: %.6s", (const char *)text);
+    check_real();
     return failures > 0;
 }
