@@ -24,6 +24,7 @@ sys.path.insert(0, str(HERE / "support"))
 sys.path.insert(0, str(HERE.parent / "tests" / "support"))
 import dxtest  # noqa: E402
 import machine  # noqa: E402
+import roots  # noqa: E402
 from result import Result  # noqa: E402
 
 CORPUS = "lists/reddit-top-2.5-million/posts-A.tsv.zst"
@@ -46,9 +47,8 @@ def micros(text):
 
 def content(root):
     """(domain, [(dataset_id, url_count, row_count, first_us, last_us), ...]) of each domain; "-": no time."""
-    _, folder = current(root)
     with tempfile.TemporaryFile() as names, tempfile.TemporaryFile() as answers:
-        subprocess.run(["zstd", "-dcq", folder / "domains.txt.zst"], stdout=names, check=True)
+        names.writelines(f"{name}\n".encode() for name in roots.domains(pathlib.Path(root)))
         names.seek(0)
         subprocess.run([machine.BIN / "domaindex", "lookup", "--root", root, "-"], stdin=names, stdout=answers,
                        stderr=subprocess.DEVNULL, check=True)

@@ -42,6 +42,7 @@ import dxtest      # noqa: E402
 import machine     # noqa: E402
 import pipeline    # noqa: E402
 import result      # noqa: E402
+import roots       # noqa: E402
 import serve       # noqa: E402
 
 CORPUS = "lists/reddit-top-2.5-million/posts-A.tsv.zst"
@@ -89,8 +90,7 @@ class Domain:
 
 def domains_of(root):
     """Each domain with its answer, as the command line says; the most rows first."""
-    names = subprocess.run(["zstd", "-dc", *map(str, root.glob("index/*/domains.txt.zst"))],
-                           stdout=subprocess.PIPE, check=True).stdout
+    names = "".join(f"{name}\n" for name in roots.domains(root)).encode()
     lines = dxtest.domaindex("lookup", "--root", root, "-", input=names).stdout.split(b"\n")
     return sorted((Domain(line) for line in lines if line), key=lambda d: (-d.rows, d.name))
 

@@ -30,6 +30,7 @@ sys.path.insert(0, str(HERE / "support"))
 sys.path.insert(0, str(HERE.parent / "tests" / "support"))
 import dxtest  # noqa: E402
 import machine  # noqa: E402
+import roots  # noqa: E402
 import serve  # noqa: E402
 from result import Result, median  # noqa: E402
 
@@ -91,10 +92,9 @@ def names(root, count):
     """Of each part about as many as its share of all, and a thousand at least."""
     rng, version, found = random.Random(1), root.version(), []
     for part in (*version.get("parts", ()), version["version"]):
-        packed = root.path / "index" / part / "domains.txt.zst"
-        text = subprocess.run(["zstd", "-dc", packed], stdout=subprocess.PIPE, check=True).stdout.split()
+        text = roots.names_of(root.path / "index" / part)
         share = max(1000, count * len(text) // version["domains"])
-        found += [name.decode() for name in rng.sample(text, min(len(text), share))]
+        found += rng.sample(text, min(len(text), share))
     rng.shuffle(found)
     return found
 

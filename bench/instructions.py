@@ -23,6 +23,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "support"), str(HERE / "peers"), str(HERE.parent / "tests" / "support")]
 import dxtest       # noqa: E402
 import machine      # noqa: E402
+import roots        # noqa: E402
 import rounds       # noqa: E402
 import where        # noqa: E402
 from result import Result  # noqa: E402
@@ -69,7 +70,7 @@ class Counted(dxtest.Server):
 
 def questions(root):
     """The cases: name, options of the server, targets."""
-    domains = sorted(name for part in root.glob("index/*/domains.txt.zst") for name in dxtest.run("zstd", "-dc", part).stdout.decode().split())
+    domains = sorted(roots.domains(root))
     some = random.Random(11).sample(domains, NAMES)
     domain = [f"/v1/domain/{name}" for name in some]
     urls = [f"/v1/domain/{name}/urls?limit=100" for name in some]

@@ -40,6 +40,7 @@ import dxtest       # noqa: E402
 import faultproxy   # noqa: E402
 import machine      # noqa: E402
 import pipeline     # noqa: E402
+import roots        # noqa: E402
 import stores       # noqa: E402
 from result import Result   # noqa: E402
 
@@ -149,10 +150,8 @@ def make_root(root, source):
 def read_pairs(root, client):
     """[(rows, domain, dataset_id, name, domain_id)], the largest first, as a server on the
     directory says."""
-    text = subprocess.run(["zstd", "-dc", *map(str, root.glob("index/*/domains.txt.zst"))],
-                          stdout=subprocess.PIPE, check=True).stdout.decode()
     pairs = []
-    for _, _, body in client.ask([f"/v1/domain/{quote(name)}" for name in text.split()]):
+    for _, _, body in client.ask([f"/v1/domain/{quote(name)}" for name in roots.domains(root)]):
         answer = json.loads(body)
         pairs += [(d["row_count"], answer["domain"], d["dataset_id"], d["name"],
                    int(answer["domain_id"], 16)) for d in answer["datasets"]]

@@ -24,6 +24,7 @@ SOURCE = BENCH.parent
 sys.path[:0] = [str(BENCH / "support"), str(SOURCE / "tests" / "support")]
 import dxtest       # noqa: E402
 import machine      # noqa: E402
+import roots        # noqa: E402
 import stores       # noqa: E402
 
 HOME = SOURCE / "build" / "bench-peers"
@@ -80,9 +81,7 @@ def root(given, source):
 
 
 def domains(made):
-    text = subprocess.run(["zstd", "-dc", *map(str, made.glob("index/*/domains.txt.zst"))],
-                          stdout=subprocess.PIPE, check=True).stdout.decode()
-    return text.split()
+    return roots.domains(made)
 
 
 def made_up(path, datasets=20, count=500):

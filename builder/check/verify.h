@@ -7,7 +7,7 @@
  *     <0      the check could not be made (no memory, no such version...)
  *
  * Checked: size and hash of every file in the manifest; every block, frame and structure; that
- * domains.txt, dictionary and hash function name the same domains; that sets, counts and
+ * dictionary and hash function name the same domains; that sets, counts and
  * postings tell the same of each (domain, dataset); that the list of each dataset's domains, the
  * hosts and paths of each pair, its sketch and the numbers of distinct URLs agree with the counts;
  * that the places of URLs ascend, are there and are as many as there are URLs; that tags name rows

@@ -47,62 +47,7 @@ struct index_check {
     struct dx_buf collided;          /* uint64_t: ordinals whose domain_id is not their XXH3 */
     struct dx_domain_pairs pairs;    /* of the domain at hand */
     struct dx_zstd_decoder *decoder;
-    struct dx_buf text; /* plain domains.txt, one frame at a time */
 };
-
-/* domains.txt against the dictionary, line by line. */
-static int check_text(struct index_check *c, struct dx_error *err)
-{
-    struct dx_error why = DX_ERROR_INIT;
-    struct dx_map map = DX_MAP_INIT;
-    struct dx_zseek z = { 0 };
-    struct dx_dictionary_cursor cursor;
-    uint8_t domain[DX_SURT_MAX];
-    struct dx_hash128 hash;
-    struct dx_span key;
-    uint64_t lines = 0;
-    int rc;
-
-    dx_verify_phase(c->w, "comparing " DX_FILE_DOMAINS_TXT " with the dictionary");
-    rc = dx_verify_map(c->w, DX_FILE_DOMAINS_TXT, &map, &why);
-    if (rc == DX_OK)
-        rc = dx_zseek_open(&z, map.bytes, DX_FILE_DOMAINS_TXT, &why);
-    dx_dictionary_seek(&cursor, &c->w->part->dictionary, 0);
-    for (uint32_t i = 0; rc == DX_OK && i < z.frame_count; i++) {
-        struct dx_bytes at;
-
-        rc = dx_zseek_decode(&z, c->decoder, i, &c->text, &why);
-        at = dx_bytes_of(dx_span_of(c->text.data, c->text.size));
-        while (rc == DX_OK && dx_bytes_left(&at) > 0) {
-            const uint8_t *end = memchr(at.at, '\n', dx_bytes_left(&at));
-            size_t n = end == NULL ? dx_bytes_left(&at) : (size_t)(end - at.at);
-            struct dx_span line = dx_bytes_take(&at, n);
-            size_t size;
-
-            if (dx_dictionary_next(&cursor, &key, &why) != 1)
-                key = dx_span_of(NULL, 0);
-            size = dx_surt_domain(key, domain);
-            if (end == NULL || !dx_span_equal(line, dx_span_of(domain, size)))
-                rc = dx_fail(&why, DX_E_CORRUPT,
-                             DX_FILE_DOMAINS_TXT ": line %llu is not the dictionary's domain %llu",
-                             (unsigned long long)lines + 1, (unsigned long long)lines);
-            (void)dx_bytes_u8(&at);
-            lines++;
-        }
-    }
-    if (rc == DX_OK && lines != c->w->part->entry.part.domains)
-        rc = dx_fail(&why, DX_E_CORRUPT, DX_FILE_DOMAINS_TXT ": %llu lines, %llu domains",
-                     (unsigned long long)lines, (unsigned long long)c->w->part->entry.part.domains);
-    if (rc == DX_OK)
-        rc = dx_zseek_verify(&z, &hash, &why);
-    if (rc == DX_OK && !dx_hash128_equal(&hash, &c->w->part->dictionary.info.text_hash))
-        rc = dx_fail(&why, DX_E_CORRUPT,
-                     DX_FILE_DOMAINS_TXT ": not the list that " DX_FILE_DOMAINS_DICT
-                                         " was made of");
-    dx_zseek_close(&z);
-    dx_map_close(&map);
-    return rc < 0 ? dx_verify_damage(c->w, &why, err) : DX_OK;
-}
 
 static int check_names(struct index_check *c, struct dx_error *err)
 {
@@ -734,7 +679,6 @@ static int allocate(struct index_check *c, struct dx_error *err)
     uint64_t groups = 0;
     int rc = DX_OK;
 
-    dx_buf_init(&c->text, DX_ZSEEK_PLAIN_MAX);
     dx_buf_init(&c->collided, SIZE_MAX / 2);
     for (size_t i = 0; rc == DX_OK && i < c->v->part_count; i++) {
         c->group_at[i] = groups;
@@ -754,10 +698,8 @@ static int allocate(struct index_check *c, struct dx_error *err)
 /* Names, sets and counts of the part at hand. */
 static int check_part(struct index_check *c, struct dx_error *err)
 {
-    int rc = check_text(c, err);
+    int rc = check_names(c, err);
 
-    if (rc == DX_OK)
-        rc = check_names(c, err);
     if (rc == DX_OK)
         rc = check_stored_sets(c, err);
     return rc == DX_OK ? check_domains(c, err) : rc;
@@ -785,7 +727,6 @@ int dx_verify_index(struct dx_verify *w, struct dx_error *err)
         rc = check_postings(&c, err);
     dx_canon_free(&c.canon);
     dx_zstd_decoder_free(&c.decoder);
-    dx_buf_release(&c.text);
     for (size_t i = 0; i < DX_PARTS_MAX; i++)
         free(c.ids[i]);
     free(c.datasets);

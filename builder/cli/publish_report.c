@@ -38,12 +38,23 @@ static void report_row(const struct dx_manifest_version *e, const char *name, ui
 void dx_publish_report(const struct dx_manifest_version *e, uint64_t lake_bytes, struct dx_buf *out)
 {
     struct row rows[] = {
-        { DX_FILE_DOMAINS_TXT, 0 }, { DX_FILE_DOMAINS_DICT, 0 }, { DX_FILE_DOMAINS_MPHF, 0 },
-        { DX_FILE_MEMBERSHIP, 0 },  { DX_FILE_COUNTS, 0 },       { DX_FILE_DATASET_DOMAINS, 0 },
-        { "postings.idx.zst", 0 },  { "postings.dat.zst", 0 },   { DX_FILE_POSTINGS_DIR, 0 },
-        { DX_FILE_FACTS, 0 },       { DX_FILE_SKETCHES, 0 },     { DX_FILE_URL_IDS, 0 },
-        { DX_FILE_COLD, 0 },        { DX_FILE_FILES_TSV, 0 },    { DX_FILE_PAGES, 0 },
-        { DX_FILE_DATASETS, 0 },    { DX_FILE_PSL, 0 },          { DX_FILE_TAGS, 0 },
+        { DX_FILE_DOMAINS_DICT, 0 },
+        { DX_FILE_DOMAINS_MPHF, 0 },
+        { DX_FILE_MEMBERSHIP, 0 },
+        { DX_FILE_COUNTS, 0 },
+        { DX_FILE_DATASET_DOMAINS, 0 },
+        { "postings.idx.zst", 0 },
+        { "postings.dat.zst", 0 },
+        { DX_FILE_POSTINGS_DIR, 0 },
+        { DX_FILE_FACTS, 0 },
+        { DX_FILE_SKETCHES, 0 },
+        { DX_FILE_URL_IDS, 0 },
+        { DX_FILE_COLD, 0 },
+        { DX_FILE_FILES_TSV, 0 },
+        { DX_FILE_PAGES, 0 },
+        { DX_FILE_DATASETS, 0 },
+        { DX_FILE_PSL, 0 },
+        { DX_FILE_TAGS, 0 },
         { DX_FILE_DEAD, 0 },
     };
     uint64_t total = 0;

@@ -6,10 +6,7 @@
 #include "builder/index/index_out.h"
 #include "builder/index/index_pass.h"
 #include "builder/sort/spill_file.h"
-#include "format/core/zseek.h"
 #include "format/version/manifest.h"
-
-#define NAMES_LEVEL 5 /* of zstd: twice as fast as 9, for 7 % more bytes */
 
 static int names_domain(struct dx_index_pass *p, uint64_t ordinal, struct dx_error *err)
 {
@@ -18,16 +15,10 @@ static int names_domain(struct dx_index_pass *p, uint64_t ordinal, struct dx_err
     size_t count;
     const uint32_t *ids = dx_index_pass_ids(b, &count);
     uint8_t stored[4];
-    struct dx_zseek_writer *text = p->ctx;
-    int rc;
+    int rc = dx_dictionary_census_add(p->ctx, dx_index_pass_domain(b), err);
 
-    if (ordinal >= DX_DICTIONARY_N_MAX)
-        return dx_fail(err, DX_E_LIMIT, "over %lu domains", (unsigned long)DX_DICTIONARY_N_MAX);
     b->hashes[ordinal] = dx_id64(dx_index_pass_domain(b));
     b->n = ordinal + 1;
-    if (b->surt_size > b->info.longest_key)
-        b->info.longest_key = (uint32_t)b->surt_size;
-    rc = dx_zseek_writer_line(text, dx_index_pass_domain(b), err);
     if (rc == DX_OK)
         rc = dx_set_store_add(&b->sets, ids, count, &entry, err);
     dx_store_u32(stored, entry);
@@ -38,27 +29,19 @@ static int names_domain(struct dx_index_pass *p, uint64_t ordinal, struct dx_err
     return rc;
 }
 
-static int write_names(struct dx_index_state *b, struct dx_error *err)
+static int count_names(struct dx_index_state *b, struct dx_error *err)
 {
-    struct dx_index_out out = DX_INDEX_OUT_INIT;
-    struct dx_zseek_writer text;
-    struct dx_index_pass p = { .b = b, .domain = names_domain, .ctx = &text };
-    int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_DOMAINS_TXT, b->options->sync, err);
+    struct dx_dictionary_census census;
+    struct dx_index_pass p = { .b = b, .domain = names_domain, .ctx = &census };
+    int rc = dx_dictionary_census_init(&census, err);
 
-    if (rc != DX_OK)
-        return rc;
-    rc = dx_zseek_writer_init(&text, NAMES_LEVEL, dx_index_out_sink, &out, err);
-    if (rc == DX_OK) {
-        rc = dx_index_pass_run(&p, err);
-        if (rc == DX_OK)
-            rc = dx_zseek_writer_finish(&text, err);
-        b->info.n = b->n;
-        b->info.text_hash = text.plain_hash;
-        dx_zseek_writer_release(&text);
-    }
     if (rc == DX_OK)
-        rc = dx_index_out_commit(&out, b->entry, err);
-    dx_index_out_abort(&out);
+        rc = dx_index_pass_run(&p, err);
+    if (rc == DX_OK) {
+        dx_dictionary_census_end(&census);
+        b->info = census.info;
+    }
+    dx_dictionary_census_release(&census);
     return rc;
 }
 
@@ -105,7 +88,7 @@ static int write_membership(struct dx_index_state *b, struct dx_error *err)
 
 int dx_index_names_phase(struct dx_index_state *b, struct dx_error *err)
 {
-    int rc = write_names(b, err);
+    int rc = count_names(b, err);
 
     return rc == DX_OK ? write_membership(b, err) : rc;
 }

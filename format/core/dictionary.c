@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/core/dictionary.h"
 
-#include "format/core/zseek.h"
-
 #include <assert.h>
 #include <string.h>
 
@@ -441,34 +439,55 @@ int dx_dictionary_get(const struct dx_dictionary *d, uint64_t ordinal, uint8_t d
 }
 
 /* Hashes lines in pieces: a call of the hash for each would cost more than the hash. */
-static void hash_line(struct dx_hash_state *hashing, struct dx_buf *text, struct dx_span line)
-{
-    if (text->size + line.size + 1 > text->max) {
-        dx_hash_state_update(hashing, dx_span_of(text->data, text->size));
-        dx_buf_clear(text);
-    }
-    dx_buf_append(text, line.data, line.size);
-    dx_buf_u8(text, '\n');
-}
-
-static struct dx_hash128 hash_end(struct dx_hash_state *hashing, struct dx_buf *text)
-{
-    dx_hash_state_update(hashing, dx_span_of(text->data, text->size));
-    dx_buf_clear(text);
-    return dx_hash_state_digest(hashing);
-}
-
 #define TEXT_PIECE 65536
 
+int dx_dictionary_census_init(struct dx_dictionary_census *c, struct dx_error *err)
+{
+    *c = (struct dx_dictionary_census){ .hashing = dx_hash_state_new(),
+                                        .text = DX_BUF_INIT(TEXT_PIECE) };
+    return c->hashing == NULL ? dx_no_memory(err, "hash of the domains") : DX_OK;
+}
+
+int dx_dictionary_census_add(struct dx_dictionary_census *c, struct dx_span domain,
+                             struct dx_error *err)
+{
+    if (c->info.n == DX_DICTIONARY_N_MAX)
+        return dx_fail(err, DX_E_LIMIT, "over %lu domains", (unsigned long)DX_DICTIONARY_N_MAX);
+    if (c->text.size + domain.size + 1 > c->text.max) {
+        dx_hash_state_update(c->hashing, dx_span_of(c->text.data, c->text.size));
+        dx_buf_clear(&c->text);
+    }
+    dx_buf_append(&c->text, domain.data, domain.size);
+    dx_buf_u8(&c->text, '\n');
+    if (c->text.failed)
+        return dx_buf_fail(&c->text, err, "hash of the domains");
+    c->info.n++;
+    if (domain.size > c->info.longest_key)
+        c->info.longest_key = (uint32_t)domain.size;
+    return DX_OK;
+}
+
+void dx_dictionary_census_end(struct dx_dictionary_census *c)
+{
+    dx_hash_state_update(c->hashing, dx_span_of(c->text.data, c->text.size));
+    dx_buf_clear(&c->text);
+    c->info.text_hash = dx_hash_state_digest(c->hashing);
+}
+
+void dx_dictionary_census_release(struct dx_dictionary_census *c)
+{
+    dx_hash_state_free(&c->hashing);
+    dx_buf_release(&c->text);
+}
+
 /* Keys ascend over the whole file and share all that they can; lines go into the hash. */
-static int verify_keys(const struct dx_dictionary *d, struct dx_hash_state *hashing,
-                       struct dx_buf *text, struct dx_error *err)
+static int verify_keys(const struct dx_dictionary *d, struct dx_dictionary_census *census,
+                       struct dx_error *err)
 {
     struct dx_dictionary_cursor c;
     uint8_t last[DX_SURT_MAX] = { 0 };
     struct dx_span before = dx_span_of(last, 0);
     struct dx_span key;
-    uint32_t longest = 0;
     int rc;
 
     dx_dictionary_seek(&c, d, 0);
@@ -480,17 +499,15 @@ static int verify_keys(const struct dx_dictionary *d, struct dx_hash_state *hash
             return corrupt_entry(d, &c.entries, err, "no key of any domain");
         if (dx_span_compare(before, key) >= 0)
             return corrupt_entry(d, &c.entries, err, "not above the key before");
-        hash_line(hashing, text, dx_span_of(domain, size));
-        if (text->failed)
-            return dx_buf_fail(text, err, "text of the dictionary");
+        rc = dx_dictionary_census_add(census, dx_span_of(domain, size), err);
+        if (rc < 0)
+            return rc;
         memcpy(last, key.data, key.size);
         before.size = key.size;
-        if (key.size > longest)
-            longest = (uint32_t)key.size;
     }
-    if (rc == 0 && longest != d->info.longest_key)
+    if (rc == 0 && census->info.longest_key != d->info.longest_key)
         rc = dx_fail(err, DX_E_CORRUPT, "%s: header: longest key has %u bytes, found %u",
-                     d->envelope.name, d->info.longest_key, longest);
+                     d->envelope.name, d->info.longest_key, census->info.longest_key);
     return rc;
 }
 
@@ -524,30 +541,22 @@ static int verify_sharing(const struct dx_dictionary *d, struct dx_error *err)
 
 int dx_dictionary_verify(const struct dx_dictionary *d, struct dx_error *err)
 {
-    struct dx_hash_state *hashing = NULL;
-    struct dx_buf text = DX_BUF_INIT(TEXT_PIECE);
-    struct dx_hash128 found;
-    int rc = dx_envelope_verify(&d->envelope, err);
+    struct dx_dictionary_census census;
+    int rc = dx_dictionary_census_init(&census, err);
 
-    if (rc < 0)
-        goto out;
-    hashing = dx_hash_state_new();
-    if (hashing == NULL) {
-        rc = dx_no_memory(err, "%s", d->envelope.name);
-        goto out;
-    }
-    rc = verify_sharing(d, err);
     if (rc == DX_OK)
-        rc = verify_keys(d, hashing, &text, err);
-    if (rc < 0)
-        goto out;
-    found = hash_end(hashing, &text);
-    if (!dx_hash128_equal(&found, &d->info.text_hash))
-        rc = dx_fail(err, DX_E_CORRUPT, "%s: header: hash of domains.txt is not that of the keys",
-                     d->envelope.name);
-out:
-    dx_hash_state_free(&hashing);
-    dx_buf_release(&text);
+        rc = dx_envelope_verify(&d->envelope, err);
+    if (rc >= 0)
+        rc = verify_sharing(d, err);
+    if (rc == DX_OK)
+        rc = verify_keys(d, &census, err);
+    if (rc == DX_OK) {
+        dx_dictionary_census_end(&census);
+        if (!dx_hash128_equal(&census.info.text_hash, &d->info.text_hash))
+            rc = dx_fail(err, DX_E_CORRUPT, "%s: header: hash of the list is not that of the keys",
+                         d->envelope.name);
+    }
+    dx_dictionary_census_release(&census);
     return rc;
 }
 
@@ -573,25 +582,24 @@ int dx_dictionary_writer_init(struct dx_dictionary_writer *w, const struct dx_di
                               int (*sink)(void *ctx, struct dx_span bytes, struct dx_error *err),
                               void *sink_ctx, struct dx_error *err)
 {
+    int rc;
+
     memset(w, 0, sizeof *w);
     dx_envelope_writer_init(&w->envelope, MAGIC, VERSION, build, sink, sink_ctx);
     dx_buf_init(&w->anchors, SIZE_MAX / 2);
     dx_buf_init(&w->offsets, SIZE_MAX / 2);
-    dx_buf_init(&w->text, TEXT_PIECE);
     w->info = *info;
     if (info->n > DX_DICTIONARY_N_MAX)
         return dx_fail(err, DX_E_LIMIT, "dictionary: %llu domains, at most %u",
                        (unsigned long long)info->n, DX_DICTIONARY_N_MAX);
-    w->hashing = dx_hash_state_new();
-    if (w->hashing == NULL)
-        return dx_no_memory(err, "dictionary: its hash");
-    return write_header(w, err);
+    rc = dx_dictionary_census_init(&w->census, err);
+    return rc == DX_OK ? write_header(w, err) : rc;
 }
 
 /* Bookkeeping of the bucket that begins with the next entry. */
 static void begin_bucket(struct dx_dictionary_writer *w)
 {
-    if (w->n % (BUCKET * BUCKETS_AN_ANCHOR) == 0) {
+    if (w->census.info.n % (BUCKET * BUCKETS_AN_ANCHOR) == 0) {
         w->anchor = w->data_size;
         dx_buf_u64(&w->anchors, w->anchor);
     }
@@ -623,44 +631,45 @@ int dx_dictionary_writer_add(struct dx_dictionary_writer *w, struct dx_span key,
     uint8_t domain[DX_SURT_MAX];
     size_t size = dx_surt_domain(key, domain);
     size_t shared;
+    int rc;
 
     if (size == 0)
         return dx_fail(err, DX_E_INVALID, "dictionary: key %llu (%zu bytes) is of no domain",
-                       (unsigned long long)w->n, key.size);
+                       (unsigned long long)w->census.info.n, key.size);
     shared = common(w->last, key.data, w->last_size < size ? w->last_size : size);
     if (shared == size || (shared < w->last_size && w->last[shared] > key.data[shared]))
         return dx_fail(err, DX_E_INVALID, "dictionary: key %llu (%.*s) is not above the one before",
-                       (unsigned long long)w->n, (int)size, (const char *)domain);
-    if (w->n == w->info.n)
+                       (unsigned long long)w->census.info.n, (int)size, (const char *)domain);
+    if (w->census.info.n == w->info.n)
         return dx_fail(err, DX_E_INVALID, "dictionary: more than the %llu keys promised",
                        (unsigned long long)w->info.n);
-    if (w->n % BUCKET == 0) {
+    if (w->census.info.n % BUCKET == 0) {
         begin_bucket(w);
         shared = 0;
     }
-    hash_line(w->hashing, &w->text, dx_span_of(domain, size));
-    if (w->text.failed || w->anchors.failed || w->offsets.failed)
-        return dx_no_memory(err, "dictionary: key %llu", (unsigned long long)w->n);
+    if (w->anchors.failed || w->offsets.failed)
+        return dx_no_memory(err, "dictionary: key %llu", (unsigned long long)w->census.info.n);
+    rc = dx_dictionary_census_add(&w->census, dx_span_of(domain, size), err);
+    if (rc < 0)
+        return rc;
     memcpy(w->last + shared, key.data + shared, size - shared);
     w->last_size = size;
-    if (size > w->longest_key)
-        w->longest_key = (uint32_t)size;
-    w->n++;
     return append_entry(w, shared, dx_span_of(key.data + shared, size - shared), err);
 }
 
 int dx_dictionary_writer_finish(struct dx_dictionary_writer *w, struct dx_error *err)
 {
-    struct dx_hash128 found = hash_end(w->hashing, &w->text);
+    const struct dx_dictionary_info *found = &w->census.info;
     int rc;
 
-    if (w->n != w->info.n || w->longest_key != w->info.longest_key)
+    dx_dictionary_census_end(&w->census);
+    if (found->n != w->info.n || found->longest_key != w->info.longest_key)
         return dx_fail(err, DX_E_INVALID,
                        "dictionary: %llu keys of at most %u bytes, promised %llu of %u",
-                       (unsigned long long)w->n, w->longest_key, (unsigned long long)w->info.n,
-                       w->info.longest_key);
-    if (!dx_hash128_equal(&found, &w->info.text_hash))
-        return dx_fail(err, DX_E_INVALID, "dictionary: the keys are not those of domains.txt");
+                       (unsigned long long)found->n, found->longest_key,
+                       (unsigned long long)w->info.n, w->info.longest_key);
+    if (!dx_hash128_equal(&found->text_hash, &w->info.text_hash))
+        return dx_fail(err, DX_E_INVALID, "dictionary: the keys are not those of the census");
     dx_buf_u64(&w->anchors, w->data_size);
     if (w->anchors.failed)
         return dx_buf_fail(&w->anchors, err, "dictionary");
@@ -685,100 +694,7 @@ void dx_dictionary_writer_release(struct dx_dictionary_writer *w)
     dx_envelope_writer_release(&w->envelope);
     dx_buf_release(&w->anchors);
     dx_buf_release(&w->offsets);
-    dx_buf_release(&w->text);
-    dx_hash_state_free(&w->hashing);
-}
-
-/* Each line of the plain text to take(ctx, line); frames end at line ends. */
-static int each_line(const struct dx_zseek *text, struct dx_error *err,
-                     int (*take)(void *ctx, struct dx_span line, struct dx_error *err), void *ctx)
-{
-    struct dx_zstd_decoder *decoder = dx_zstd_decoder_new();
-    struct dx_buf plain = DX_BUF_INIT(DX_ZSEEK_PLAIN_MAX);
-    int rc = DX_OK;
-
-    if (decoder == NULL)
-        rc = dx_no_memory(err, "%s", text->name);
-    for (uint32_t i = 0; i < text->frame_count && rc == DX_OK; i++) {
-        struct dx_span left;
-
-        rc = dx_zseek_decode(text, decoder, i, &plain, err);
-        left = dx_span_of(plain.data, plain.size);
-        while (rc == DX_OK && left.size > 0) {
-            const uint8_t *end = memchr(left.data, '\n', left.size);
-            size_t size = end == NULL ? left.size : (size_t)(end - left.data);
-
-            if (end == NULL) {
-                rc = dx_fail(err, DX_E_CORRUPT, "%s: frame %u does not end at a line end",
-                             text->name, i);
-                break;
-            }
-            rc = take(ctx, dx_span_of(left.data, size), err);
-            left = dx_span_of(end + 1, left.size - size - 1);
-        }
-    }
-    dx_buf_release(&plain);
-    dx_zstd_decoder_free(&decoder);
-    return rc;
-}
-
-struct census {
-    struct dx_dictionary_info info;
-    struct dx_hash_state *hashing;
-    struct dx_buf text;
-};
-
-static int count_line(void *ctx, struct dx_span line, struct dx_error *err)
-{
-    struct census *c = ctx;
-
-    if (line.size > DX_DOMAIN_MAX)
-        return dx_fail(err, DX_E_CORRUPT, "domains.txt: line %llu has %zu bytes",
-                       (unsigned long long)c->info.n + 1, line.size);
-    hash_line(c->hashing, &c->text, line);
-    if (c->text.failed)
-        return dx_buf_fail(&c->text, err, "domains.txt");
-    c->info.n++;
-    if (line.size > c->info.longest_key) /* a key is as long as its domain */
-        c->info.longest_key = (uint32_t)line.size;
-    return DX_OK;
-}
-
-static int add_line(void *ctx, struct dx_span line, struct dx_error *err)
-{
-    struct dx_dictionary_writer *w = ctx;
-    uint8_t key[DX_SURT_MAX];
-    size_t size = dx_surt_key(line, key);
-
-    return dx_dictionary_writer_add(w, dx_span_of(key, size), err);
-}
-
-int dx_dictionary_from_text(const struct dx_zseek *text, const struct dx_build_id *build,
-                            int (*sink)(void *ctx, struct dx_span bytes, struct dx_error *err),
-                            void *sink_ctx, struct dx_error *err)
-{
-    struct census c = { .hashing = dx_hash_state_new(), .text = DX_BUF_INIT(TEXT_PIECE) };
-    struct dx_dictionary_writer w;
-    int rc;
-
-    memset(&w, 0, sizeof w);
-    if (c.hashing == NULL)
-        rc = dx_no_memory(err, "%s", text->name);
-    else
-        rc = each_line(text, err, count_line, &c);
-    if (rc < 0)
-        goto out;
-    c.info.text_hash = hash_end(c.hashing, &c.text);
-    rc = dx_dictionary_writer_init(&w, &c.info, build, sink, sink_ctx, err);
-    if (rc == DX_OK)
-        rc = each_line(text, err, add_line, &w);
-    if (rc == DX_OK)
-        rc = dx_dictionary_writer_finish(&w, err);
-out:
-    dx_dictionary_writer_release(&w);
-    dx_hash_state_free(&c.hashing);
-    dx_buf_release(&c.text);
-    return rc;
+    dx_dictionary_census_release(&w->census);
 }
 
 int dx_dictionary_below(const struct dx_dictionary *d, struct dx_span name, uint64_t *first,

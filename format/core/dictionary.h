@@ -16,15 +16,17 @@
  * The file must outlive d. After open d is read-only; threads may share it.
  *
  * Writing in one pass over the keys in order, with 0.16 bytes of memory a key. The header
- * stands in front, so what it says must be known before: write domains.txt.zst first.
+ * stands in front, so what it says must be known before: a census of the domains in the same order.
  *
- *   struct dx_dictionary_info info = { n, longest_key, plain_hash_of_domains_txt };
+ *   rc = dx_dictionary_census_init(&c, &err);
+ *   rc = dx_dictionary_census_add(&c, domain, &err);   all of them, or c.info is not of all
+ *   dx_dictionary_census_end(&c);                      c.info holds then
+ *   dx_dictionary_census_release(&c);                  also after errors
+ *
  *   rc = dx_dictionary_writer_init(&w, &info, &build, sink, sink_ctx, &err);
  *   rc = dx_dictionary_writer_add(&w, key, &err);      strictly ascending
  *   rc = dx_dictionary_writer_finish(&w, &err);        DX_E_INVALID if info was not true
  *   dx_dictionary_writer_release(&w);
- *
- *   rc = dx_dictionary_from_text(&domains_txt_zst, &build, sink, sink_ctx, &err);  all of it
  */
 #ifndef DX_FORMAT_CORE_DICTIONARY_H
 #define DX_FORMAT_CORE_DICTIONARY_H
@@ -34,12 +36,10 @@
 
 #define DX_DICTIONARY_BUCKET 16 /* domains a bucket: 8 is 25 ns faster a fetch and 0.9 B larger */
 
-struct dx_zseek;
-
 struct dx_dictionary_info {
     uint64_t n;                  /* at most DX_DICTIONARY_N_MAX */
-    uint32_t longest_key;        /* bytes */
-    struct dx_hash128 text_hash; /* XXH3-128 of the plain domains.txt */
+    uint32_t longest_key;        /* bytes; a key is as long as its domain */
+    struct dx_hash128 text_hash; /* XXH3-128 of all domains in order, a line each */
 };
 
 #define DX_DICTIONARY_N_MAX 0xfffffffeu
@@ -95,17 +95,26 @@ int dx_dictionary_next(struct dx_dictionary_cursor *c, struct dx_span *key, stru
 /* Every block; every key in order and in the one form that a writer gives it; the text hash. */
 int dx_dictionary_verify(const struct dx_dictionary *d, struct dx_error *err);
 
+struct dx_dictionary_census {
+    struct dx_dictionary_info info; /* the hash: from end on */
+    struct dx_buf text;             /* waits for the hash */
+    struct dx_hash_state *hashing;
+};
+
+int dx_dictionary_census_init(struct dx_dictionary_census *c, struct dx_error *err);
+int dx_dictionary_census_add(struct dx_dictionary_census *c, struct dx_span domain,
+                             struct dx_error *err);
+void dx_dictionary_census_end(struct dx_dictionary_census *c);
+void dx_dictionary_census_release(struct dx_dictionary_census *c);
+
 struct dx_dictionary_writer {
     struct dx_envelope_writer envelope;
     struct dx_dictionary_info info; /* as promised */
-    uint64_t n;                     /* so far */
-    uint32_t longest_key;
+    struct dx_dictionary_census census;
     uint64_t data_size;
     uint64_t anchor;
     struct dx_buf anchors;
     struct dx_buf offsets;
-    struct dx_buf text; /* waits for the hash */
-    struct dx_hash_state *hashing;
     size_t last_size;
     uint8_t last[DX_SURT_MAX];
 };
@@ -118,10 +127,5 @@ int dx_dictionary_writer_add(struct dx_dictionary_writer *w, struct dx_span key,
                              struct dx_error *err);
 int dx_dictionary_writer_finish(struct dx_dictionary_writer *w, struct dx_error *err);
 void dx_dictionary_writer_release(struct dx_dictionary_writer *w);
-
-/* Reads domains.txt.zst twice: for the header, then for the keys. */
-int dx_dictionary_from_text(const struct dx_zseek *text, const struct dx_build_id *build,
-                            int (*sink)(void *ctx, struct dx_span bytes, struct dx_error *err),
-                            void *sink_ctx, struct dx_error *err);
 
 #endif

@@ -170,7 +170,7 @@ int dx_mphf_match(const struct dx_mphf *m, const struct dx_dictionary *d, struct
         return dx_fail(err, DX_E_CORRUPT, "%s: %llu keys, but %s has %llu domains", a,
                        (unsigned long long)m->n, b, (unsigned long long)d->info.n);
     if (!dx_hash128_equal(&m->text_hash, &d->info.text_hash))
-        return dx_fail(err, DX_E_CORRUPT, "%s: its hash of domains.txt is not that of %s", a, b);
+        return dx_fail(err, DX_E_CORRUPT, "%s: its hash of the domains is not that of %s", a, b);
     return DX_OK;
 }
 

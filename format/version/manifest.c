@@ -14,6 +14,7 @@
 
 #define FORMAT_NAME "domaindex-index"
 #define DRAFT_NAME "domaindex-manifest" /* of the layouts before release 1.0, which ended at 3 */
+#define FORMAT_WITH_TEXTS 1             /* each version has DX_FILE_DOMAINS_TXT */
 #define DRAFT_SHARDS "/{shard}/"        /* in paths of such layouts, some of which have our name */
 #define DRAFT_ADVICE                                                                           \
     "ingest the data into a new root: 'domaindex ingest --root NEW', then 'domaindex publish " \
@@ -28,7 +29,6 @@ static const struct {
     const char *member;
     const char *file;
 } paths[] = {
-    { "domains_txt", DX_FILE_DOMAINS_TXT },
     { "domains_mphf", DX_FILE_DOMAINS_MPHF },
     { "domains_dict", DX_FILE_DOMAINS_DICT },
     { "d2d_roar", DX_FILE_MEMBERSHIP },
@@ -73,8 +73,9 @@ static uint64_t *part_number(const struct dx_manifest_part *part, size_t i)
 #define LEFT_OUT_MEMBER "rows_left_out" /* only of a version that leaves rows out */
 #define PARTS_MEMBER "parts"            /* only of a version of several, as part_numbers */
 #define PACK_MEMBER "pack"              /* only of a version whose files are in one object */
-#define FIXED_FILES 17
-#define OPTIONAL_FILES 4 /* ETags, tags, missing lake files, dead domains */
+#define TEXT_MEMBER "domains_txt"       /* only of a version of format 1, which has that file */
+#define FIXED_FILES 16
+#define OPTIONAL_FILES 5 /* ETags, tags, missing lake files, dead domains, the text of domains */
 /* version, sequence, published, build_id, psl_hash, parquet_root, files; MISSING_MEMBER,
  * LEFT_OUT_MEMBER, PARTS_MEMBER and part_numbers are more */
 #define VERSION_MEMBERS (7 + VERSION_NUMBERS + VERSION_STATES + PATH_COUNT)
@@ -86,11 +87,10 @@ static const char *const state_names[] = {
 };
 
 static const char *const fixed_files[FIXED_FILES] = {
-    DX_FILE_DATASETS,     DX_FILE_COUNTS,      DX_FILE_MEMBERSHIP,      DX_FILE_DOMAINS_DICT,
-    DX_FILE_DOMAINS_MPHF, DX_FILE_DOMAINS_TXT, DX_FILE_FILES_TSV,       DX_FILE_PAGES,
-    DX_FILE_POSTINGS_DIR, DX_FILE_PSL,         DX_FILE_DATASET_DOMAINS, DX_FILE_COLD,
-    DX_FILE_FACTS,        DX_FILE_SKETCHES,    DX_FILE_URL_IDS,         DX_FILE_POSTINGS_IDX,
-    DX_FILE_POSTINGS_DAT,
+    DX_FILE_DATASETS,     DX_FILE_COUNTS,          DX_FILE_MEMBERSHIP,   DX_FILE_DOMAINS_DICT,
+    DX_FILE_DOMAINS_MPHF, DX_FILE_FILES_TSV,       DX_FILE_PAGES,        DX_FILE_POSTINGS_DIR,
+    DX_FILE_PSL,          DX_FILE_DATASET_DOMAINS, DX_FILE_COLD,         DX_FILE_FACTS,
+    DX_FILE_SKETCHES,     DX_FILE_URL_IDS,         DX_FILE_POSTINGS_IDX, DX_FILE_POSTINGS_DAT,
 };
 
 /* ---- names ---- */
@@ -156,7 +156,8 @@ static bool file_name_ok(const char *name)
         if (strcmp(name, fixed_files[i]) == 0)
             return true;
     return strcmp(name, DX_FILE_ETAGS) == 0 || strcmp(name, DX_FILE_TAGS) == 0 ||
-           strcmp(name, DX_FILE_MISSING) == 0 || strcmp(name, DX_FILE_DEAD) == 0;
+           strcmp(name, DX_FILE_MISSING) == 0 || strcmp(name, DX_FILE_DEAD) == 0 ||
+           strcmp(name, DX_FILE_DOMAINS_TXT) == 0;
 }
 
 static bool parquet_root_ok(const char *root)
@@ -548,7 +549,22 @@ static int check_manifest(const struct dx_manifest *m, struct dx_error *err)
     return DX_OK;
 }
 
+/* The lowest that says what the manifest has. */
+static int format_of(const struct dx_manifest *m)
+{
+    for (size_t i = 0; i < m->version_count; i++)
+        if (dx_manifest_file(&m->versions[i], DX_FILE_DOMAINS_TXT) == NULL)
+            return DX_MANIFEST_FORMAT_VERSION;
+    return FORMAT_WITH_TEXTS;
+}
+
 /* ---- writing ---- */
+
+static void write_path(struct dx_buf *b, const struct dx_manifest_version *v, const char *member,
+                       const char *file)
+{
+    dx_buf_fmt(b, "      \"%s\": \"" DX_INDEX_DIR "/%s/%s\",\n", member, v->version, file);
+}
 
 static void write_hex(struct dx_buf *b, const char *member, const uint8_t bytes[16])
 {
@@ -632,9 +648,10 @@ static void write_version(struct dx_buf *b, const struct dx_manifest_version *v)
         dx_buf_fmt(b, "      \"" LEFT_OUT_MEMBER "\": %" PRIu64 ",\n", v->rows_left_out);
     if (v->part_count > 0)
         write_parts(b, v);
+    if (dx_manifest_file(v, DX_FILE_DOMAINS_TXT) != NULL)
+        write_path(b, v, TEXT_MEMBER, DX_FILE_DOMAINS_TXT);
     for (size_t i = 0; i < PATH_COUNT; i++)
-        dx_buf_fmt(b, "      \"%s\": \"" DX_INDEX_DIR "/%s/%s\",\n", paths[i].member, v->version,
-                   paths[i].file);
+        write_path(b, v, paths[i].member, paths[i].file);
     write_hex(b, "psl_hash", v->psl_hash.bytes);
     dx_buf_fmt(b, "      \"parquet_root\": \"%s\",\n", v->parquet_root);
     if (dx_manifest_packed(v))
@@ -653,7 +670,7 @@ int dx_manifest_write(const struct dx_manifest *m, struct dx_buf *out, struct dx
     if (rc < 0)
         return rc;
     dx_buf_str(out, "{\n  \"format\": \"" FORMAT_NAME "\",\n");
-    dx_buf_fmt(out, "  \"format_version\": %d,\n", DX_MANIFEST_FORMAT_VERSION);
+    dx_buf_fmt(out, "  \"format_version\": %d,\n", format_of(m));
     dx_buf_fmt(out, "  \"sequence\": %" PRIu64 ",\n", m->sequence);
     dx_buf_fmt(out, "  \"current_version\": \"%s\",\n", m->current);
     dx_buf_str(out, "  \"versions\": [\n");
@@ -677,23 +694,28 @@ int dx_manifest_write(const struct dx_manifest *m, struct dx_buf *out, struct dx
 
 /* ---- parsing ---- */
 
-static void read_paths(struct dx_json_in *in, const struct dx_json_node *o, const char *version)
+static void read_path(struct dx_json_in *in, const struct dx_json_node *o, const char *version,
+                      const char *member, const char *file)
 {
     char want[DX_MANIFEST_FILE_PATH];
+    const char *path = dx_json_in_str(in, o, member, sizeof want - 1);
 
-    for (size_t i = 0; i < PATH_COUNT; i++) {
-        const char *path = dx_json_in_str(in, o, paths[i].member, sizeof want - 1);
+    dx_name_of_version(want, version, file);
+    if (strstr(path, DRAFT_SHARDS) != NULL)
+        dx_json_in_fail(in, DX_E_UNSUPPORTED,
+                        "'%s' of version %s is '%.80s': a program before release 1.0 wrote the "
+                        "index; " DRAFT_ADVICE,
+                        member, version, path);
+    if (strcmp(path, want) != 0)
+        dx_json_in_fail(in, DX_E_CORRUPT, "'%s' is '%.80s', expected '%s'", member, path, want);
+}
 
-        dx_name_of_version(want, version, paths[i].file);
-        if (strstr(path, DRAFT_SHARDS) != NULL)
-            dx_json_in_fail(in, DX_E_UNSUPPORTED,
-                            "'%s' of version %s is '%.80s': a program before release 1.0 wrote the "
-                            "index; " DRAFT_ADVICE,
-                            paths[i].member, version, path);
-        if (strcmp(path, want) != 0)
-            dx_json_in_fail(in, DX_E_CORRUPT, "'%s' is '%.80s', expected '%s'", paths[i].member,
-                            path, want);
-    }
+static void read_paths(struct dx_json_in *in, const struct dx_json_node *o, const char *version)
+{
+    if (dx_json_in_has(o, TEXT_MEMBER))
+        read_path(in, o, version, TEXT_MEMBER, DX_FILE_DOMAINS_TXT);
+    for (size_t i = 0; i < PATH_COUNT; i++)
+        read_path(in, o, version, paths[i].member, paths[i].file);
 }
 
 static void read_file(struct dx_json_in *in, const struct dx_json_node *o, const char *name,
@@ -825,6 +847,7 @@ static void read_version(struct dx_json_in *in, const struct dx_json_node *o, st
     size_t members = VERSION_MEMBERS + dx_json_in_has(o, MISSING_MEMBER) +
                      dx_json_in_has(o, GONE_MEMBER) + dx_json_in_has(o, PAGES_MEMBER) +
                      dx_json_in_has(o, LEFT_OUT_MEMBER) + dx_json_in_has(o, PACK_MEMBER) +
+                     dx_json_in_has(o, TEXT_MEMBER) +
                      (dx_json_in_has(o, PARTS_MEMBER) ? 1 + PART_NUMBERS : 0);
     struct dx_manifest_version *v = NULL;
     const char *name;
@@ -852,10 +875,13 @@ static void read_version(struct dx_json_in *in, const struct dx_json_node *o, st
     read_base(in, o, v);
     read_paths(in, o, v->version);
     read_files(in, o, v);
+    if (dx_json_in_has(o, TEXT_MEMBER) != (dx_manifest_file(v, DX_FILE_DOMAINS_TXT) != NULL))
+        dx_json_in_fail(in, DX_E_CORRUPT,
+                        "'" TEXT_MEMBER "' and file '" DX_FILE_DOMAINS_TXT "' do not agree");
     read_pack(in, o, v);
 }
 
-static void check_format(struct dx_json_in *in, const struct dx_json_node *root)
+static int check_format(struct dx_json_in *in, const struct dx_json_node *root)
 {
     const char *format = dx_json_in_has(root, "format") ? dx_json_in_str(in, root, "format", 64)
                                                         : "";
@@ -870,11 +896,12 @@ static void check_format(struct dx_json_in *in, const struct dx_json_node *root)
                         " is of a program before release 1.0, this one reads "
                         "'" FORMAT_NAME "' version %d; " DRAFT_ADVICE,
                         format, version, DX_MANIFEST_FORMAT_VERSION);
-    if (version != DX_MANIFEST_FORMAT_VERSION)
+    if (version < FORMAT_WITH_TEXTS || version > DX_MANIFEST_FORMAT_VERSION)
         dx_json_in_fail(in, DX_E_UNSUPPORTED,
-                        "format_version is %" PRIu64 ", this program reads %d%s", version,
-                        DX_MANIFEST_FORMAT_VERSION,
+                        "format_version is %" PRIu64 ", this program reads %d and %d%s", version,
+                        FORMAT_WITH_TEXTS, DX_MANIFEST_FORMAT_VERSION,
                         version > DX_MANIFEST_FORMAT_VERSION ? ": a newer one wrote it" : "");
+    return (int)version;
 }
 
 static void read_root(struct dx_json_in *in, const struct dx_json_node *root, struct dx_manifest *m)
@@ -882,8 +909,8 @@ static void read_root(struct dx_json_in *in, const struct dx_json_node *root, st
     const struct dx_json_node *o;
     struct dx_json_list l;
     const char *current;
+    int format = check_format(in, root);
 
-    check_format(in, root);
     if (dx_json_in_count(root) != ROOT_MEMBERS)
         dx_json_in_fail(in, DX_E_CORRUPT, "has other members than a manifest");
     m->sequence = dx_json_in_u64(in, root, "sequence", 0, INT64_MAX);
@@ -896,7 +923,11 @@ static void read_root(struct dx_json_in *in, const struct dx_json_node *root, st
     if (in->rc < 0)
         return;
     memcpy(m->current, current, DX_VERSION_NAME);
-    (void)dx_json_in_try(in, check_manifest(m, &in->err));
+    if (format != format_of(m))
+        dx_json_in_fail(in, DX_E_CORRUPT, "format_version is %d, and its versions are of %d",
+                        format, format_of(m));
+    if (in->rc == DX_OK)
+        (void)dx_json_in_try(in, check_manifest(m, &in->err));
 }
 
 /* The tail is `"checksum": "<32 hex>"\n}\n` byte for byte, so no flipped bit hides in it. */

@@ -35,7 +35,7 @@
 #include "format/version/names.h"
 
 #define DX_MANIFEST_MAX (64u << 20)
-#define DX_MANIFEST_FORMAT_VERSION 1
+#define DX_MANIFEST_FORMAT_VERSION 2 /* 1 is read, and written while no version needs 2 */
 #define DX_VERSION_SEQUENCE_MAX 999999
 #define DX_PARQUET_ROOT_MAX 512
 

@@ -34,7 +34,7 @@
 #define DX_VERSION_NAME 24 /* "000001-20261121T103000Z" and NUL */
 
 /* Names of the files that each version has. */
-#define DX_FILE_DOMAINS_TXT "domains.txt.zst"
+#define DX_FILE_DOMAINS_TXT "domains.txt.zst" /* of older versions; nothing reads it */
 #define DX_FILE_DOMAINS_MPHF "domains.mphf"
 #define DX_FILE_DOMAINS_DICT "domains.dict"
 #define DX_FILE_MEMBERSHIP "domain_to_datasets.roar"

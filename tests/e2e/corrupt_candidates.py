@@ -38,7 +38,7 @@ OWN_WORD = ("datasets.json", "psl.dat")
 # Which files: the big ones have most bytes, the small ones most structure.
 MAPPED = ("domains.dict", "domains.mphf", "domain_to_datasets.roar", "domain_counts.dxc", "postings.dxp", "pages.dxp",
           "dataset_domains.dxt", "cold.dxp")
-OTHERS = ("datasets.json", "psl.dat", "domains.txt.zst", "files.tsv.zst", "facts.dat.zst", "sketches.dat.zst",
+OTHERS = ("datasets.json", "psl.dat", "files.tsv.zst", "facts.dat.zst", "sketches.dat.zst",
           "url_ids.dat.zst")
 POSTINGS = ("postings.idx.zst", "postings.dat.zst")
 

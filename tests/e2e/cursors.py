@@ -23,6 +23,7 @@ import corpus
 import dxtest
 import manifests
 import pipeline
+import roots
 from dxtest import check, equal
 
 LISTINGS = int(os.environ.get("DX_LISTINGS") or (1500 if dxtest.WHOLE and not dxtest.SANITIZED else 150 if dxtest.WHOLE else 60))
@@ -428,8 +429,7 @@ def main():
         key.write_bytes(os.urandom(48))
         key.chmod(0o600)
         with dxtest.Server(root, "--poll-ms", 0) as plain:
-            done = dxtest.run("zstd", "-dc", root / "index" / versions[0] / "domains.txt.zst")
-            pairs = pairs_of(plain, versions[0], done.stdout.decode().split())
+            pairs = pairs_of(plain, versions[0], roots.names_of(root / "index" / versions[0]))
             full = {version: by_offset(plain, version, pairs) for version in versions}
             shared = ("--cursor-key-file", key, "--poll-ms", 50)
             with dxtest.Server(root, *shared) as one, dxtest.Server(root, *shared) as two:

@@ -221,7 +221,7 @@ class Seekable:
         return b"".join(self.frame(i) for i in range(len(self.frames)))
 
     def lines(self):
-        """The plain text; frames are cut as sections 3 and 9 say."""
+        """The plain text; frames are cut as section 9 says."""
         texts = [self.frame(i) for i in range(len(self.frames))]
         for i, text in enumerate(texts):
             need(text.endswith(b"\n") and len(text) <= 65536, f"{self.name}: frame {i} is not whole lines up to 64 KiB")
@@ -231,7 +231,7 @@ class Seekable:
         return b"".join(texts)
 
 
-# ---------------------------------------------------------------- sections 1, 3, 4, 5
+# ---------------------------------------------------------------- sections 1, 4, 5
 
 def key_of(domain):
     """Section 1."""
@@ -244,11 +244,10 @@ def key_of(domain):
 class Dictionary:
     """Section 4."""
 
-    def __init__(self, envelope, text):
+    def __init__(self, envelope):
         self.data, self.anchors, self.offsets = envelope[b"DATA"], envelope[b"ANCH"], envelope[b"OFFS"]
-        _, _, self.n, a_bucket, longest, sum128, zero = envelope.header("<4sIQII16s24s")
+        _, _, self.n, a_bucket, longest, self.sum128, zero = envelope.header("<4sIQII16s24s")
         need(a_bucket == 16 and not any(zero) and self.n <= 2**32 - 2, "domains.dict: header")
-        need(sum128 == hash128(text), "domains.dict: not of this domains.txt")
         self.buckets = -(-self.n // 16)
         groups = -(-self.buckets // 16)
         need(len(self.anchors) == 8 * (groups + 1), "domains.dict: size of ANCH")
@@ -265,6 +264,10 @@ class Dictionary:
                 previous = key
         need(len(self.keys) == self.n, f"domains.dict: {len(self.keys)} keys of {self.n}")
         need(max(map(len, self.keys), default=0) == longest, "domains.dict: longest key")
+        self.domains = [b".".join(reversed(key.split(b" "))) for key in self.keys]
+        need([key_of(d) for d in self.domains] == self.keys, "domains.dict: a key of no domain")
+        need(all(0 < len(d) <= 253 and d.isascii() and d == d.lower() for d in self.domains), "domains.dict: a name")
+        need(self.sum128 == hash128(b"".join(d + b"\n" for d in self.domains)), "domains.dict: hash of the list of domains")
 
     def anchor(self, i):
         return struct.unpack_from("<Q", self.anchors, 8 * i)[0]
@@ -302,12 +305,12 @@ class Dictionary:
 class Mphf:
     """Section 5."""
 
-    def __init__(self, envelope, text, dictionary, domains):
+    def __init__(self, envelope, dictionary, domains):
         self.dictionary = dictionary
         (_, _, self.n, self.seed, self.parts, self.buckets, self.slots, self.f, collisions,
          sum128) = envelope.header("<4sIQQIIIIQ16s")
         self.pilots, self.table = envelope[b"PILO"], envelope[b"SLOT"]
-        need(self.n == len(domains) and sum128 == hash128(text), "domains.mphf: not of this domains.txt")
+        need(self.n == len(domains) and sum128 == dictionary.sum128, "domains.mphf: not of this dictionary")
         self.full = -(-self.n // 16)
         need(self.f == min(16, 32 - self.full.bit_length()), f"domains.mphf: {self.f} bits of fingerprint")
         need(len(self.pilots) == self.parts * self.buckets, "domains.mphf: size of PILO")
@@ -1322,7 +1325,7 @@ def manifest_json(data):
     need(hash128(data[:match.start()]).hex() == match.group(1).decode(), "manifest: checksum")
     whole = strict_json(data, "manifest")
     need(list(whole) == ["format", "format_version", "sequence", "current_version", "versions", "checksum"], "manifest: members")
-    need((whole["format"], whole["format_version"]) == ("domaindex-index", 1), "manifest: format")
+    need((whole["format"], whole["format_version"]) == ("domaindex-index", 2), "manifest: format")
     versions = whole["versions"]
     need(versions and [v["sequence"] for v in versions] == sorted({v["sequence"] for v in versions}), "manifest: sequences")
     need(whole["sequence"] >= versions[-1]["sequence"] >= 1, "manifest: sequence")
@@ -1378,7 +1381,7 @@ PART_MEMBERS = ["parts", "part_domains", "part_pairs", "part_rows", "part_urls",
 
 
 PLACES = {
-    "domains_txt": "domains.txt.zst", "domains_mphf": "domains.mphf", "domains_dict": "domains.dict",
+    "domains_mphf": "domains.mphf", "domains_dict": "domains.dict",
     "d2d_roar": "domain_to_datasets.roar", "domain_counts": "domain_counts.dxc",
     "postings_idx": "postings.idx.zst", "postings_dat": "postings.dat.zst",
     "postings_dir": "postings.dxp", "files_tsv": "files.tsv.zst", "pages": "pages.dxp",
@@ -1456,16 +1459,10 @@ class Part:
         need(self.first_file == (self.older[-1].file_ids.stop if self.older else 0), "first_file: not behind the part before")
         paths = [file.path if file else "" for file in self.files]
         need(self.manifest["base"] or paths == sorted(set(paths) - {""}), "files.tsv: holes or disorder in a whole version")
-        text = Seekable("domains.txt.zst", self.read("domains.txt.zst")).lines()
-        self.domains = text.split(b"\n")[:-1]
+        self.dictionary = Dictionary(self.envelope("domains.dict", b"DXDD", 1, b"DATA", b"ANCH", b"OFFS"))
+        self.domains = self.dictionary.domains
         self.ordinals = {domain: ordinal for ordinal, domain in enumerate(self.domains)}
-        keys = [key_of(d) for d in self.domains]
-        need(all(a < b for a, b in zip(keys, keys[1:])), "domains.txt: keys do not ascend")
-        need(all(0 < len(d) <= 253 and d.isascii() and d == d.lower() for d in self.domains), "domains.txt: a name")
-        self.dictionary = Dictionary(self.envelope("domains.dict", b"DXDD", 1, b"DATA", b"ANCH", b"OFFS"), text)
-        need(self.dictionary.keys == keys, "domains.dict: other keys than those of domains.txt")
-        self.mphf = Mphf(self.envelope("domains.mphf", b"DXMP", 1, b"PILO", b"SLOT", b"COLL"), text,
-                         self.dictionary, self.domains)
+        self.mphf = Mphf(self.envelope("domains.mphf", b"DXMP", 1, b"PILO", b"SLOT", b"COLL"), self.dictionary, self.domains)
 
     def lines_without(self, gone):
         """files.tsv with holes for files that left."""

@@ -48,7 +48,7 @@ def make(root):
     ingest(root, "new", ["f.example.com/"])
     there = remains.Folder(root)
     lost = "000002-20240101T000001Z"
-    there.put(f"index/{lost}/domains.txt.zst", b"left")
+    there.put(f"index/{lost}/domains.dict", b"left")
     there.put(f"index/{lost}/postings.idx.zst", b"left")
     there.put(f"index/claims/{lost}", b"")
     dead = "urls/dataset_id=2/domain_prefix=00-ff/part-00007.parquet"

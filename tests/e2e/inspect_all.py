@@ -140,7 +140,7 @@ def check_version(tmp):
     for name, key, want in (("manifest.json", "sequence", 1), ("domains.dict", "domains", 40),
                             ("domains.mphf", "domains", 40), ("domain_to_datasets.roar", "pairs", 120),
                             ("domain_counts.dxc", "rows", 500), ("postings.dxp", "pairs", 120),
-                            ("pages.dxp", "rows", 500), ("domains.txt.zst", "frames", 1)):
+                            ("pages.dxp", "rows", 500), ("files.tsv.zst", "frames", 1)):
         dxtest.equal([j.get(key) for _, j in kinds.get(name, [])], [want], f"{name}: {key}")
     for name in ("datasets.json", "registry.json"):
         dxtest.equal([[d["name"] for d in j["datasets"]] for _, j in kinds[name]], [["set0", "set1", "set2"]],

@@ -182,7 +182,7 @@ def damage(root, version):
     base = f"index/{version}/"
     postings = base + "postings.idx.zst"
     part = root.names("urls/dataset_id=1/")[0]
-    for name in (base + "domains.dict", base + "domains.txt.zst", base + "files.tsv.zst",
+    for name in (base + "domains.dict", base + "files.tsv.zst",
                  base + "psl.dat", base + "etags.tsv.zst", base + "pages.dxp", postings,
                  "index/manifest.json"):
         body = root.get(name)

@@ -3,7 +3,6 @@
 
 #include "format/core/dictionary.h"
 #include "format/core/mphf.h"
-#include "format/core/zseek.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,38 +77,39 @@ static void make_domains(struct dx_test_index *x)
     free(names);
 }
 
-static void make_text(struct dx_test_index *x)
+static void make_dictionary(struct dx_test_index *x)
 {
     struct dx_error err = DX_ERROR_INIT;
-    struct dx_zseek_writer w;
-    int rc = dx_zseek_writer_init(&w, 0, dx_envelope_sink_buf, &x->text_zst, &err);
+    struct dx_dictionary_census census;
+    struct dx_dictionary_writer w;
+    uint8_t key[DX_SURT_MAX];
+    int rc = dx_dictionary_census_init(&census, &err);
 
     for (size_t i = 0; i < x->n && rc == DX_OK; i++)
-        rc = dx_zseek_writer_line(&w, x->domains[i], &err);
+        rc = dx_dictionary_census_add(&census, x->domains[i], &err);
+    must(rc == DX_OK, "census", &err);
+    dx_dictionary_census_end(&census);
+    x->text_hash = census.info.text_hash;
+    rc = dx_dictionary_writer_init(&w, &census.info, &dx_test_build_id, dx_envelope_sink_buf,
+                                   &x->dict, &err);
+    for (size_t i = 0; i < x->n && rc == DX_OK; i++)
+        rc = dx_dictionary_writer_add(&w, dx_span_of(key, dx_surt_key(x->domains[i], key)), &err);
     if (rc == DX_OK)
-        rc = dx_zseek_writer_finish(&w, &err);
-    x->text_hash = w.plain_hash;
-    dx_zseek_writer_release(&w);
-    must(rc == DX_OK, "domains.txt.zst", &err);
+        rc = dx_dictionary_writer_finish(&w, &err);
+    must(rc == DX_OK, "dictionary", &err);
+    dx_dictionary_writer_release(&w);
+    dx_dictionary_census_release(&census);
 }
 
 static void make_files(struct dx_test_index *x)
 {
     struct dx_error err = DX_ERROR_INIT;
     struct dx_mphf_built built;
-    struct dx_zseek z;
     uint64_t *hashes;
     uint64_t seed = 0;
     int rc;
 
-    make_text(x);
-    must(dx_zseek_open(&z, dx_span_of(x->text_zst.data, x->text_zst.size), "domains.txt.zst",
-                       &err) == DX_OK,
-         "open", &err);
-    must(dx_dictionary_from_text(&z, &dx_test_build_id, dx_envelope_sink_buf, &x->dict, &err) ==
-             DX_OK,
-         "dictionary", &err);
-    dx_zseek_close(&z);
+    make_dictionary(x);
     hashes = malloc((x->n + 1) * sizeof *hashes);
     must(hashes != NULL, "memory", NULL);
     do {
@@ -130,7 +130,6 @@ void dx_test_index_build(struct dx_test_index *x, size_t n)
     memset(x, 0, sizeof *x);
     x->n = n;
     dx_buf_init(&x->text, SIZE_MAX / 2);
-    dx_buf_init(&x->text_zst, SIZE_MAX / 2);
     dx_buf_init(&x->dict, SIZE_MAX / 2);
     dx_buf_init(&x->mphf, SIZE_MAX / 2);
     make_domains(x);
@@ -142,7 +141,6 @@ void dx_test_index_release(struct dx_test_index *x)
     free(x->domains);
     free(x->ids);
     dx_buf_release(&x->text);
-    dx_buf_release(&x->text_zst);
     dx_buf_release(&x->dict);
     dx_buf_release(&x->mphf);
     memset(x, 0, sizeof *x);

@@ -2,7 +2,7 @@
  * small_index.h - made-up domains and their index files in memory, to read and to damage.
  *
  *   struct dx_test_index x;
- *   dx_test_index_build(&x, 1000);      domains[], ids[] by ordinal; the three files
+ *   dx_test_index_build(&x, 1000);      domains[], ids[] by ordinal; the two files
  *   ... x.dict.data ...
  *   dx_test_index_release(&x);
  *
@@ -25,7 +25,6 @@ struct dx_test_index {
     struct dx_span *domains;
     uint64_t *ids; /* XXH3, which is the domain_id: none of these collide */
     struct dx_buf text;
-    struct dx_buf text_zst;
     struct dx_buf dict;
     struct dx_buf mphf;
     struct dx_hash128 text_hash;

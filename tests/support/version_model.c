@@ -452,10 +452,6 @@ static void write_names(struct writing *w)
     uint64_t seed = 0;
     int rc;
 
-    for (unsigned i = 0; i < m->text.count; i++)
-        dx_buf_fmt(&text, "%s\n", m->text.name[i]);
-    put_lines(w, DX_FILE_DOMAINS_TXT, dx_span_of(text.data, text.size));
-    dx_buf_clear(&text);
     for (unsigned i = 0; i < m->dictionary.count; i++) {
         if (strlen(m->dictionary.name[i]) > info.longest_key)
             info.longest_key = (uint32_t)strlen(m->dictionary.name[i]);

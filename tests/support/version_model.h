@@ -73,7 +73,7 @@ struct dx_test_entries {
 };
 
 struct dx_test_version {
-    struct dx_test_names text, dictionary, hashed; /* domains.txt, .dict, .mphf; by ordinal */
+    struct dx_test_names text, dictionary, hashed; /* as they were, .dict, .mphf; by ordinal */
     size_t collision_count;
     struct dx_collision collisions[2];
     bool mphf_text_hash_wrong;
@@ -106,7 +106,7 @@ struct dx_test_version {
     bool sets_header_wrong; /* one stored set fewer than there are */
     /* one URL less than its pairs have; the manifest's number is `urls` */
     bool counts_header_wrong;
-    bool list_hash_wrong;  /* of domains.txt, in the dictionary and the hash function */
+    bool list_hash_wrong;  /* of the domains, in the dictionary and the hash function */
     bool cold_size_wrong;  /* of the first file, in cold.dxp */
     bool cold_table_wrong; /* a frame in the seek table of the first file; cold.dxp is right */
 };

@@ -147,11 +147,10 @@ static void test_text(void)
 static void add(struct dx_manifest *m, const char *version)
 {
     static const char *const files[] = {
-        DX_FILE_DATASETS,     DX_FILE_COUNTS,      DX_FILE_MEMBERSHIP,      DX_FILE_DOMAINS_DICT,
-        DX_FILE_DOMAINS_MPHF, DX_FILE_DOMAINS_TXT, DX_FILE_FILES_TSV,       DX_FILE_PAGES,
-        DX_FILE_POSTINGS_DIR, DX_FILE_PSL,         DX_FILE_DATASET_DOMAINS, DX_FILE_COLD,
-        DX_FILE_FACTS,        DX_FILE_SKETCHES,    DX_FILE_URL_IDS,         DX_FILE_POSTINGS_IDX,
-        DX_FILE_POSTINGS_DAT
+        DX_FILE_DATASETS,     DX_FILE_COUNTS,          DX_FILE_MEMBERSHIP,   DX_FILE_DOMAINS_DICT,
+        DX_FILE_DOMAINS_MPHF, DX_FILE_FILES_TSV,       DX_FILE_PAGES,        DX_FILE_POSTINGS_DIR,
+        DX_FILE_PSL,          DX_FILE_DATASET_DOMAINS, DX_FILE_COLD,         DX_FILE_FACTS,
+        DX_FILE_SKETCHES,     DX_FILE_URL_IDS,         DX_FILE_POSTINGS_IDX, DX_FILE_POSTINGS_DAT
     };
     struct dx_hash128 hash = { { 1 } };
     struct dx_manifest_version *v = NULL;

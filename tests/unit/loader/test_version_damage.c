@@ -263,7 +263,7 @@ static bool by_range(const char *name)
            strcmp(name, DX_FILE_URL_IDS) == 0;
 }
 
-/* Files that answers are made of; domains.txt and files.tsv are for people and `verify`. */
+/* Files that answers are made of; files.tsv is for people and `verify`. */
 static bool damage_all(struct bench *b, unsigned number, uint64_t every)
 {
     struct dx_manifest manifest = DX_MANIFEST_INIT;
@@ -278,8 +278,7 @@ static bool damage_all(struct bench *b, unsigned number, uint64_t every)
     }
     v = dx_manifest_current(&manifest);
     for (size_t i = 0; i < v->file_count; i++) {
-        if (strcmp(v->files[i].name, DX_FILE_DOMAINS_TXT) == 0 ||
-            strcmp(v->files[i].name, DX_FILE_FILES_TSV) == 0)
+        if (strcmp(v->files[i].name, DX_FILE_FILES_TSV) == 0)
             continue;
         (void)snprintf(path, sizeof path, "%s/index/%s/%s", b->root.path, v->version,
                        v->files[i].name);

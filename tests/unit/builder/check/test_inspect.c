@@ -129,7 +129,6 @@ static void check_numbers(const struct dx_test_root *r)
         { "url_ids.dat.zst", "zstd seekable", "frames", 1 },
         { "pages.dxp", "places of all pages of the lake", "row_groups", DATASETS },
         { "pages.dxp", "places of all pages of the lake", "rows", s.rows },
-        { "domains.txt.zst", "zstd seekable", "frames", 1 },
         { "files.tsv.zst", "zstd seekable", "frames", 1 },
         { "psl.dat", "Public Suffix List", "rules", 4 },
     };

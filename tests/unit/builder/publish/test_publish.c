@@ -696,7 +696,7 @@ static void test_draft(const char *root)
 
     (void)snprintf(path, sizeof path, "%s/index/manifest.json", root);
     must(dx_file_read(path, DX_MANIFEST_MAX, &text, &err), &err, "manifest");
-    at = memmem(text.data, text.size, "domaindex-index\",\n  \"format_version\": 1", 39);
+    at = memmem(text.data, text.size, "domaindex-index\",\n  \"format_version\": 2", 39);
     if (at == NULL)
         fail("not the head of a manifest");
     dx_buf_append(&draft, text.data, (size_t)(at - text.data));

@@ -223,7 +223,7 @@ static const struct {
     { 20, 4, 254, "header: longest key of 3 has 254 bytes" },
     { 20, 4, 5, "entry: is longer than the longest key" },
     { 20, 4, 7, "header: longest key has 7 bytes, found 6" },
-    { 24, 1, 0, "header: hash of domains.txt is not that of the keys" },
+    { 24, 1, 0, "header: hash of the list is not that of the keys" },
     { 63, 1, 1, "header: reserved byte 63 is not zero" },
     { 64, 1, 0x16, "entry: shares more than the key before has" },
     { 71, 1, 0x71, "entry: shares more than the key before has" },
@@ -302,7 +302,7 @@ static const struct {
     { { "com a", "com b" }, 1, 5, "dictionary: more than the 1 keys promised" },
     { { "com a", "com b" }, 3, 5, "dictionary: 2 keys of at most 5 bytes, promised 3 of 5" },
     { { "com a", "com b" }, 2, 6, "dictionary: 2 keys of at most 5 bytes, promised 2 of 6" },
-    { { "com a", "com b" }, 2, 5, "dictionary: the keys are not those of domains.txt" },
+    { { "com a", "com b" }, 2, 5, "dictionary: the keys are not those of the census" },
     { { NULL }, UINT64_MAX, 5, "dictionary: 18446744073709551615 domains, at most" },
 };
 

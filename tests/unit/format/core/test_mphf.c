@@ -337,7 +337,7 @@ static const struct {
     { 0, 36, 4, 12, "header: fingerprints of 12 bits, expected 16" },
     { 0, 40, 8, 2, "section COLL: 48 bytes, expected 2 of 16 bytes" },
     { 0, 40, 8, UINT64_MAX / 16 + 4, "section COLL: 48 bytes" },
-    { 0, 48, 8, 77, "its hash of domains.txt is not that of domains.dict" },
+    { 0, 48, 8, 77, "its hash of the domains is not that of domains.dict" },
     { 1, 0, 8, 0x0101010101010101, "is not found" },
     { 2, 2, 2, 0xffff, "domains.dict: bucket 65535 of 7" },
     { 3, 0, 8, 100, "COLL at 576: ordinal 100 is not ascending below 100" },

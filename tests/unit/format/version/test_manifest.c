@@ -8,11 +8,10 @@
 static int failures;
 
 static const char *const names[] = {
-    DX_FILE_DOMAINS_TXT, DX_FILE_DOMAINS_MPHF, DX_FILE_DOMAINS_DICT,    DX_FILE_MEMBERSHIP,
-    DX_FILE_COUNTS,      DX_FILE_POSTINGS_DIR, DX_FILE_FILES_TSV,       DX_FILE_PAGES,
-    DX_FILE_DATASETS,    DX_FILE_PSL,          DX_FILE_DATASET_DOMAINS, DX_FILE_COLD,
-    DX_FILE_FACTS,       DX_FILE_SKETCHES,     DX_FILE_URL_IDS,         DX_FILE_POSTINGS_IDX,
-    DX_FILE_POSTINGS_DAT
+    DX_FILE_DOMAINS_MPHF, DX_FILE_DOMAINS_DICT,    DX_FILE_MEMBERSHIP,   DX_FILE_COUNTS,
+    DX_FILE_POSTINGS_DIR, DX_FILE_FILES_TSV,       DX_FILE_PAGES,        DX_FILE_DATASETS,
+    DX_FILE_PSL,          DX_FILE_DATASET_DOMAINS, DX_FILE_COLD,         DX_FILE_FACTS,
+    DX_FILE_SKETCHES,     DX_FILE_URL_IDS,         DX_FILE_POSTINGS_IDX, DX_FILE_POSTINGS_DAT
 };
 
 static void fill(struct dx_manifest *m, size_t count)
@@ -38,6 +37,9 @@ static void fill(struct dx_manifest *m, size_t count)
                    err.text);
         if (i == 1) /* one version with it, one without */
             EXPECT(dx_manifest_file_add(v, DX_FILE_ETAGS, 7, &hash, &err) == DX_OK, "%s", err.text);
+        if (i == 0) /* as older programs have it */
+            EXPECT(dx_manifest_file_add(v, DX_FILE_DOMAINS_TXT, 9, &hash, &err) == DX_OK, "%s",
+                   err.text);
         EXPECT(dx_manifest_file_add(v, names[0], 1, &hash, &err) < 0, "twice");
         EXPECT(dx_manifest_file_add(v, "postings/000/postings.idx.zst", 1, &hash, &err) < 0,
                "no such file");
@@ -55,6 +57,26 @@ static enum verdict try_manifest(void *ctx, struct dx_span s)
         return m.versions == NULL ? REFUSED : WRONG_ANSWER;
     dx_manifest_release(&m);
     return SAME_ANSWERS;
+}
+
+/* Where every version has the text of its domains, older programs read the manifest. */
+static void test_format_of_before(void)
+{
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_manifest back = DX_MANIFEST_INIT;
+    struct dx_buf b = DX_BUF_INIT(1 << 20);
+    struct dx_error err = DX_ERROR_INIT;
+
+    fill(&m, 1);
+    EXPECT(dx_manifest_write(&m, &b, &err) == DX_OK, "%s", err.text);
+    dx_buf_u8(&b, '\0');
+    EXPECT(strstr((const char *)b.data, "\"format_version\": 1,") != NULL, "format 1");
+    EXPECT(dx_manifest_parse(dx_span_of(b.data, b.size - 1), "m", &back, &err) == DX_OK, "%s",
+           err.text);
+    EXPECT(dx_manifest_file(&back.versions[0], DX_FILE_DOMAINS_TXT) != NULL, "the text");
+    dx_manifest_release(&m);
+    dx_manifest_release(&back);
+    dx_buf_release(&b);
 }
 
 static void test_round(void)
@@ -83,7 +105,7 @@ static void test_round(void)
     EXPECT(back.versions[0].rows_left_out == 0 && back.versions[1].rows_left_out == 77,
            "rows left out of one version");
     EXPECT(dx_manifest_current(&back) == &back.versions[1] && back.sequence == 2, "current");
-    EXPECT(dx_manifest_file(&back.versions[0], DX_FILE_PAGES)->size == 700, "file");
+    EXPECT(dx_manifest_file(&back.versions[0], DX_FILE_PAGES)->size == 600, "file");
     EXPECT(dx_manifest_file(&back.versions[0], "x") == NULL, "no file");
     EXPECT(dx_manifest_file(&back.versions[0], DX_FILE_ETAGS) == NULL &&
                dx_manifest_file(&back.versions[1], DX_FILE_ETAGS)->size == 7,
@@ -162,13 +184,15 @@ static void test_members(void)
         { "\"sequence\": 2,", "\"sequence\": 3,", NULL },
         { "{\n  \"format\"", "{ \"format\"", NULL },
         { "domaindex-index", "other", "'format' is not" },
-        { "domaindex-index\",\n  \"format_version\": 1",
+        { "domaindex-index\",\n  \"format_version\": 2",
           "domaindex-manifest\",\n  \"format_version\": 3",
           "'domaindex-manifest' version 3 is of a program before release 1.0" },
         { "domaindex-index", "domaindex-manifest", "domaindex ingest --root NEW" },
-        { "\"format_version\": 1", "\"format_version\": 2", "format_version is 2" },
-        { "\"format_version\": 1", "\"format_version\": 0", "format_version is 0" },
-        { "\"format_version\": 1", "\"format_version\": \"1\"", "format_version" },
+        { "\"format_version\": 2", "\"format_version\": 3", "format_version is 3" },
+        { "\"format_version\": 2", "\"format_version\": 0", "format_version is 0" },
+        { "\"format_version\": 2", "\"format_version\": \"2\"", "format_version" },
+        { "\"format_version\": 2", "\"format_version\": 1",
+          "format_version is 1, and its versions are of 2" },
         { "\"facts.dat.zst\": {", "\"facts.dat.zsu\": {", "not a file of a version" },
         { "\"facts\": \"index/", "\"facts\": \"/index/", "'facts'" },
         { "\"cold_dir\": \"index/000002", "\"cold_dir\": \"index/000001", "'cold_dir'" },
@@ -204,6 +228,7 @@ static void test_members(void)
         { "\"rows\": 9223372036854775807", "\"rows\": 9223372036854775808",
           "is not a whole number" },
         { "\"domains_txt\": \"index/", "\"domains_txt\": \"/index/", "domains_txt" },
+        { "\"domains.txt.zst\": {", "\"etags.tsv.zst\": {", "do not agree" },
         { "\"domains_dict\": \"index/0", "\"domains_dict\": \"index/../0", "domains_dict" },
         { "\"pages\": \"index/", "\"pages\": \"http://evil/", "pages" },
         { "\"psl\": \"index/000001", "\"psl\": \"index/000002", "psl" },
@@ -400,8 +425,8 @@ static void test_pack(void)
         { "\"pack\": \"09", "\"pack\": \"9", "pack" },
         { "\"pack\": \"", "\"pack\": null, \"x\": \"", "members" },
         { "\"pack\": ", "\"puck\": ", "members" },
-        { "\"size\": 1600", "\"size\": 1073741824", "too large for a pack" },
-        { "\"size\": 1600", "\"size\": 9223372036854775807", "too large for a pack" },
+        { "\"size\": 1500", "\"size\": 1073741824", "too large for a pack" },
+        { "\"size\": 1500", "\"size\": 9223372036854775807", "too large for a pack" },
     };
     struct dx_manifest m = DX_MANIFEST_INIT;
     struct dx_manifest back = DX_MANIFEST_INIT;
@@ -511,6 +536,7 @@ int main(void)
 {
     test_names();
     test_flip();
+    test_format_of_before();
     test_round();
     test_members();
     test_refused_writes();
