@@ -66,9 +66,11 @@ static int compare(const void *left, const void *right, void *of)
     const struct dx_cdx_entry *a = left;
     const struct dx_cdx_entry *b = right;
     const struct dx_buf *text = &((const struct dx_cdx_select *)of)->text;
-    int order = dx_span_compare(column_at(text, a->at, DX_CDX_URLKEY),
-                                column_at(text, b->at, DX_CDX_URLKEY));
+    int order = (a->group > b->group) - (a->group < b->group);
 
+    if (order == 0)
+        order = dx_span_compare(column_at(text, a->at, DX_CDX_URLKEY),
+                                column_at(text, b->at, DX_CDX_URLKEY));
     if (order == 0)
         order = (a->timestamp > b->timestamp) - (a->timestamp < b->timestamp);
     if (order == 0)
@@ -101,8 +103,10 @@ static bool is_before(struct dx_cdx_select *s, size_t at, uint64_t timestamp, ui
 
     if (!s->from_set)
         return false;
-    order = dx_span_compare(column_at(&s->text, at, DX_CDX_URLKEY),
-                            dx_span_of(s->from_key.data, s->from_key.size));
+    order = (s->group > s->from_group) - (s->group < s->from_group);
+    if (order == 0)
+        order = dx_span_compare(column_at(&s->text, at, DX_CDX_URLKEY),
+                                dx_span_of(s->from_key.data, s->from_key.size));
     if (order == 0)
         order = (timestamp > s->from_timestamp) - (timestamp < s->from_timestamp);
     if (order == 0 && !s->after_row && s->from_rest)
@@ -225,7 +229,7 @@ int dx_cdx_select_add(struct dx_cdx_select *s, const struct dx_span *columns, ui
     put_row(s, columns);
     if (s->text.failed)
         return dx_buf_fail(&s->text, err, "rows of a CDX answer");
-    s->entries[s->count] = (struct dx_cdx_entry){ timestamp, number, at };
+    s->entries[s->count] = (struct dx_cdx_entry){ s->group, timestamp, number, at };
     if (is_before(s, at, timestamp, number) ||
         (s->bound > 0 && compare(&s->entries[s->count], &s->entries[s->bound - 1], s) > 0)) {
         s->text.size = at; /* or behind what is kept */
@@ -235,6 +239,11 @@ int dx_cdx_select_add(struct dx_cdx_select *s, const struct dx_span *columns, ui
     if ((s->count / 2 > s->keep && s->count - 2 * s->keep > SPARE) || bytes_of(s) > s->bytes_max)
         return sort(s, err);
     return DX_OK;
+}
+
+int dx_cdx_select_trim(struct dx_cdx_select *s, struct dx_error *err)
+{
+    return s->count > s->keep ? sort(s, err) : DX_OK;
 }
 
 int dx_cdx_select_end(struct dx_cdx_select *s, struct dx_error *err)
@@ -262,6 +271,7 @@ int dx_cdx_select_again(struct dx_cdx_select *s, struct dx_error *err)
     s->from_set = s->after_row = true;
     s->from_timestamp = last->timestamp;
     s->from_number = last->number;
+    s->from_group = last->group;
     s->count = s->bound = 0;
     s->cut = false;
     dx_buf_clear(&s->text);

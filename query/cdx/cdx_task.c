@@ -7,13 +7,13 @@
 #include "loader/version_parts.h"
 #include "query/answers/task_kind.h"
 #include "query/cdx/capture_row.h"
+#include "query/cdx/cdx_domains.h"
 #include "query/cdx/cdx_query.h"
 #include "query/cdx/cdx_scope.h"
 #include "query/cdx/cdx_select.h"
 #include "query/cdx/cdx_sequence.h"
 #include "query/cdx/cdx_text.h"
-#include "query/scan/domain_rows.h"
-#include "query/scan/domain_walk.h"
+#include "query/scan/domains_ahead.h"
 #include "query/suppression/suppression_view.h"
 #include "query/view/dataset_list.h"
 #include "query/view/lookup.h"
@@ -25,11 +25,14 @@
 #define CLOCK_ROWS 256    /* between two looks at the clock: an expression may take 10 ms a row */
 
 #define CLOCK_DOMAINS 256 /* the same, of domains that are passed by */
+#define STEP_US 500       /* of a step that passes domains by */
+#define FIRST_GROUP 2     /* domains; each group is twice the one before */
+#define BODY_ENOUGH (DX_CDX_BODY_MAX - (1u << 20)) /* ends an answer that can be gone on behind */
 
 #define ADVICE                                                                                 \
-    "Ask for less: a host or prefix instead of a domain, a domain instead of a suffix, one "   \
-    "dataset, or a smaller limit with showResumeKey=true; /v1/suffix/{suffix}/urls lists all " \
-    "rows of a suffix."
+    "Ask for less: with showResumeKey=true an answer ends in time and says where to go on; a " \
+    "host or prefix instead of a domain, a domain instead of a suffix, one dataset; "          \
+    "/v1/suffix/{suffix}/urls lists all rows of a suffix."
 
 /* A row as text, of an answer that is not in the order of rows. */
 struct piece {
@@ -48,24 +51,29 @@ struct cdx_task {
     /* The registered domain of the question; found.part NULL: a public suffix, or the view shows nothing of it. */
     struct dx_found found;
     struct dx_suppression_view withheld;
-    bool begun; /* with the walk: of the domains below the host, if they are asked for */
-    struct dx_domain_walk walk;
+    size_t datasets; /* of it */
+    bool begun;      /* with the domains below the host, if they are asked for */
+    struct dx_cdx_domains domains;
     uint64_t passed; /* domains */
 
-    /* The domain at hand. */
-    const struct dx_found *at;
-    const struct dx_suppression_view *at_withheld;
-    struct dx_domain_rows rows;
-
     /* A pass over the rows. */
-    uint64_t next;     /* visible row that the next window begins with */
-    bool open;         /* a window is being read */
+    bool first_done; /* the registered domain is in the group, or was */
+    bool ends;       /* behind the group there is nothing of use */
+    struct dx_domains_ahead ahead;
+    size_t most;       /* domains of the group that comes */
+    bool grouped;      /* the group at hand has all its domains */
     uint64_t number;   /* of the row that comes */
     uint64_t looked;   /* rows, in all passes */
+    uint64_t look_max;
     uint64_t in_scope; /* rows of the first pass */
+    bool by_domains;   /* pages are of rows in the order of domains */
+    bool based;        /* select and sequence know where the page begins */
+    uint64_t counted;  /* rows of the domains so far */
     uint64_t untimed;
     bool again; /* it is not the first */
-    uint64_t half_ms;
+    bool short_of; /* it ended before `frontier`, for there was enough to look at */
+    struct dx_buf frontier;
+    uint64_t half_ms, soft_ms;
     struct dx_urlkey key;
     struct dx_capture_row row;
     struct dx_cdx_select select;
@@ -148,30 +156,38 @@ static int take_row(void *ctx, const struct dx_listing_row *row, struct dx_error
 
 /* ---- a window ---- */
 
-static int open_window(struct cdx_task *task, struct dx_error *err)
+static int open_window(struct cdx_task *task, struct dx_ahead_domain *s, struct dx_error *err)
 {
-    uint64_t left = dx_domain_rows_total(&task->rows) - task->next;
+    uint64_t left = dx_domain_rows_total(&s->rows) - s->number;
 
-    dx_domain_rows_rewind(&task->rows);
-    task->rows.listing.extras = dx_capture_row_extras;
-    task->rows.listing.extra_count = dx_capture_row_extra_count;
-    if (task->looked + (left < WINDOW_ROWS ? left : WINDOW_ROWS) > DX_CDX_LOOK_MAX)
-        return dx_fail(err, DX_E_LIMIT, "over %u rows would have to be looked at", DX_CDX_LOOK_MAX);
-    task->open = true;
-    return dx_domain_rows_begin(&task->rows, task->next, left < WINDOW_ROWS ? left : WINDOW_ROWS,
-                                err);
+    s->wanted = left < WINDOW_ROWS ? left : WINDOW_ROWS;
+    s->rows.listing.extras = dx_capture_row_extras;
+    s->rows.listing.extra_count = dx_capture_row_extra_count;
+    if (task->looked + s->wanted > task->look_max)
+        return dx_fail(err, DX_E_LIMIT, "over %llu rows would have to be looked at",
+                       (unsigned long long)task->look_max);
+    return dx_domain_rows_begin(&s->rows, s->number, s->wanted, err);
 }
 
+/* The rows of the first domain are there; behind its last one it goes. */
 static int take_window(struct cdx_task *task, struct dx_error *err)
 {
     const struct dx_domain_rows_taker taker = { task, begin_dataset, take_row, NULL };
-    int rc = dx_domain_rows_each(&task->rows, &taker, err);
+    struct dx_ahead_domain *s = dx_domains_ahead_first(&task->ahead);
+    int rc;
 
-    task->open = false;
-    task->next += task->rows.row_count;
-    if (rc == DX_OK && task->rows.row_count == 0)
+    task->select.group = s->group;
+    task->number = s->number; /* tells rows apart that are alike, which are of one domain */
+    rc = dx_domain_rows_each(&s->rows, &taker, err);
+    s->number += s->rows.row_count;
+    if (rc == DX_OK && s->rows.row_count == 0)
         rc = dx_fail(err, DX_E_CORRUPT, "%s: a window of a domain has no row",
-                     task->at->part->directory);
+                     s->found.part->directory);
+    if (rc == DX_OK && s->number < dx_domain_rows_total(&s->rows)) {
+        dx_ahead_domain_again(s);
+        return open_window(task, s, err);
+    }
+    dx_domains_ahead_pop(&task->ahead);
     return rc;
 }
 
@@ -188,55 +204,150 @@ static bool may_match(const struct cdx_task *task, const struct dx_pair_count *c
            dx_cdx_timestamp(counts->first_us) <= task->ask.to;
 }
 
-static int add_pair(struct cdx_task *task, uint32_t dataset_id, const struct dx_pair_count *counts,
-                    struct dx_error *err)
+static int add_pair(struct cdx_task *task, struct dx_ahead_domain *s,
+                    const struct dx_suppression_view *withheld, uint32_t dataset_id,
+                    const struct dx_pair_count *counts, struct dx_error *err)
 {
-    const struct dx_suppression_pair *hidden = dx_suppression_view_pair(task->at_withheld,
-                                                                        dataset_id);
+    const struct dx_suppression_pair *hidden = dx_suppression_view_pair(withheld, dataset_id);
 
-    if (dx_view_dataset(&task->view, task->at->part, dataset_id, err) == NULL)
+    if (dx_view_dataset(&task->view, s->found.part, dataset_id, err) == NULL)
         return (int)err->code;
     if (task->only.count > 0 && !dx_dataset_list_has(&task->only, dataset_id))
         return DX_OK;
     if ((hidden != NULL && hidden->visible.row_count == 0) || !may_match(task, counts))
         return DX_OK;
-    return dx_domain_rows_add(&task->rows, dataset_id, counts, hidden, err);
+    return dx_domain_rows_add(&s->rows, dataset_id, counts, hidden, err);
 }
 
-/* The rows of a domain that come next. whole: all of them are of the scope. */
+static uint64_t page_rows(const struct cdx_task *task)
+{
+    return (uint64_t)task->ask.page_size * DX_CDX_BLOCK_ROWS;
+}
+
+/* Where a page of suffix begins, by the rows of the domains before the first one that is read. */
+static void base_page(struct cdx_task *task, uint64_t before)
+{
+    if (task->based)
+        return;
+    task->based = true;
+    task->sequence.rank = before;
+    task->select.keep = (task->ask.page + 1) * page_rows(task) - before;
+}
+
+/* A domain all of whose rows are of the scope is counted, and read only where the page has some of them. Whether it is not. */
+static bool is_counted(struct cdx_task *task, uint64_t rows)
+{
+    uint64_t first = task->ask.page * page_rows(task);
+    uint64_t before = task->counted;
+
+    task->counted += rows;
+    if (task->ask.count_pages || (task->by_domains && task->counted <= first)) {
+        task->in_scope += task->again ? 0 : rows;
+        return true;
+    }
+    if (!task->by_domains)
+        return false;
+    base_page(task, before);
+    task->ends = before >= first + page_rows(task);
+    return task->ends;
+}
+
+/* Rows of the group that are still to be read. */
+static uint64_t pending(const struct cdx_task *task)
+{
+    uint64_t rows = 0;
+
+    for (size_t i = 0; i < task->ahead.count; i++)
+        rows += dx_domain_rows_total(&task->ahead.domains[i]->rows);
+    return rows;
+}
+
+/* Whether the answer may have fewer rows than its limit: its client goes on behind them, and rows need not know those before them. */
+static bool may_end_early(const struct dx_cdx_ask *ask)
+{
+    bool collapses = ask->collapse_time > 0 || ask->collapse_count > 1 ||
+                     (ask->collapse_count == 1 && (ask->collapses[0].column != DX_CDX_URLKEY ||
+                                                   ask->collapses[0].characters > 0));
+
+    return ask->show_resume_key && ask->offset == 0 && in_order(ask) && !ask->paged &&
+           !ask->count_pages && !collapses && !ask->resolve_revisits;
+}
+
+/* Whether it does before the domain that was added last, since there was enough to look at. Something must be before it: else this
+ * would be the next answer, too. `frontier` is "com,example)", of which the domain has "com,example)/", and no domain before it less. */
+static bool is_enough(struct cdx_task *task, struct dx_error *err)
+{
+    const struct dx_buf *from = &task->select.from_key;
+    uint64_t rows = pending(task);
+    struct dx_span key;
+
+    if (!may_end_early(&task->ask) || (task->looked == 0 && task->ahead.count == 1) ||
+        (task->looked + rows <= task->look_max &&
+         (task->soft_ms == 0 || dx_clock_ms() < task->soft_ms) &&
+         task->sequence.filters.work.steps < DX_CDX_REGEX_STEPS / 2))
+        return false;
+    key = dx_cdx_domains_key(&task->domains);
+    key.size--;
+    if (dx_span_compare(key, dx_span_of(from->data, from->size)) <= 0)
+        return false;
+    dx_buf_clear(&task->frontier);
+    dx_buf_append(&task->frontier, key.data, key.size);
+    task->ends = task->short_of = true;
+    if (task->frontier.failed)
+        (void)dx_no_memory(err, "the key of a domain");
+    return true;
+}
+
+/* A domain, into the group if it has rows of use, with *added. withheld: of it. */
 static int enter(struct cdx_task *task, const struct dx_found *found,
                  const struct dx_suppression_view *withheld, const struct dx_domain_pairs *pairs,
-                 bool whole, struct dx_error *err)
+                 struct dx_ahead_domain **added, struct dx_error *err)
 {
-    int rc = DX_OK;
+    struct dx_ahead_domain *s = dx_domains_ahead_add(&task->ahead, found, DX_CAPTURE_ROW_FIELDS,
+                                                     err);
+    int rc = s == NULL ? (int)err->code : DX_OK;
 
-    task->at = found;
-    task->at_withheld = withheld;
-    task->next = 0;
-    dx_domain_rows_release(&task->rows);
-    dx_domain_rows_init(&task->rows, task->view.version, found->part, found->domain_id,
-                        DX_CAPTURE_ROW_FIELDS, task->ask.deadline_ms);
+    *added = s;
     for (size_t i = 0; rc == DX_OK && i < pairs->count; i++)
-        rc = add_pair(task, pairs->ids[i], &pairs->counts[i], err);
-    if (rc == DX_OK && whole && task->ask.count_pages) { /* nothing is read */
-        task->next = dx_domain_rows_total(&task->rows);
-        task->in_scope += task->next;
-    }
-    return rc;
+        rc = add_pair(task, s, withheld, pairs->ids[i], &pairs->counts[i], err);
+    if (rc < 0)
+        return rc;
+    s->group = task->by_domains ? task->passed : 0;
+    return DX_OK;
+}
+
+static int begin_rows(struct cdx_task *task, struct dx_ahead_domain *s, bool is_of_use,
+                      struct dx_error *err)
+{
+    if (is_of_use)
+        return open_window(task, s, err);
+    dx_domains_ahead_drop(&task->ahead);
+    return (int)err->code;
+}
+
+/* Whether all rows of the registered domain are of the scope. */
+static bool is_whole(const struct cdx_task *task)
+{
+    return task->scope.below &&
+           dx_span_equal(dx_span_of(task->scope.host.data, task->scope.host.size),
+                         dx_span_of(task->scope.domain.data, task->scope.domain.size));
 }
 
 static int enter_first(struct cdx_task *task, struct dx_error *err)
 {
     struct dx_domain_pairs pairs = DX_DOMAIN_PAIRS_INIT;
-    bool whole = task->scope.below &&
-                 dx_span_equal(dx_span_of(task->scope.host.data, task->scope.host.size),
-                               dx_span_of(task->scope.domain.data, task->scope.domain.size));
+    struct dx_ahead_domain *s;
+    uint64_t rows;
     int rc = dx_view_pairs(&pairs, &task->view, task->found.part, task->found.ordinal, err);
 
     if (rc >= 0)
-        rc = enter(task, &task->found, &task->withheld, &pairs, whole, err);
+        rc = enter(task, &task->found, &task->withheld, &pairs, &s, err);
+    task->datasets = pairs.count;
     dx_domain_pairs_release(&pairs);
-    return rc;
+    if (rc < 0)
+        return rc;
+    rows = dx_domain_rows_total(&s->rows);
+    return begin_rows(task, s, rows > 0 && !(is_whole(task) && is_counted(task, rows)), err);
 }
 
 static int pass_domain(struct cdx_task *task, struct dx_error *err)
@@ -247,83 +358,125 @@ static int pass_domain(struct cdx_task *task, struct dx_error *err)
                    (unsigned long long)task->passed);
 }
 
-/* All keys of the domain of the walk lie in ["com,example)/", "com,example;"): whether no row of it would be kept. 1, 0, <0. */
-static int is_of_no_use(struct cdx_task *task, struct dx_error *err)
+/* All keys of the domain that comes lie in ["com,example)/", "com,example;"): whether no row of it would be kept. */
+static bool is_of_no_use(struct cdx_task *task)
 {
-    struct dx_buf *key = &task->key.key;
-    size_t size;
+    struct dx_span key = dx_cdx_domains_key(&task->domains);
+    uint8_t behind[DX_SURT_MAX + 2];
 
-    if (!dx_urlkey_make(&task->key,
-                        dx_span_of(task->walk.found.domain, task->walk.found.domain_size),
-                        dx_span_str("/")))
-        return dx_no_memory(err, "the key of a domain");
-    if (dx_cdx_select_is_behind(&task->select, dx_span_of(key->data, key->size)))
-        return 1;
-    size = key->size - 1; /* without the slash */
-    key->data[size - 1] = ';';
-    return dx_cdx_select_is_before(&task->select, dx_span_of(key->data, size));
+    if (task->ask.paged)
+        return false;
+    if (dx_cdx_select_is_behind(&task->select, key)) {
+        task->ends = task->ends || task->domains.at == &task->domains.all;
+        return true;
+    }
+    memcpy(behind, key.data, key.size - 1);
+    behind[key.size - 2] = ';';
+    return dx_cdx_select_is_before(&task->select, dx_span_of(behind, key.size - 1));
 }
 
-static int begin_walk(struct cdx_task *task, struct dx_error *err)
+static int begin_domains(struct cdx_task *task, struct dx_error *err)
 {
     const struct dx_buf *host = &task->scope.host;
+    const struct dx_buf *from = &task->select.from_key;
 
     if (task->begun)
-        dx_domain_walk_release(&task->walk);
+        dx_cdx_domains_release(&task->domains);
     task->begun = true;
-    return dx_domain_walk_init(&task->walk, &task->view, NULL, dx_span_of(host->data, host->size),
+    return dx_cdx_domains_init(&task->domains, &task->view, dx_span_of(host->data, host->size),
+                               task->ask.paged ? dx_span_of(NULL, 0)
+                                               : dx_span_of(from->data, from->size),
                                err);
 }
 
-/* Behind the registered domain those below the host: 1 entered the next one, 0 behind the last. */
+/* The domain that `domains` came to. */
+static int enter_next(struct cdx_task *task, struct dx_error *err)
+{
+    struct dx_domain_walk *w = task->domains.at;
+    struct dx_ahead_domain *s;
+    uint64_t rows;
+    int rc = pass_domain(task, err);
+
+    if (rc < 0 || w->pairs.count == 0 ||
+        (task->found.part == w->found.part && task->found.ordinal == w->found.ordinal) ||
+        is_of_no_use(task))
+        return rc;
+    rc = enter(task, &w->found, &w->withheld, &w->pairs, &s, err);
+    if (rc < 0)
+        return rc;
+    dx_domain_walk_keep(w, &s->withheld);
+    rows = dx_domain_rows_total(&s->rows);
+    return begin_rows(task, s, rows > 0 && !is_enough(task, err) && !is_counted(task, rows), err);
+}
+
+/* One domain more, if there is one: first the registered one, then those below the host. DX_OK, <0. */
 static int next_domain(struct cdx_task *task, struct dx_problem *problem)
 {
-    struct dx_domain_walk *w = &task->walk;
     struct dx_error err = DX_ERROR_INIT;
     int rc = DX_OK;
 
-    if (!task->scope.below)
-        return 0;
-    if (!task->begun)
-        rc = begin_walk(task, &err);
-    while (rc == DX_OK && (rc = dx_domain_walk_next(w, problem)) == 1) {
-        bool is_first = task->found.part == w->found.part &&
-                        task->found.ordinal == w->found.ordinal;
-
-        rc = pass_domain(task, &err);
-        if (rc < 0)
-            break;
-        if (w->pairs.count == 0 || is_first)
-            continue;
-        rc = is_of_no_use(task, &err);
-        if (rc == 0)
-            rc = enter(task, &w->found, &w->withheld, &w->pairs, true, &err);
-        else if (rc == 1)
-            rc = DX_OK;
-        if (rc == DX_OK && task->next < dx_domain_rows_total(&task->rows))
-            return 1;
+    if (!task->first_done) {
+        task->first_done = true;
+        if (task->found.part != NULL)
+            rc = enter_first(task, &err);
+        return rc < 0 ? dx_problem_advised(problem, &err, ADVICE) : DX_OK;
     }
-    if (rc < 0 && err.code != DX_OK)
-        return dx_problem_advised(problem, &err, ADVICE);
-    return rc;
+    if (!task->scope.below) {
+        task->ends = true;
+        return DX_OK;
+    }
+    if (!task->begun)
+        rc = begin_domains(task, &err);
+    if (rc == DX_OK) {
+        rc = dx_cdx_domains_next(&task->domains, problem);
+        if (rc < 0)
+            return rc;
+        task->ends = task->ends || rc == 0;
+        rc = rc == 1 ? enter_next(task, &err) : DX_OK;
+    }
+    return rc < 0 ? dx_problem_advised(problem, &err, ADVICE) : DX_OK;
 }
 
 /* ---- a pass ---- */
 
-/* Of the domain at hand: DX_LISTING_WAITS, or DX_LISTING_DONE: all rows were looked at. */
+static bool has_group(const struct cdx_task *task)
+{
+    return task->ahead.count > 0 &&
+           (task->ends || task->ahead.count >= task->most || !task->scope.below ||
+            !dx_domains_ahead_has_room(&task->ahead));
+}
+
+/* DX_LISTING_DONE: task->ahead has domains, unless none is left; DX_LISTING_WAITS: for nothing, others have their turn; <0. */
+static int find_group(struct cdx_task *task, struct dx_problem *problem)
+{
+    int64_t until_us = dx_clock_us() + STEP_US;
+    int rc = DX_OK;
+
+    while (rc == DX_OK && !has_group(task) && !task->ends) {
+        if (dx_clock_us() >= until_us) {
+            dx_domains_ahead_wait_for_nothing(&task->ahead);
+            return DX_LISTING_WAITS;
+        }
+        rc = next_domain(task, problem);
+    }
+    task->grouped = rc == DX_OK && task->ahead.count > 0;
+    if (task->grouped && task->most < DX_AHEAD_DOMAINS)
+        task->most *= 2;
+    return rc < 0 ? rc : DX_LISTING_DONE;
+}
+
+/* Of a whole group: DX_LISTING_WAITS, or DX_LISTING_DONE: all its rows were looked at. */
 static int read_rows(struct cdx_task *task, struct dx_error *err)
 {
     int rc = DX_OK;
 
-    while (rc == DX_OK && task->next < dx_domain_rows_total(&task->rows)) {
-        if (!task->open)
-            rc = open_window(task, err);
-        if (rc == DX_OK)
-            rc = dx_domain_rows_step(&task->rows, err);
+    while (rc == DX_OK && task->ahead.count > 0) {
+        rc = dx_domains_ahead_step(&task->ahead, err);
         if (rc == DX_LISTING_DONE)
             rc = take_window(task, err);
     }
-    return rc;
+    task->grouped = rc != DX_OK;
+    return rc == DX_OK ? dx_cdx_select_trim(&task->select, err) : rc;
 }
 
 /* ---- rows of the answer ---- */
@@ -366,6 +519,8 @@ static int emit(struct cdx_task *task, const struct dx_span *columns, struct dx_
     task->emitted++;
     if (task->out.out->failed || task->out.out->size > DX_CDX_BODY_MAX)
         return no_room(task->out.out, err);
+    if (task->ask.show_resume_key && task->out.out->size > BODY_ENOUGH)
+        task->ask.limit = task->emitted;
     return task->ask.show_resume_key && task->emitted == task->ask.limit ? keep_place(task, err)
                                                                          : DX_OK;
 }
@@ -416,9 +571,31 @@ static bool page_is_over(const struct cdx_task *task)
 /* From the first domain on. */
 static int begin_pass(struct cdx_task *task, struct dx_error *err)
 {
-    int rc = task->begun ? begin_walk(task, err) : DX_OK;
+    task->first_done = task->ends = false;
+    task->counted = task->passed = 0;
+    task->most = FIRST_GROUP;
+    return task->begun ? begin_domains(task, err) : DX_OK;
+}
 
-    return rc == DX_OK && task->found.part != NULL ? enter_first(task, err) : rc;
+/* Ends the answer behind the row that came last, or before the domain that was too much. */
+static int end_short(struct cdx_task *task, struct dx_error *err)
+{
+    struct dx_cdx_key key = { .count = 1,
+                              .urlkey = dx_span_of(task->frontier.data, task->frontier.size) };
+
+    task->more = true;
+    if (task->select.cut)
+        return keep_place(task, err);
+    dx_buf_clear(&task->place);
+    return dx_cdx_key_write(&key, &task->place) && !task->place.failed
+               ? DX_OK
+               : dx_no_memory(err, "a resume key");
+}
+
+static bool is_behind_frontier(const struct cdx_task *task, struct dx_span urlkey)
+{
+    return task->short_of &&
+           dx_span_compare(urlkey, dx_span_of(task->frontier.data, task->frontier.size)) > 0;
 }
 
 /* 1: more rows are needed; 0: the answer is complete. */
@@ -430,6 +607,10 @@ static int use_selection(struct cdx_task *task, struct dx_error *err)
     for (size_t i = 0; rc >= 0 && i < task->select.count && !task->more; i++) {
         uint64_t timestamp = dx_cdx_select_row(&task->select, i, columns);
 
+        if (is_behind_frontier(task, columns[DX_CDX_URLKEY])) {
+            task->select.cut = false;
+            break;
+        }
         for (unsigned c = DX_CDX_STORED; c < DX_CDX_COLUMNS; c++)
             columns[c] = dx_span_of(NULL, 0);
         rc = dx_cdx_sequence_row(&task->sequence, columns, timestamp, err);
@@ -437,6 +618,8 @@ static int use_selection(struct cdx_task *task, struct dx_error *err)
             rc = in_order(&task->ask) ? emit(task, columns, err)
                                       : keep_piece(task, columns, timestamp, err);
     }
+    if (rc >= 0 && !task->more && (task->short_of || (task->select.cut && may_end_early(&task->ask))))
+        rc = end_short(task, err);
     if (rc < 0 || task->more || !task->select.cut || page_is_over(task))
         return rc < 0 ? rc : 0;
     rc = dx_cdx_select_again(&task->select, err);
@@ -513,7 +696,7 @@ static void summarize(const struct cdx_task *task)
         task->task.summary,
         (struct dx_answer_summary){ .domain_id = task->found.domain_id,
                                     .has_domain_id = task->found.part != NULL,
-                                    .datasets = task->rows.pair_count,
+                                    .datasets = task->datasets,
                                     .rows = task->emitted,
                                     .untimed_rows = task->ask.show_untimed ? 0 : task->untimed,
                                     .more_rows = task->more });
@@ -538,7 +721,7 @@ static int end_answer(struct cdx_task *task, struct dx_buf *body, struct dx_prob
         rc = put_pieces(task, err);
     if (rc < 0)
         return rc;
-    if (task->emitted == 0 && task->ask.dialect == DX_CDX_PYWB)
+    if (task->emitted == 0 && !key && task->ask.dialect == DX_CDX_PYWB)
         return no_captures(task, problem);
     summarize(task);
     dx_cdx_text_end(&task->out,
@@ -556,15 +739,18 @@ static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *prob
     int rc;
 
     do {
-        rc = read_rows(task, &err);
+        rc = task->grouped ? DX_LISTING_DONE : find_group(task, problem);
         if (rc == DX_LISTING_WAITS)
             return DX_TASK_WAITS;
-        if (rc == DX_LISTING_DONE) {
-            rc = next_domain(task, problem);
-            if (rc == 0)
-                rc = use_selection(task, &err);
-            else if (rc < 0)
-                break;
+        if (rc < 0)
+            break;
+        if (task->ahead.count == 0)
+            rc = use_selection(task, &err);
+        else {
+            rc = read_rows(task, &err);
+            if (rc == DX_LISTING_WAITS)
+                return DX_TASK_WAITS;
+            rc = rc < 0 ? rc : 1;
         }
     } while (rc == 1);
     if (rc == 0)
@@ -579,21 +765,21 @@ static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *prob
 
 static int fetched(struct dx_task *of, int rc, struct dx_error *err)
 {
-    return dx_domain_rows_fetched(&((struct cdx_task *)of)->rows, rc, err);
+    return dx_domains_ahead_fetched(&((struct cdx_task *)of)->ahead, rc, err);
 }
 
 static struct dx_read_batch *reading(struct dx_task *of)
 {
-    return dx_domain_rows_reading(&((struct cdx_task *)of)->rows);
+    return dx_domains_ahead_reading(&((struct cdx_task *)of)->ahead);
 }
 
 static void release(struct dx_task *of)
 {
     struct cdx_task *task = (struct cdx_task *)of;
 
-    dx_domain_rows_release(&task->rows);
+    dx_domains_ahead_release(&task->ahead);
     if (task->begun)
-        dx_domain_walk_release(&task->walk);
+        dx_cdx_domains_release(&task->domains);
     dx_suppression_view_release(&task->withheld);
     dx_cdx_scope_release(&task->scope);
     dx_urlkey_release(&task->key);
@@ -601,6 +787,7 @@ static void release(struct dx_task *of)
     dx_cdx_select_release(&task->select);
     dx_cdx_sequence_release(&task->sequence);
     dx_buf_release(&task->place);
+    dx_buf_release(&task->frontier);
     dx_buf_release(&task->pieces);
     dx_buf_release(&task->answer);
     dx_buf_release(&task->text);
@@ -654,10 +841,9 @@ static int find_domain(struct cdx_task *task, struct dx_canon *canon, struct dx_
 static uint64_t rows_to_keep(const struct cdx_task *task)
 {
     const struct dx_cdx_ask *ask = &task->ask;
-    uint64_t page = (uint64_t)ask->page_size * DX_CDX_BLOCK_ROWS;
 
     if (ask->paged)
-        return (ask->page + 1) * page;
+        return (ask->page + 1) * page_rows(task);
     if (!in_order(ask) || ask->collapse_count > 0 || ask->collapse_time > 0 ||
         !dx_cdx_sequence_takes_early(&task->sequence))
         return UINT64_MAX;
@@ -666,17 +852,20 @@ static uint64_t rows_to_keep(const struct cdx_task *task)
     return ask->limit + ask->offset + task->sequence.resume.count + 1;
 }
 
-static void begin_rows(struct cdx_task *task, const struct dx_cdx_request *request)
+static void begin_selection(struct cdx_task *task, const struct dx_cdx_request *request)
 {
     uint64_t now_ms = dx_clock_ms();
     const struct dx_cdx_key *resume = &task->sequence.resume;
 
+    task->look_max = request->look_max > 0 ? request->look_max : DX_CDX_LOOK_MAX;
     dx_cdx_select_init(&task->select, rows_to_keep(task),
                        request->select_bytes > 0 ? request->select_bytes : DX_CDX_SELECT_BYTES);
     if (resume->count > 0 && !task->ask.resolve_revisits)
         dx_cdx_select_from(&task->select, resume);
-    if (request->deadline_ms > now_ms)
+    if (request->deadline_ms > now_ms) {
         task->half_ms = now_ms + (request->deadline_ms - now_ms) / 2;
+        task->soft_ms = now_ms + (request->deadline_ms - now_ms) / 4;
+    }
 }
 
 static int begin(struct cdx_task *task, struct dx_canon *canon,
@@ -697,7 +886,9 @@ static int begin(struct cdx_task *task, struct dx_canon *canon,
     if (rc != 1)
         return rc;
     task->ask.deadline_ms = request->deadline_ms;
-    begin_rows(task, request);
+    task->by_domains = task->ask.paged && task->scope.below &&
+                       (task->found.part == NULL || is_whole(task));
+    begin_selection(task, request);
     if (begin_pass(task, &err) < 0)
         return dx_problem_of_error(problem, &err);
     dx_cdx_text_begin(&task->out, &task->ask, &task->answer);
@@ -719,11 +910,12 @@ int dx_task_cdx(const struct dx_view *view, struct dx_canon *canon,
     task->view = dx_view_urls(view);
     dx_buf_init(&task->text, request->query.size + 1);
     dx_buf_init(&task->place, DX_CDX_KEY_MAX);
+    dx_buf_init(&task->frontier, DX_SURT_MAX + 8);
     dx_buf_init(&task->pieces, DX_CDX_BODY_MAX);
     dx_buf_init(&task->answer, DX_CDX_BODY_MAX + DX_CDX_KEY_MAX);
     dx_urlkey_init(&task->key);
     dx_capture_row_init(&task->row, view->version);
-    dx_domain_rows_init(&task->rows, view->version, NULL, 0, 0, request->deadline_ms);
+    dx_domains_ahead_init(&task->ahead, view->version, request->deadline_ms);
     rc = begin(task, canon, request, body, problem);
     if (rc != 1 && rc != DX_TASK_WAITS)
         problem->says_message = true;

@@ -215,7 +215,7 @@ void dx_cdx_text_end(struct dx_cdx_text *t, struct dx_span key)
     if (t->rows == 0)
         dx_buf_u8(t->out, '[');
     if (key.size > 0) {
-        dx_buf_str(t->out, ",\n[],\n[");
+        dx_buf_str(t->out, t->rows == 0 ? "[],\n[" : ",\n[],\n[");
         put_quoted(t->out, key);
         dx_buf_u8(t->out, ']');
     }

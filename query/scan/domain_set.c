@@ -110,6 +110,28 @@ int dx_domain_set_to(struct dx_domain_set *s, uint64_t number, struct dx_error *
     return rc;
 }
 
+int dx_domain_set_between(struct dx_domain_set *s, struct dx_span low, struct dx_span high,
+                          struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc >= 0 && i < parts_of(s); i++) {
+        const struct dx_dictionary *d = &part_of(s, i)->part->dictionary;
+        struct dx_domain_set_range *range = &s->range[i];
+        uint64_t first;
+        uint64_t end = range->end;
+
+        rc = dx_dictionary_lower_bound(d, low, &first, err);
+        if (rc >= 0 && high.data != NULL)
+            rc = dx_dictionary_lower_bound(d, high, &end, err);
+        range->next = first > range->next ? first : range->next;
+        range->end = end < range->end ? end : range->end;
+        if (range->next > range->end)
+            range->next = range->end;
+    }
+    return rc < 0 ? rc : DX_OK;
+}
+
 /* ---- which of it are visible ---- */
 
 bool dx_domain_set_is_whole(const struct dx_domain_set *s)

@@ -5,6 +5,7 @@
  *   rc = dx_domain_set_init(&s, &view, dataset, suffix, &err);      dataset NULL: of all that the view shows; suffix: data NULL all
  *   rc = dx_domain_set_from(&s, number, &err);                      not before the domain with this number
  *   rc = dx_domain_set_to(&s, number, &err);                        and before this one
+ *   rc = dx_domain_set_between(&s, low, high, &err);                and with keys in [low, high); high: data NULL no end
  *   s.scan = scan; s.found = bitmap; s.enough = 1000;               of these only names that a pattern takes: it may end with more than so many
  *   rc = dx_domain_set_find(&s, max, &err);                         s.numbers: all of them that come first, up to a key
  *   s.more, s.next                                                  the number that the next stretch begins with
@@ -56,6 +57,8 @@ int dx_domain_set_init(struct dx_domain_set *s, const struct dx_view *view,
                        struct dx_error *err);
 int dx_domain_set_from(struct dx_domain_set *s, uint64_t number, struct dx_error *err);
 int dx_domain_set_to(struct dx_domain_set *s, uint64_t number, struct dx_error *err);
+int dx_domain_set_between(struct dx_domain_set *s, struct dx_span low, struct dx_span high,
+                          struct dx_error *err);
 int dx_domain_set_find(struct dx_domain_set *s, uint64_t max, struct dx_error *err);
 void dx_domain_set_release(struct dx_domain_set *s);
 

@@ -20,6 +20,12 @@ static void leave(struct dx_domain_walk *w)
     w->pairs.count = 0;
 }
 
+void dx_domain_walk_keep(struct dx_domain_walk *w, struct dx_suppression_view *withheld)
+{
+    *withheld = w->withheld;
+    w->withheld = (struct dx_suppression_view){ .entry = NULL };
+}
+
 void dx_domain_walk_release(struct dx_domain_walk *w)
 {
     leave(w);
@@ -30,6 +36,12 @@ void dx_domain_walk_release(struct dx_domain_walk *w)
 int dx_domain_walk_from(struct dx_domain_walk *w, uint64_t number, struct dx_error *err)
 {
     return dx_domain_set_from(&w->set, number, err);
+}
+
+int dx_domain_walk_between(struct dx_domain_walk *w, struct dx_span low, struct dx_span high,
+                           struct dx_error *err)
+{
+    return dx_domain_set_between(&w->set, low, high, err);
 }
 
 /* The next stretch of domains, or the first: 1, or 0 behind the last. */

@@ -4,11 +4,13 @@
  *   struct dx_domain_walk w;
  *   rc = dx_domain_walk_init(&w, &view, dataset, suffix, &err);     as dx_domain_set_init
  *   rc = dx_domain_walk_from(&w, number, &err);                     before the first step: begins with the domain of this number
+ *   rc = dx_domain_walk_between(&w, low, high, &err);               the same: of those with keys in this range (domain_set.h)
  *   while ((rc = dx_domain_walk_next(&w, &problem)) == 1)
  *       ... w.number, w.found; w.pairs, dx_suppression_view_pair(&w.withheld, id) ...
  *     1   the next one; pairs.count 0: nothing of it may be shown, and of `found` nothing is said
  *     0   behind the last one
  *    <0   problem; DX_E_BUSY: it is not known yet what suppressions hide of w.number. The next call goes on behind it
+ *   dx_domain_walk_keep(&w, &withheld);                             it is the caller's from then on; pairs stay
  *   dx_domain_walk_release(&w);                                     also after a failure
  *
  * What the view has is held by the caller. Mapped memory; lists of datasets may be read where not all is visible. One thread.
@@ -37,7 +39,10 @@ int dx_domain_walk_init(struct dx_domain_walk *w, const struct dx_view *view,
                         const struct dx_dataset *dataset, struct dx_span suffix,
                         struct dx_error *err);
 int dx_domain_walk_from(struct dx_domain_walk *w, uint64_t number, struct dx_error *err);
+int dx_domain_walk_between(struct dx_domain_walk *w, struct dx_span low, struct dx_span high,
+                           struct dx_error *err);
 int dx_domain_walk_next(struct dx_domain_walk *w, struct dx_problem *problem);
+void dx_domain_walk_keep(struct dx_domain_walk *w, struct dx_suppression_view *withheld);
 void dx_domain_walk_release(struct dx_domain_walk *w);
 
 #endif

@@ -146,10 +146,20 @@ int dx_filtered_domain_step(struct dx_filtered_domain *f, struct dx_error *err)
             continue;
         }
         rc = dx_filtered_rows_step(&f->pair, err);
+        if (rc == DX_LISTING_DONE && f->hold)
+            return DX_LISTING_DONE;
         if (rc == DX_LISTING_DONE)
             rc = finish_pair(f, err);
     }
     return rc == ENDED ? DX_LISTING_DONE : rc;
+}
+
+bool dx_filtered_domain_limit(struct dx_filtered_domain *f, uint64_t limit)
+{
+    if (f->busy && f->pair.taken_count > limit)
+        return false;
+    f->ask.limit = limit < f->ask.limit ? limit : f->ask.limit;
+    return true;
 }
 
 struct dx_read_batch *dx_filtered_domain_reading(struct dx_filtered_domain *f)

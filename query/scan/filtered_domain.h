@@ -15,6 +15,10 @@
  * by query/scan/filtered_rows.h; those whose times in the index cannot match are not read. The taker gets the rows
  * as they come; its `row` returns 1 where the page shall end.
  *
+ *   f.hold = true;                                       before a step: it is DONE where the taker would get its first rows, or
+ *                                                        there is nothing to read; false again: it goes on there
+ *   ok = dx_filtered_domain_limit(&f, limit);            while it is held: fewer rows than ask.limit; false: it has taken more
+ *
  * A page ends after ask.limit rows, and sooner where it has examined DX_FILTERED_LOOK_MAX rows, DX_LISTING_READ_MAX bytes of pages, or
  * DX_FILTERED_DOMAIN_PAIRS datasets, or where half of its time is over. `next` is where to go on. One thread at a time.
  */
@@ -35,6 +39,7 @@ struct dx_filtered_domain_ask {
 struct dx_filtered_domain {
     struct dx_domain_rows_place next;
     uint64_t rows_seen, pages_seen, bytes_seen; /* as of dx_filtered_rows */
+    bool hold;
 
     /* private */
     const struct dx_domain_rows *rows;
@@ -57,6 +62,7 @@ void dx_filtered_domain_init(struct dx_filtered_domain *f, const struct dx_domai
                              const struct dx_filtered_domain_ask *ask,
                              const struct dx_domain_rows_taker *taker);
 int dx_filtered_domain_step(struct dx_filtered_domain *f, struct dx_error *err);
+bool dx_filtered_domain_limit(struct dx_filtered_domain *f, uint64_t limit);
 struct dx_read_batch *dx_filtered_domain_reading(struct dx_filtered_domain *f);
 int dx_filtered_domain_fetched(struct dx_filtered_domain *f, int rc, struct dx_error *err);
 void dx_filtered_domain_release(struct dx_filtered_domain *f);

@@ -7,10 +7,16 @@
 
 #define STEP_US 500
 
-enum { FIND_DOMAIN, FIND_ROWS, WINDOW, FILTERED };
+enum { FIND, READ }; /* the next group of domains; the rows of its first one */
 
 /* Beside DX_TASK_WAITS, problems and errors. */
-enum { ENDED = 1, GO_ON = 3 };
+enum { ENDED = 1, GO_ON = 3, NOTHING = 4 };
+
+/* With a filter nobody knows how many domains a page needs: each group is twice the one before. */
+#define FIRST_GROUP 4
+/* Of a domain with so few rows all are read, and then looked at: a tag, and the place of a prefix, are looked up in the index where there are more. */
+#define FEW_ROWS 2048
+#define SCRATCH_MAX (64u << 20) /* of a tag: as large as a page of the lake may be */
 
 int dx_suffix_rows_init(struct dx_suffix_rows *r, const struct dx_view *view,
                         const struct dx_suffix_what *what, dx_suffix_take *take, void *take_ctx,
@@ -19,14 +25,15 @@ int dx_suffix_rows_init(struct dx_suffix_rows *r, const struct dx_view *view,
     const struct dx_view urls = dx_view_urls(view);
     uint64_t now_ms = dx_clock_ms();
 
-    *r = (struct dx_suffix_rows){
-        .what = *what, .take = take, .take_ctx = take_ctx, .state = FIND_DOMAIN
-    };
+    *r = (struct dx_suffix_rows){ .what = *what, .take = take, .take_ctx = take_ctx };
     r->half_ms = what->deadline_ms > now_ms ? now_ms + (what->deadline_ms - now_ms) / 2
                                             : what->deadline_ms;
     if (what->look_max == 0)
         r->what.look_max = DX_SUFFIX_DOMAINS;
-    dx_read_batch_begin(&r->nothing, view->version, NULL, 0);
+    r->most = dx_row_filter_any(&what->filter) ? FIRST_GROUP : DX_AHEAD_DOMAINS;
+    r->extra_count = dx_row_filter_extras(&r->what.filter, r->extras);
+    dx_buf_init(&r->scratch, SCRATCH_MAX);
+    dx_domains_ahead_init(&r->ahead, view->version, what->deadline_ms);
     return dx_domain_walk_init(&r->walk, &urls, what->dataset, what->suffix, err);
 }
 
@@ -35,21 +42,11 @@ static bool has_filter(const struct dx_suffix_rows *r)
     return dx_row_filter_any(&r->what.filter);
 }
 
-static void leave_domain(struct dx_suffix_rows *r)
-{
-    if (r->state == FIND_DOMAIN)
-        return;
-    if (r->state == FILTERED)
-        dx_filtered_domain_release(&r->filtered);
-    dx_domain_rows_release(&r->rows);
-    r->state = FIND_DOMAIN;
-}
-
 void dx_suffix_rows_release(struct dx_suffix_rows *r)
 {
-    leave_domain(r);
+    dx_domains_ahead_release(&r->ahead);
+    dx_buf_release(&r->scratch);
     dx_domain_walk_release(&r->walk);
-    dx_read_batch_release(&r->nothing);
 }
 
 static bool is_late(const struct dx_suffix_rows *r)
@@ -64,86 +61,57 @@ static bool is_enough(const struct dx_suffix_rows *r)
            dx_row_filter_is_enough(&r->what.filter) || is_late(r);
 }
 
-static int end_before(struct dx_suffix_rows *r, uint64_t number, struct dx_domain_rows_place at)
+static int end_before(struct dx_suffix_rows *r, struct dx_suffix_place place)
 {
     r->more = true;
-    r->next = (struct dx_suffix_place){ number, at };
+    r->next = place;
     return ENDED;
 }
 
-/* ---- domains ---- */
+/* ---- a group of domains ---- */
 
-static int add_pairs(struct dx_suffix_rows *r, struct dx_error *err)
+static int add_pairs(struct dx_suffix_rows *r, struct dx_ahead_domain *s, struct dx_error *err)
 {
     int rc = DX_OK;
 
     for (size_t i = 0; rc == DX_OK && i < r->walk.pairs.count; i++) {
         uint32_t id = r->walk.pairs.ids[i];
-        const struct dx_suppression_pair *hidden = dx_suppression_view_pair(&r->walk.withheld, id);
+        const struct dx_pair_count *c = &r->walk.pairs.counts[i];
+        const struct dx_suppression_pair *hidden = dx_suppression_view_pair(&s->withheld, id);
 
         if ((r->what.dataset != NULL && id != r->what.dataset->dataset_id) ||
-            (hidden != NULL && hidden->visible.row_count == 0))
+            (hidden != NULL && hidden->visible.row_count == 0) ||
+            !dx_row_filter_may_take(&r->what.filter, c->has_ts, c->first_us, c->last_us))
             continue;
-        if (dx_view_dataset(&r->walk.view, r->walk.found.part, id, err) == NULL)
+        if (dx_view_dataset(&r->walk.view, s->found.part, id, err) == NULL)
             return (int)err->code;
-        rc = dx_domain_rows_add(&r->rows, id, &r->walk.pairs.counts[i], hidden, err);
+        rc = dx_domain_rows_add(&s->rows, id, c, hidden, err);
     }
     return rc;
 }
 
-/* 1: r->rows has the visible rows of the domain that the walk came to, 0: there are none. */
-static int enter_domain(struct dx_suffix_rows *r, struct dx_problem *problem)
+/* The domain that the walk came to, with its visible rows: 1, 0: there are none; <0. */
+static int add_domain(struct dx_suffix_rows *r, struct dx_error *err)
 {
-    const struct dx_found *found = &r->walk.found;
-    struct dx_error err = DX_ERROR_INIT;
+    struct dx_ahead_domain *s;
+    int rc;
 
     if (r->walk.pairs.count == 0)
         return 0;
-    dx_domain_rows_init(&r->rows, r->walk.view.version, found->part, found->domain_id,
-                        r->what.fields | DX_FIELD_URL, r->what.deadline_ms);
-    r->state = FIND_ROWS;
-    if (add_pairs(r, &err) < 0)
-        return dx_problem_of_error(problem, &err);
-    if (dx_domain_rows_total(&r->rows) > 0)
+    s = dx_domains_ahead_add(&r->ahead, &r->walk.found,
+                             r->what.fields | DX_FIELD_URL |
+                                 (has_filter(r) ? dx_row_filter_fields(&r->what.filter) : 0),
+                             err);
+    if (s == NULL)
+        return (int)err->code;
+    s->number = r->walk.number;
+    dx_domain_walk_keep(&r->walk, &s->withheld);
+    rc = add_pairs(r, s, err);
+    if (rc == DX_OK && dx_domain_rows_total(&s->rows) > 0)
         return 1;
-    leave_domain(r);
-    return 0;
+    dx_domains_ahead_drop(&r->ahead);
+    return rc;
 }
-
-static int find_domain(struct dx_suffix_rows *r, struct dx_problem *problem)
-{
-    struct dx_domain_rows_place at = { 0, 0 };
-    struct dx_error err = DX_ERROR_INIT;
-    uint64_t number;
-    int rc = DX_OK;
-
-    if (r->goes_on && r->passed == 0)
-        rc = dx_domain_walk_from(&r->walk, r->next.number, &err);
-    if (rc < 0)
-        return dx_problem_of_error(problem, &err);
-    rc = dx_domain_walk_next(&r->walk, problem);
-    if (rc == 0)
-        return ENDED;
-    number = r->walk.number;
-    if (r->goes_on && r->passed == 0 && number == r->next.number)
-        at = r->next.at;
-    r->passed++;
-    if (rc == DX_E_BUSY && r->passed > 1) /* the next page may know */
-        return end_before(r, number, at);
-    if (rc == 1)
-        rc = enter_domain(r, problem);
-    if (rc < 0)
-        return rc;
-    if (rc == 0)
-        return is_late(r) ? end_before(r, number, at) : GO_ON;
-    if (is_enough(r))
-        return end_before(r, number, at);
-    r->looked++;
-    r->next = (struct dx_suffix_place){ number, at };
-    return GO_ON;
-}
-
-/* ---- rows ---- */
 
 static void begin_dataset(void *ctx, uint32_t dataset_id)
 {
@@ -155,13 +123,26 @@ static void begin_dataset(void *ctx, uint32_t dataset_id)
 static int take_row(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
 {
     struct dx_suffix_rows *r = ctx;
-    const struct dx_suffix_row out = { row,
-                                       dx_span_of(r->walk.found.domain, r->walk.found.domain_size),
+    const struct dx_ahead_domain *s = dx_domains_ahead_first(&r->ahead);
+    const struct dx_suffix_row out = { row, dx_span_of(s->found.domain, s->found.domain_size),
                                        r->dataset_id };
     int rc = r->take(r->take_ctx, &out, err);
 
     r->full = ++r->count >= r->what.limit || rc == 1 || r->full;
-    return rc < 0 ? rc : (r->state == FILTERED && rc == 1);
+    return rc < 0 ? rc : (s->is_filtered && rc == 1);
+}
+
+/* Of a domain with few rows: those that the filter takes, as long as the page goes on. */
+static int look_at_row(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
+{
+    struct dx_suffix_rows *r = ctx;
+    int rc;
+
+    if (r->full || dx_row_filter_is_enough(&r->what.filter))
+        return DX_OK;
+    r->place++;
+    rc = dx_row_filter_takes(&r->what.filter, row, &r->scratch, err);
+    return rc == 1 ? take_row(ctx, row, err) : rc;
 }
 
 static int astray(struct dx_problem *problem)
@@ -170,82 +151,203 @@ static int astray(struct dx_problem *problem)
                           "this cursor names rows behind the end of a dataset");
 }
 
-/* What is left of the domain at hand, or the next one. */
-static int find_rows(struct dx_suffix_rows *r, struct dx_problem *problem)
+/* What is wanted of a domain from a place on: GO_ON, NOTHING is behind it, or the problem. */
+static int begin_rows(struct dx_suffix_rows *r, struct dx_ahead_domain *s,
+                      struct dx_domain_rows_place at, struct dx_problem *problem)
 {
     const struct dx_domain_rows_taker taker = { .ctx = r,
                                                 .dataset = begin_dataset,
                                                 .row = take_row };
     struct dx_filtered_domain_ask ask = { .filter = r->what.filter,
-                                          .first = r->next.at,
+                                          .first = at,
                                           .limit = r->what.limit - r->count };
     struct dx_error err = DX_ERROR_INIT;
-    uint64_t total = dx_domain_rows_total(&r->rows);
+    uint64_t total = dx_domain_rows_total(&s->rows);
     uint64_t offset = 0;
 
-    if (!dx_domain_rows_before(&r->rows, &r->next.at, &offset))
+    if (!dx_domain_rows_before(&s->rows, &at, &offset))
         return astray(problem);
-    if (offset >= total) {
-        leave_domain(r);
+    if (offset >= total)
+        return NOTHING;
+    if (has_filter(r) && (total > FEW_ROWS || r->what.filter.tag.data != NULL)) {
+        ask.end = dx_domain_rows_place(&s->rows, total);
+        dx_ahead_domain_filter(s, &ask, &taker);
         return GO_ON;
     }
-    if (is_enough(r) && (r->full || r->count > 0 || r->rows_seen > 0 || r->batches > 0))
-        return end_before(r, r->next.number, r->next.at);
-    if (has_filter(r)) {
-        ask.end = dx_domain_rows_place(&r->rows, total);
-        dx_filtered_domain_init(&r->filtered, &r->rows, &ask, &taker);
-        r->state = FILTERED;
-        return GO_ON;
-    }
-    if (dx_domain_rows_begin(&r->rows, offset,
-                             ask.limit < total - offset ? ask.limit : total - offset, &err) < 0)
-        return dx_problem_of_error(problem, &err);
-    r->state = WINDOW;
+    s->first = offset;
+    s->wanted = has_filter(r) ? total : r->what.limit - r->count - r->wanted;
+    if (s->wanted > total - offset)
+        s->wanted = total - offset;
+    r->wanted += s->wanted;
+    s->rows.listing.extras = r->extras;
+    s->rows.listing.extra_count = r->extra_count;
+    return dx_domain_rows_begin(&s->rows, offset, s->wanted, &err) < 0
+               ? dx_problem_of_error(problem, &err)
+               : GO_ON;
+}
+
+/* The page ends there, behind the group at hand. */
+static int stop_at(struct dx_suffix_rows *r, uint64_t number, struct dx_domain_rows_place at)
+{
+    r->stops = true;
+    r->stop = (struct dx_suffix_place){ number, at };
     return GO_ON;
 }
 
-static int advance(struct dx_suffix_rows *r, struct dx_error *err)
+/* The domain that the walk came to becomes the last one of the group, unless it has no rows or the page ends before it. */
+static int enter_domain(struct dx_suffix_rows *r, struct dx_domain_rows_place at,
+                        struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = add_domain(r, &err);
+
+    if (rc < 0)
+        return dx_problem_of_error(problem, &err);
+    if (rc == 0)
+        return is_late(r) ? stop_at(r, r->walk.number, at) : GO_ON;
+    if (is_enough(r))
+        rc = stop_at(r, r->walk.number, at);
+    else {
+        r->looked++;
+        rc = begin_rows(r, r->ahead.domains[r->ahead.count - 1], at, problem);
+        if (rc == GO_ON)
+            return rc;
+    }
+    dx_domains_ahead_drop(&r->ahead);
+    return rc == NOTHING ? GO_ON : rc;
+}
+
+static int find_domain(struct dx_suffix_rows *r, struct dx_problem *problem)
+{
+    struct dx_domain_rows_place at = DX_DOMAIN_ROWS_FIRST;
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = DX_OK;
+
+    if (r->goes_on && r->passed == 0)
+        rc = dx_domain_walk_from(&r->walk, r->next.number, &err);
+    if (rc < 0)
+        return dx_problem_of_error(problem, &err);
+    rc = dx_domain_walk_next(&r->walk, problem);
+    r->ends = rc == 0;
+    if (r->goes_on && r->passed == 0 && r->walk.number == r->next.number)
+        at = r->next.at;
+    r->passed += rc != 0;
+    if (rc == DX_E_BUSY && r->passed > 1) /* the next page may know */
+        return stop_at(r, r->walk.number, at);
+    if (rc == 1)
+        return enter_domain(r, at, problem);
+    return rc < 0 ? rc : GO_ON;
+}
+
+static bool has_group(const struct dx_suffix_rows *r)
+{
+    return r->ahead.count > 0 &&
+           (r->ahead.count >= r->most || !dx_domains_ahead_has_room(&r->ahead) || r->stops ||
+            r->ends || (!has_filter(r) && r->wanted >= r->what.limit - r->count));
+}
+
+static int find_group(struct dx_suffix_rows *r, struct dx_problem *problem)
+{
+    if (has_group(r)) {
+        r->state = READ;
+        if (r->most < DX_AHEAD_DOMAINS)
+            r->most *= 2;
+        return GO_ON;
+    }
+    if (r->stops)
+        return end_before(r, r->stop);
+    return r->ends ? ENDED : find_domain(r, problem);
+}
+
+/* ---- rows ---- */
+
+/* What was read ahead may be more than is wanted by now: it is done anew then, by what is cached. */
+static int give_held(struct dx_suffix_rows *r, struct dx_ahead_domain *s,
+                     struct dx_problem *problem)
+{
+    struct dx_domain_rows_place at = s->filtered.next;
+
+    if (dx_filtered_domain_limit(&s->filtered, r->what.limit - r->count)) {
+        dx_ahead_domain_give(s);
+        return GO_ON;
+    }
+    dx_ahead_domain_again(s);
+    return begin_rows(r, s, at, problem);
+}
+
+static int give_window(struct dx_suffix_rows *r, struct dx_ahead_domain *s, struct dx_error *err)
 {
     const struct dx_domain_rows_taker taker = { .ctx = r,
                                                 .dataset = begin_dataset,
-                                                .row = take_row };
+                                                .row = has_filter(r) ? look_at_row : take_row };
     int rc;
 
-    if (r->state == FILTERED) {
-        rc = dx_filtered_domain_step(&r->filtered, err);
-        if (rc != DX_LISTING_DONE)
-            return rc;
-        r->next.at = r->filtered.next;
-        r->rows_seen += r->filtered.rows_seen;
-        r->pages_seen += r->filtered.pages_seen;
-        r->bytes_seen += r->filtered.bytes_seen;
-        dx_filtered_domain_release(&r->filtered);
+    r->place = s->first;
+    rc = dx_domain_rows_each(&s->rows, &taker, err);
+    r->next.at = s->rows.next;
+    if (!has_filter(r))
+        return rc;
+    r->rows_seen += s->rows.row_count;
+    r->pages_seen += s->rows.listing.reads;
+    r->bytes_seen += s->rows.listing.read_bytes;
+    if (r->place < s->first + s->rows.row_count)
+        r->next.at = dx_domain_rows_place(&s->rows, r->place);
+    return rc;
+}
+
+static int give_rows(struct dx_suffix_rows *r, struct dx_ahead_domain *s, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    r->next.number = s->number;
+    if (s->is_filtered) {
+        r->next.at = s->filtered.next;
+        r->rows_seen += s->filtered.rows_seen;
+        r->pages_seen += s->filtered.pages_seen;
+        r->bytes_seen += s->filtered.bytes_seen;
     } else {
-        rc = dx_domain_rows_step(&r->rows, err);
-        if (rc == DX_LISTING_DONE)
-            rc = dx_domain_rows_each(&r->rows, &taker, err) < 0 ? err->code : DX_LISTING_DONE;
-        if (rc != DX_LISTING_DONE)
-            return rc;
-        r->next.at = r->rows.next;
-        dx_domain_rows_rewind(&r->rows);
+        rc = give_window(r, s, err);
+        r->wanted -= s->wanted;
     }
-    r->state = FIND_ROWS;
-    return DX_LISTING_DONE;
+    dx_ahead_domain_again(s);
+    return rc;
+}
+
+/* Behind rows of the first domain: the rest of it, the next one, or the end of the page. */
+static int go_on(struct dx_suffix_rows *r, struct dx_ahead_domain *s, struct dx_problem *problem)
+{
+    uint64_t offset = 0;
+
+    (void)dx_domain_rows_before(&s->rows, &r->next.at, &offset);
+    if (offset < dx_domain_rows_total(&s->rows))
+        return is_enough(r) ? end_before(r, r->next) : begin_rows(r, s, r->next.at, problem);
+    dx_domains_ahead_pop(&r->ahead);
+    s = dx_domains_ahead_first(&r->ahead);
+    if (s == NULL)
+        r->state = FIND;
+    else if (r->full)
+        return end_before(r, (struct dx_suffix_place){ s->number, DX_DOMAIN_ROWS_FIRST });
+    return GO_ON;
 }
 
 /* ---- steps ---- */
 
 static int read_rows(struct dx_suffix_rows *r, struct dx_problem *problem)
 {
+    struct dx_ahead_domain *s = dx_domains_ahead_first(&r->ahead);
     struct dx_error err = DX_ERROR_INIT;
-    int rc = advance(r, &err);
+    int rc = dx_domains_ahead_step(&r->ahead, &err);
 
     if (rc == DX_LISTING_WAITS) {
         r->batches += dx_read_batch_state(dx_suffix_rows_reading(r)) == DX_READ_BATCH_READ;
         return DX_TASK_WAITS;
     }
+    if (rc == DX_LISTING_DONE && s->is_filtered && s->filtered.hold)
+        return give_held(r, s, problem);
+    if (rc == DX_LISTING_DONE)
+        rc = give_rows(r, s, &err);
     return rc == DX_LISTING_DONE
-               ? GO_ON
+               ? go_on(r, s, problem)
                : dx_problem_advised(problem, &err, "Ask for fewer rows with a smaller limit.");
 }
 
@@ -255,28 +357,22 @@ int dx_suffix_rows_step(struct dx_suffix_rows *r, struct dx_problem *problem)
     int rc = GO_ON;
 
     while (rc == GO_ON) {
-        bool reads = r->state == WINDOW || r->state == FILTERED;
-
         /* For nothing: others have their turn. */
-        if (!reads && dx_clock_us() >= until_us)
+        if (r->state == FIND && dx_clock_us() >= until_us) {
+            dx_domains_ahead_wait_for_nothing(&r->ahead);
             return DX_TASK_WAITS;
-        rc = reads                     ? read_rows(r, problem)
-             : r->state == FIND_DOMAIN ? find_domain(r, problem)
-                                       : find_rows(r, problem);
+        }
+        rc = r->state == FIND ? find_group(r, problem) : read_rows(r, problem);
     }
     return rc;
 }
 
 struct dx_read_batch *dx_suffix_rows_reading(struct dx_suffix_rows *r)
 {
-    return r->state == WINDOW     ? dx_domain_rows_reading(&r->rows)
-           : r->state == FILTERED ? dx_filtered_domain_reading(&r->filtered)
-                                  : &r->nothing;
+    return dx_domains_ahead_reading(&r->ahead);
 }
 
 int dx_suffix_rows_fetched(struct dx_suffix_rows *r, int rc, struct dx_error *err)
 {
-    return r->state == WINDOW     ? dx_domain_rows_fetched(&r->rows, rc, err)
-           : r->state == FILTERED ? dx_filtered_domain_fetched(&r->filtered, rc, err)
-                                  : rc;
+    return dx_domains_ahead_fetched(&r->ahead, rc, err);
 }

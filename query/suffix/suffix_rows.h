@@ -14,6 +14,9 @@
  *    <0   problem
  *   dx_suffix_rows_release(&r);                              also after an init that failed
  *
+ * Rows of a domain that has few are filtered as they come, those of others by query/scan/filtered_domain.h.
+ *
+ * Domains are read in groups (query/scan/domains_ahead.h), of which a page ends behind a whole one unless it has its rows before.
  * In order of the keys of domains (format/core/surt.h), then of datasets, then as listings go. The taker gets each row with its domain
  * and returns 1 where the page shall end behind it or soon.
  *
@@ -30,7 +33,7 @@
 
 #include "query/rows/row_filter.h"
 #include "query/scan/domain_walk.h"
-#include "query/scan/filtered_domain.h"
+#include "query/scan/domains_ahead.h"
 
 #define DX_SUFFIX_DOMAINS 20000
 #define DX_SUFFIX_BATCHES 256
@@ -76,11 +79,16 @@ struct dx_suffix_rows {
     uint64_t passed; /* domains, hidden ones too */
     unsigned batches;
     struct dx_domain_walk walk;
-    /* the domain at hand */
-    struct dx_domain_rows rows;
+    struct dx_domains_ahead ahead;
+    size_t most;         /* domains of the group that comes */
+    uint64_t wanted;     /* rows of the windows of the group */
+    bool stops, ends;    /* behind the group: at a domain, behind all */
+    struct dx_suffix_place stop;
     uint32_t dataset_id; /* of the row that comes */
-    struct dx_filtered_domain filtered;
-    struct dx_read_batch nothing;
+    struct dx_span extras[DX_ROW_FILTER_EXTRAS]; /* that the filter looks at */
+    size_t extra_count;
+    uint64_t place; /* of the row that comes, among the visible ones of its domain; where the filter ends the page, it stays */
+    struct dx_buf scratch;
 };
 
 int dx_suffix_rows_init(struct dx_suffix_rows *r, const struct dx_view *view,

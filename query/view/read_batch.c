@@ -83,6 +83,19 @@ enum dx_read_batch_state dx_read_batch_state(const struct dx_read_batch *r)
     return r->flight != NULL ? DX_READ_BATCH_WAIT : DX_READ_BATCH_DONE;
 }
 
+int dx_read_batch_move(struct dx_read_batch *r, struct dx_read_batch *of, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    assert(r->source == of->source);
+    for (size_t i = 0; rc == DX_OK && i < of->batch.count; i++)
+        rc = dx_read_batch_add(r, of->owners[i], of->reads[i].offset, of->reads[i].size,
+                               of->reads[i].to, err);
+    r->batch.fresh = r->batch.fresh || of->batch.fresh;
+    of->batch.count = 0;
+    return rc;
+}
+
 int dx_read_batch_perform(struct dx_read_batch *r, struct dx_error *err)
 {
     if (dx_read_batch_state(r) == DX_READ_BATCH_READ)

@@ -5,6 +5,7 @@
  *   rc = dx_read_batch_add(&r, wanted, offset, size, to, &err);          a range of its object
  *   dx_read_batch_wait(&r, flight);                                      another request's; borrowed
  *   state = dx_read_batch_state(&r);                                     reads come before waits
+ *   rc = dx_read_batch_move(&r, &of, &err);                              the reads of another batch of the same source, which has none then
  *
  * and the driver of the answer:
  *
@@ -64,6 +65,7 @@ int dx_read_batch_add(struct dx_read_batch *r, struct dx_read_object *owner, uin
                       size_t size, uint8_t *to, struct dx_error *err);
 void dx_read_batch_wait(struct dx_read_batch *r, struct dx_flight *flight);
 enum dx_read_batch_state dx_read_batch_state(const struct dx_read_batch *r);
+int dx_read_batch_move(struct dx_read_batch *r, struct dx_read_batch *of, struct dx_error *err);
 
 int dx_read_batch_perform(struct dx_read_batch *r, struct dx_error *err);
 int dx_read_batch_fetched(struct dx_read_batch *r, int rc, struct dx_error *err);

@@ -50,7 +50,9 @@ def made_urls(rng):
 # Of domains whose keys are not in the order of their names: below another domain, a name of "www", ports; none of them is example.com's.
 OTHERS = ("http://s3bucket.s3.amazonaws.com/a", "http://x.s3.amazonaws.com:81/b", "http://amazonaws.com/", "http://z.amazonaws.com/c", "http://a.amazonaws.com/", "http://www.co.uk/x", "http://www2.co.uk/",
           "http://x.www.co.uk/", "http://aa.co.uk/", "http://www.aa.co.uk:8080/p", "http://aa-b.co.uk/", "http://aa1.co.uk/", "http://aab.co.uk/", "http://zz.co.uk/", "http://b.uk/", "http://www.b.uk/q",
-          "http://b.org.uk/", "http://www.org.uk/", "http://www.www.uk/", "http://user.github.io/r", "http://www.user.github.io:99/r", "http://github.io.example.net/")
+          "http://b.org.uk/", "http://www.org.uk/", "http://www.www.uk/", "http://www3.org.uk:81/a", "http://y.www3.org.uk/", "http://www-a.co.uk/", "http://www24h.co.uk/", "http://www24h.co.uk:8080/b",
+          "http://zed.com/", "http://zed.com:8080/z", "http://a.zed.com:9/", "http://zed-a.com/", "http://zed-a.com:81/", "http://zed1.com/", "http://zed1-a.com/", "http://zeda.com/", "http://www-x.com/",
+          "http://www7.co.uk/b", "http://x.www7.co.uk:99/c",  "http://user.github.io/r", "http://www.user.github.io:99/r", "http://github.io.example.net/")
 
 
 def real_urls():
@@ -228,6 +230,14 @@ def by_pages(server, everything):
     for filters, test in (({}, lambda v: True), ({"filter": "statuscode:200"}, lambda v: v["statuscode"] == "200")):
         got = "".join(ask(server, "/cdx", {"url": "*.flickr.com", "page": page, "pageSize": 1, **filters}).body.decode() for page in range(blocks))
         equal(got, texts(model(rows, None, None, filters=[test])), f"all pages, {filters}")
+    for suffix in ("com", "uk"):    # by pages: all rows, in order of domains
+        below = [r for r in everything if r["urlkey"].startswith((f"{suffix})", f"{suffix},"))]
+        pages = int(ask(server, "/cdx", {"url": f"*.{suffix}", "showNumPages": "true", "pageSize": 1}).body)
+        equal(pages, -(-len(below) // BLOCK), f"showNumPages of {suffix}")
+        got = [ask(server, "/cdx", {"url": f"*.{suffix}", "page": page, "pageSize": 1}).body.decode().splitlines() for page in range(pages)]
+        equal([len(page) for page in got[:-1]], [BLOCK] * (pages - 1), f"rows of the pages of {suffix}")
+        equal("\n".join(sorted(sum(got, []))), "\n".join(sorted(texts(model(below, None, None)).splitlines())), f"rows of all pages of {suffix}")
+        equal(in_pieces(server, {"url": f"*.{suffix}", "limit": 700}), texts(model(below, None, None, limit=10 ** 9)), f"{suffix} in pieces")
     for path in ("/cdx", "/index"):
         reply = ask(server, path, {"url": "*.flickr.com", "page": blocks, "pageSize": 1}, 400)
         check("Last Page is" in reply.json["message"], f"a page behind the last one: {reply.body}")
