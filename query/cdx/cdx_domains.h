@@ -33,7 +33,8 @@ struct dx_cdx_domains {
     size_t host_size; /* of its key */
     struct dx_domain_walk all;
     bool begun, waits; /* `all` came to a domain that stands behind those of `few` */
-    uint8_t last[DX_SURT_MAX + 2]; /* key of that one, or the beginning of `from` with a space behind it */
+    uint8_t last[DX_SURT_MAX +
+                 2]; /* key of that one, or the beginning of `from` with a space behind it */
     size_t last_size;
     /* Names below which `few` are looked for: beginnings of `last`. */
     bool of_from;

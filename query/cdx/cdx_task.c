@@ -24,9 +24,9 @@
 #define WINDOW_ROWS 65536 /* that are read at a time */
 #define CLOCK_ROWS 256    /* between two looks at the clock: an expression may take 10 ms a row */
 
-#define CLOCK_DOMAINS 256 /* the same, of domains that are passed by */
-#define STEP_US 500       /* of a step that passes domains by */
-#define FIRST_GROUP 2     /* domains; each group is twice the one before */
+#define CLOCK_DOMAINS 256                          /* the same, of domains that are passed by */
+#define STEP_US 500                                /* of a step that passes domains by */
+#define FIRST_GROUP 2                              /* domains; each group is twice the one before */
 #define BODY_ENOUGH (DX_CDX_BODY_MAX - (1u << 20)) /* ends an answer that can be gone on behind */
 
 #define ADVICE                                                                                 \
@@ -60,17 +60,17 @@ struct cdx_task {
     bool first_done; /* the registered domain is in the group, or was */
     bool ends;       /* behind the group there is nothing of use */
     struct dx_domains_ahead ahead;
-    size_t most;       /* domains of the group that comes */
-    bool grouped;      /* the group at hand has all its domains */
-    uint64_t number;   /* of the row that comes */
-    uint64_t looked;   /* rows, in all passes */
+    size_t most;     /* domains of the group that comes */
+    bool grouped;    /* the group at hand has all its domains */
+    uint64_t number; /* of the row that comes */
+    uint64_t looked; /* rows, in all passes */
     uint64_t look_max;
     uint64_t in_scope; /* rows of the first pass */
     bool by_domains;   /* pages are of rows in the order of domains */
     bool based;        /* select and sequence know where the page begins */
     uint64_t counted;  /* rows of the domains so far */
     uint64_t untimed;
-    bool again; /* it is not the first */
+    bool again;    /* it is not the first */
     bool short_of; /* it ended before `frontier`, for there was enough to look at */
     struct dx_buf frontier;
     uint64_t half_ms, soft_ms;
@@ -383,10 +383,9 @@ static int begin_domains(struct cdx_task *task, struct dx_error *err)
     if (task->begun)
         dx_cdx_domains_release(&task->domains);
     task->begun = true;
-    return dx_cdx_domains_init(&task->domains, &task->view, dx_span_of(host->data, host->size),
-                               task->ask.paged ? dx_span_of(NULL, 0)
-                                               : dx_span_of(from->data, from->size),
-                               err);
+    return dx_cdx_domains_init(
+        &task->domains, &task->view, dx_span_of(host->data, host->size),
+        task->ask.paged ? dx_span_of(NULL, 0) : dx_span_of(from->data, from->size), err);
 }
 
 /* The domain that `domains` came to. */
@@ -618,7 +617,8 @@ static int use_selection(struct cdx_task *task, struct dx_error *err)
             rc = in_order(&task->ask) ? emit(task, columns, err)
                                       : keep_piece(task, columns, timestamp, err);
     }
-    if (rc >= 0 && !task->more && (task->short_of || (task->select.cut && may_end_early(&task->ask))))
+    if (rc >= 0 && !task->more &&
+        (task->short_of || (task->select.cut && may_end_early(&task->ask))))
         rc = end_short(task, err);
     if (rc < 0 || task->more || !task->select.cut || page_is_over(task))
         return rc < 0 ? rc : 0;

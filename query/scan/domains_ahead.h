@@ -45,16 +45,16 @@
 
 struct dx_ahead_domain {
     struct dx_found found;
-    struct dx_suppression_view withheld; /* may be put here: released with it */
+    struct dx_suppression_view withheld;   /* may be put here: released with it */
     uint64_t number, first, wanted, group; /* the caller's */
     struct dx_domain_rows rows;
     bool is_filtered;
     struct dx_filtered_domain filtered;
 
     /* private */
-    bool ready;   /* its rows are there */
-    bool planned; /* its pages are counted */
-    bool waits;   /* for reads that were not done yet: it must not be stepped */
+    bool ready;          /* its rows are there */
+    bool planned;        /* its pages are counted */
+    bool waits;          /* for reads that were not done yet: it must not be stepped */
     struct dx_error err; /* that it failed with before its turn */
 };
 

@@ -12,7 +12,7 @@ enum { FIND, READ }; /* the next group of domains; the rows of its first one */
 /* Beside DX_TASK_WAITS, problems and errors. */
 enum { ENDED = 1, GO_ON = 3, NOTHING = 4 };
 
-/* With a filter nobody knows how many domains a page needs: each group is twice the one before. */
+/* With a filter it is not known how many domains a page needs: each group is twice the one before. */
 #define FIRST_GROUP 4
 /* Of a domain with so few rows all are read, and then looked at: a tag, and the place of a prefix, are looked up in the index where there are more. */
 #define FEW_ROWS 2048
@@ -261,7 +261,7 @@ static int find_group(struct dx_suffix_rows *r, struct dx_problem *problem)
 
 /* ---- rows ---- */
 
-/* What was read ahead may be more than is wanted by now: it is done anew then, by what is cached. */
+/* What was read ahead may be more than is wanted by now: it is examined again then, by what is cached. */
 static int give_held(struct dx_suffix_rows *r, struct dx_ahead_domain *s,
                      struct dx_problem *problem)
 {

@@ -80,14 +80,15 @@ struct dx_suffix_rows {
     unsigned batches;
     struct dx_domain_walk walk;
     struct dx_domains_ahead ahead;
-    size_t most;         /* domains of the group that comes */
-    uint64_t wanted;     /* rows of the windows of the group */
-    bool stops, ends;    /* behind the group: at a domain, behind all */
+    size_t most;      /* domains of the group that comes */
+    uint64_t wanted;  /* rows of the windows of the group */
+    bool stops, ends; /* behind the group: at a domain, behind all */
     struct dx_suffix_place stop;
-    uint32_t dataset_id; /* of the row that comes */
+    uint32_t dataset_id;                         /* of the row that comes */
     struct dx_span extras[DX_ROW_FILTER_EXTRAS]; /* that the filter looks at */
     size_t extra_count;
-    uint64_t place; /* of the row that comes, among the visible ones of its domain; where the filter ends the page, it stays */
+    uint64_t
+        place; /* of the row that comes, among the visible ones of its domain; where the filter ends the page, it stays */
     struct dx_buf scratch;
 };
 

@@ -25,8 +25,9 @@ static void make_row(unsigned i, unsigned dataset, unsigned row, struct dx_test_
     char domain[64];
 
     dx_test_root_domain(i, domain);
-    (void)snprintf(out->host, sizeof out->host, "%s%.40s%s", i % 7 != 6 && row % 5 == 3 ? "zz." : "",
-                   domain, i % 7 != 6 && row % 3 == 2 ? ":8080" : "");
+    (void)snprintf(out->host, sizeof out->host, "%s%.40s%s",
+                   i % 7 != 6 && row % 5 == 3 ? "zz." : "", domain,
+                   i % 7 != 6 && row % 3 == 2 ? ":8080" : "");
     (void)snprintf(out->path, sizeof out->path, "/d%u/%02u", dataset, row);
 }
 
