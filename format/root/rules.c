@@ -12,11 +12,23 @@
 #define LABELS_MIN 2
 
 /* Names that rules are about or below, and names of rules for a whole domain, in one table. */
-enum { SEED_BELOW = 1, SEED_DOMAIN = 2 };
+enum { SEED_BELOW = 1, SEED_DOMAIN = 2, SEED_TARGET = 3 };
 
+#define NONE UINT32_MAX
+
+/* A domain may have a million rules, and as many rows: of a group a row asks for those that it equals, and for the prefix before it. */
 struct dx_rule_key {
-    uint64_t hash;
+    uint64_t group;
+    uint64_t target; /* of the kind and of what a row must equal: of a prefix its host */
     uint32_t rule;
+    uint32_t wider; /* key of a prefix of this one, the longest; NONE */
+};
+
+struct dx_rule_group {
+    uint64_t hash;
+    size_t first,
+        end; /* keys, by target; those of one in order of their texts, then of their numbers */
+    uint64_t last, sign;
 };
 
 /* An IPv6 address in brackets, or four numbers: no name's last label is a number. */
@@ -75,6 +87,16 @@ static uint64_t hash_of(struct dx_span name, unsigned seed)
     return dx_hash64_seeded(name, seed);
 }
 
+static uint64_t target_of(enum dx_suppress_kind kind, struct dx_span scheme, struct dx_span host,
+                          struct dx_span path_query)
+{
+    uint64_t hash = dx_hash64_seeded(host, SEED_TARGET + (uint64_t)kind);
+
+    if (kind != DX_SUPPRESS_URL)
+        return hash;
+    return dx_hash64_seeded(path_query, dx_hash64_seeded(scheme, hash));
+}
+
 /* ---- making ---- */
 
 static struct dx_span next_name(struct dx_span name, size_t labels)
@@ -85,33 +107,49 @@ static struct dx_span next_name(struct dx_span name, size_t labels)
 /* The keys of a rule; keys NULL: only how many. */
 static size_t keys_of(const struct dx_rule *rule, uint32_t index, struct dx_rule_key *keys)
 {
-    struct dx_span name = dx_rule_name(rule->parts.host);
+    const struct dx_suppress_parts *p = &rule->parts;
+    struct dx_span name = dx_rule_name(p->host);
     size_t labels = is_ip(name) ? 1 : labels_of(name);
+    uint64_t target = target_of(rule->kind, p->scheme, p->host, p->path_query);
     size_t n = 0;
 
     if (rule->kind == DX_SUPPRESS_DOMAIN) {
         if (keys != NULL)
-            keys[n] = (struct dx_rule_key){ hash_of(name, SEED_DOMAIN), index };
+            keys[n] = (struct dx_rule_key){ hash_of(name, SEED_DOMAIN), target, index, NONE };
         n++;
     }
     for (; labels > LABELS; labels--)
         name = parent(name);
     for (; name.size > 0; name = next_name(name, labels--)) {
         if (keys != NULL)
-            keys[n] = (struct dx_rule_key){ hash_of(name, SEED_BELOW), index };
+            keys[n] = (struct dx_rule_key){ hash_of(name, SEED_BELOW), target, index, NONE };
         n++;
     }
     return n;
 }
 
-static int by_hash(const void *a, const void *b)
+static int compare_texts(const struct dx_rule *a, const struct dx_rule *b)
 {
-    const struct dx_rule_key *x = a;
-    const struct dx_rule_key *y = b;
+    int order = (a->kind > b->kind) - (a->kind < b->kind);
 
-    if (x->hash != y->hash)
-        return x->hash < y->hash ? -1 : 1;
-    return (x->rule > y->rule) - (x->rule < y->rule);
+    if (order == 0)
+        order = dx_span_compare(a->parts.host, b->parts.host);
+    return order != 0 ? order : dx_span_compare(a->parts.path_query, b->parts.path_query);
+}
+
+static int by_place(const void *left, const void *right, void *of)
+{
+    const struct dx_rule_key *a = left;
+    const struct dx_rule_key *b = right;
+    const struct dx_rules *r = of;
+    int order;
+
+    if (a->group != b->group)
+        return a->group < b->group ? -1 : 1;
+    if (a->target != b->target)
+        return a->target < b->target ? -1 : 1;
+    order = compare_texts(&r->rules[a->rule], &r->rules[b->rule]);
+    return order != 0 ? order : (a->rule > b->rule) - (a->rule < b->rule);
 }
 
 static void fill_rules(struct dx_rules *r, const struct dx_suppressions *log)
@@ -133,18 +171,66 @@ static void fill_rules(struct dx_rules *r, const struct dx_suppressions *log)
     }
 }
 
+/* Whether the URLs of b are some of those of a. */
+static bool is_wider(const struct dx_rule *a, const struct dx_rule *b)
+{
+    struct dx_span path = b->parts.path_query;
+
+    if (a->kind != DX_SUPPRESS_PREFIX || b->kind != DX_SUPPRESS_PREFIX ||
+        path.size < a->parts.path_query.size || !dx_span_equal(a->parts.host, b->parts.host))
+        return false;
+    path.size = a->parts.path_query.size;
+    return dx_span_equal(path, a->parts.path_query);
+}
+
+static void link_key(const struct dx_rules *r, const struct dx_rule_group *g, size_t i)
+{
+    struct dx_rule_key *key = &r->keys[i];
+    uint32_t before = i > g->first && r->keys[i - 1].target == key->target ? (uint32_t)(i - 1)
+                                                                           : NONE;
+
+    while (before != NONE && !is_wider(&r->rules[r->keys[before].rule], &r->rules[key->rule]))
+        before = r->keys[before].wider;
+    key->wider = before;
+}
+
+/* Of keys in order. */
+static void fill_groups(struct dx_rules *r)
+{
+    struct dx_rule_group *g = NULL;
+
+    for (size_t i = 0; i < r->key_count; i++) {
+        uint64_t number = r->rules[r->keys[i].rule].number;
+        uint8_t bytes[8];
+
+        if (g == NULL || g->hash != r->keys[i].group) {
+            g = &r->groups[r->group_count++];
+            *g = (struct dx_rule_group){ .hash = r->keys[i].group, .first = i };
+        }
+        g->end = i + 1;
+        g->last = number > g->last ? number : g->last;
+        dx_store_u64(bytes, number);
+        g->sign += dx_hash64(dx_span_of(bytes, sizeof bytes)); /* in whatever order they come */
+        link_key(r, g, i);
+    }
+}
+
 static bool fill_keys(struct dx_rules *r)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < r->count; i++)
         n += keys_of(&r->rules[i], (uint32_t)i, NULL);
+    if (n >= NONE)
+        return false;
     r->keys = malloc((n + 1) * sizeof *r->keys);
-    if (r->keys == NULL)
+    r->groups = malloc((n + 1) * sizeof *r->groups);
+    if (r->keys == NULL || r->groups == NULL)
         return false;
     for (size_t i = 0; i < r->count; i++)
         r->key_count += keys_of(&r->rules[i], (uint32_t)i, r->keys + r->key_count);
-    qsort(r->keys, r->key_count, sizeof *r->keys, by_hash);
+    qsort_r(r->keys, r->key_count, sizeof *r->keys, by_place, r);
+    fill_groups(r);
     return true;
 }
 
@@ -180,6 +266,7 @@ void dx_rules_free(struct dx_rules **r)
         free((*r)->text);
         free((*r)->rules);
         free((*r)->keys);
+        free((*r)->groups);
         free(*r);
     }
     *r = NULL;
@@ -187,20 +274,21 @@ void dx_rules_free(struct dx_rules **r)
 
 /* ---- asking ---- */
 
-static size_t first_key(const struct dx_rules *r, uint64_t hash)
+/* NULL: no rule has a key with it. */
+static const struct dx_rule_group *find_group(const struct dx_rules *r, uint64_t hash)
 {
     size_t low = 0;
-    size_t high = r->key_count;
+    size_t high = r->group_count;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (r->keys[middle].hash < hash)
+        if (r->groups[middle].hash < hash)
             low = middle + 1;
         else
             high = middle;
     }
-    return low;
+    return low < r->group_count && r->groups[low].hash == hash ? &r->groups[low] : NULL;
 }
 
 static void hit_by(struct dx_rule_hit *hit, const struct dx_rule *rule)
@@ -222,9 +310,9 @@ struct dx_rule_hit dx_rules_whole(const struct dx_rules *r, struct dx_span domai
     if (r == NULL || r->count == 0)
         return hit;
     do {
-        uint64_t hash = hash_of(name, SEED_DOMAIN);
+        const struct dx_rule_group *g = find_group(r, hash_of(name, SEED_DOMAIN));
 
-        for (size_t i = first_key(r, hash); i < r->key_count && r->keys[i].hash == hash; i++) {
+        for (size_t i = g == NULL ? 0 : g->first; g != NULL && i < g->end; i++) {
             const struct dx_rule *rule = &r->rules[r->keys[i].rule];
 
             if (rule->kind == DX_SUPPRESS_DOMAIN && dx_span_equal(rule->parts.host, name))
@@ -237,6 +325,7 @@ struct dx_rule_hit dx_rules_whole(const struct dx_rules *r, struct dx_span domai
 
 bool dx_rules_of(const struct dx_rules *r, struct dx_span domain, struct dx_rules_of *of)
 {
+    const struct dx_rule_group *g;
     struct dx_span name = domain;
     size_t labels;
 
@@ -247,17 +336,12 @@ bool dx_rules_of(const struct dx_rules *r, struct dx_span domain, struct dx_rule
     of->whole = dx_rules_whole(r, domain);
     for (; labels > LABELS; labels--)
         name = parent(name);
-    of->key = hash_of(name, SEED_BELOW);
-    of->first = first_key(r, of->key);
-    for (of->end = of->first; of->end < r->key_count && r->keys[of->end].hash == of->key;
-         of->end++) {
-        const struct dx_rule *rule = &r->rules[r->keys[of->end].rule];
-        uint8_t number[8];
-
-        /* Rules are in order of their numbers, so the last one has the highest. */
-        of->last = rule->number;
-        dx_store_u64(number, rule->number);
-        of->sign = dx_hash64_seeded(dx_span_of(number, sizeof number), of->sign);
+    g = find_group(r, hash_of(name, SEED_BELOW));
+    if (g != NULL) {
+        of->first = g->first;
+        of->end = g->end;
+        of->last = g->last;
+        of->sign = g->sign;
     }
     return of->whole.number != 0 || of->last != 0;
 }
@@ -282,16 +366,83 @@ static bool hits(const struct dx_rule *rule, struct dx_span scheme, struct dx_sp
     return false;
 }
 
+/* The first key of the target or behind it, of those of the domain. */
+static size_t first_of(const struct dx_rules_of *of, uint64_t target)
+{
+    size_t low = of->first;
+    size_t high = of->end;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (of->rules->keys[middle].target < target)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Rules of which a row that they hit has the text. */
+static void hit_equal(const struct dx_rules_of *of, const struct dx_rule *row,
+                      struct dx_rule_hit *hit)
+{
+    const struct dx_suppress_parts *p = &row->parts;
+    uint64_t target = target_of(row->kind, p->scheme, p->host, p->path_query);
+
+    for (size_t i = first_of(of, target); i < of->end && of->rules->keys[i].target == target; i++) {
+        const struct dx_rule *rule = &of->rules->rules[of->rules->keys[i].rule];
+
+        if (rule->kind == row->kind && hits(rule, p->scheme, p->host, p->path_query))
+            hit_by(hit, rule);
+    }
+}
+
+/* Prefixes of the row are the last one that is not behind it in their order, or prefixes of that one. */
+static void hit_prefixes(const struct dx_rules_of *of, const struct dx_rule *row,
+                         struct dx_rule_hit *hit)
+{
+    const struct dx_rules *r = of->rules;
+    uint64_t target = target_of(row->kind, row->parts.scheme, row->parts.host,
+                                row->parts.path_query);
+    size_t first = first_of(of, target);
+    size_t low = first;
+    size_t high = of->end;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (r->keys[middle].target == target &&
+            compare_texts(&r->rules[r->keys[middle].rule], row) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (uint32_t at = low > first ? (uint32_t)(low - 1) : NONE; at != NONE; at = r->keys[at].wider)
+        if (is_wider(&r->rules[r->keys[at].rule], row))
+            hit_by(hit, &r->rules[r->keys[at].rule]);
+}
+
 struct dx_rule_hit dx_rules_row(const struct dx_rules_of *of, struct dx_span scheme,
                                 struct dx_span host, struct dx_span path_query)
 {
+    struct dx_rule row = { .parts = { scheme, host, path_query } };
     struct dx_rule_hit hit = of->whole;
+    struct dx_span name = dx_rule_name(host);
+    bool ip = is_ip(name);
 
-    for (size_t i = of->first; i < of->end; i++) {
-        const struct dx_rule *rule = &of->rules->rules[of->rules->keys[i].rule];
-
-        if (hits(rule, scheme, host, path_query))
-            hit_by(&hit, rule);
+    if (of->first == of->end)
+        return hit;
+    row.kind = DX_SUPPRESS_URL;
+    hit_equal(of, &row, &hit);
+    row.kind = DX_SUPPRESS_PREFIX;
+    hit_prefixes(of, &row, &hit);
+    row.kind = DX_SUPPRESS_HOST;
+    hit_equal(of, &row, &hit);
+    row.kind = DX_SUPPRESS_DOMAIN;
+    for (; name.size > 0; name = ip ? dx_span_of(NULL, 0) : parent(name)) {
+        row.parts.host = name;
+        hit_equal(of, &row, &hit);
     }
     return hit;
 }

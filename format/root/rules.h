@@ -16,6 +16,7 @@
  * domain of the same host. A rule for a host hits that text exactly, port included.
  *
  * Where rules of both policies hit, absent wins: a "withheld" would reveal what must stay hidden.
+ * What a domain or a row costs grows with the logarithm of the number of rules, also of rules for one domain.
  * Read-only after new: threads may share it. rules NULL: there are no rules.
  */
 #ifndef DX_FORMAT_ROOT_RULES_H
@@ -38,6 +39,7 @@ struct dx_rule {
 };
 
 struct dx_rule_key;
+struct dx_rule_group;
 
 struct dx_rules {
     uint64_t number;       /* of the last line of the log */
@@ -47,6 +49,8 @@ struct dx_rules {
     /* private */
     struct dx_rule_key *keys;
     size_t key_count;
+    struct dx_rule_group *groups;
+    size_t group_count;
     uint8_t *text;
 };
 
@@ -67,7 +71,6 @@ struct dx_rules_of {
 
     /* private */
     const struct dx_rules *rules;
-    uint64_t key;
     size_t first, end; /* keys */
 };
 
