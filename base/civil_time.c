@@ -34,23 +34,21 @@ static void date_of(int64_t days, int64_t *year, unsigned *month, unsigned *day)
     *year = yoe + era * 400 + (*month <= 2);
 }
 
-/* The same for days from 0000-03-01 to 9999-12-31, with multiplications in place of divisions (Neri
- * and Schneider, "Euclidean affine functions and their application to calendar algorithms", 2022):
+/* The same for days from 1900-03-01 to 2099-12-31, between which each fourth year has a leap day, with multiplications in
+ * place of divisions (Neri and Schneider, "Euclidean affine functions and their application to calendar algorithms", 2022):
  * a listing formats a thousand of them. */
-#define DAYS_TO_1970 719468 /* from 0000-03-01 */
-#define DAYS_TO_10000 3652365
+#define DAYS_TO_1970 25508 /* from 1900-03-01 */
+#define DAYS_TO_2100 72990
 
-static void common_date_of(uint32_t n, uint32_t *year, uint32_t *month, uint32_t *day)
+/* years: since 1900. */
+static void common_date_of(uint32_t n, uint32_t *years, uint32_t *month, uint32_t *day)
 {
-    uint32_t n1 = 4 * n + 3;
-    uint32_t century = n1 / 146097;
-    uint32_t n2 = 4 * (n1 % 146097 / 4) + 3;
-    uint64_t p2 = UINT64_C(2939745) * n2;
+    uint64_t p2 = UINT64_C(2939745) * (4 * n + 3);
     uint32_t of_year = (uint32_t)p2 / 2939745 / 4;
     uint32_t n3 = 2141 * of_year + 197913;
     bool next = of_year >= 306; /* January and February */
 
-    *year = 100 * century + (uint32_t)(p2 >> 32) + next;
+    *years = (uint32_t)(p2 >> 32) + next;
     *month = (n3 >> 16) - (next ? 12 : 0);
     *day = (n3 & 0xffff) / 2141 + 1;
 }
@@ -68,23 +66,42 @@ static size_t put_digits(char *out, unsigned v, unsigned digits)
 
 static void put_two(char *out, uint32_t v)
 {
-    memcpy(out, dx_put_pairs + 2 * (size_t)v, 2);
+    (void)dx_put_two((uint8_t *)out, v);
 }
 
 /* "2024-06-14" */
 static void put_common_date(char *out, uint32_t n)
 {
-    uint32_t year;
+    uint32_t years;
     uint32_t month;
     uint32_t day;
+    bool later;
 
-    common_date_of(n, &year, &month, &day);
-    put_two(out, year / 100);
-    put_two(out + 2, year % 100);
+    common_date_of(n, &years, &month, &day);
+    later = years >= 100;
+    put_two(out, later ? 20 : 19);
+    put_two(out + 2, later ? years - 100 : years);
     out[4] = '-';
     put_two(out + 5, month);
     out[7] = '-';
     put_two(out + 8, day);
+}
+
+/* "08:15:30", of less than a day: what is below the binary point is the rest of an hour, then of a minute. Rounding up is off by a
+ * tenth of a millisecond at most. */
+#define POINT 40
+static inline __attribute__((always_inline)) void put_clock(char *out, uint32_t seconds)
+{
+    const uint64_t below = (UINT64_C(1) << POINT) - 1;
+    uint64_t hours = seconds * (below / 3600 + 1);
+    uint64_t minutes = (hours & below) * 60;
+    uint64_t rest = (minutes & below) * 60;
+
+    put_two(out, (uint32_t)(hours >> POINT));
+    out[2] = ':';
+    put_two(out + 3, (uint32_t)(minutes >> POINT));
+    out[5] = ':';
+    put_two(out + 6, (uint32_t)(rest >> POINT));
 }
 
 static size_t put_year(char *out, int64_t year)
@@ -110,45 +127,50 @@ static size_t put_rare_date(char *out, int64_t days)
     return n;
 }
 
+static __attribute__((noinline)) size_t put_fraction(char *out, unsigned fraction)
+{
+    bool fine = fraction % 1000 != 0;
+    size_t n = fine ? 6 : 3;
+
+    out[0] = '.';
+    (void)put_digits(out + 1, fine ? fraction : fraction / 1000, (unsigned)n);
+    memcpy(out + 1 + n, "Z", 2);
+    return n + 2;
+}
+
+/* What follows the seconds: ".250Z", "Z". */
+static inline size_t put_end(char *out, unsigned fraction)
+{
+    if (fraction != 0)
+        return put_fraction(out, fraction);
+    memcpy(out, "Z", 2);
+    return 1;
+}
+
+/* Not in line: the registers that it saves would be saved for all. */
+static __attribute__((noinline)) size_t put_rare_text(int64_t us, char *out)
+{
+    int64_t seconds = us / US_PER_SECOND - (us % US_PER_SECOND < 0);
+    int64_t days = seconds / SECONDS_PER_DAY - (seconds % SECONDS_PER_DAY < 0);
+    size_t n = put_rare_date(out, days);
+
+    out[n] = 'T';
+    put_clock(out + n + 1, (uint32_t)(seconds - days * SECONDS_PER_DAY));
+    return n + 9 + put_end(out + n + 9, (unsigned)(us - seconds * US_PER_SECOND));
+}
+
 size_t dx_civil_text_us(int64_t us, char out[DX_CIVIL_TEXT])
 {
     uint64_t common = (uint64_t)us + (uint64_t)DAYS_TO_1970 * SECONDS_PER_DAY * US_PER_SECOND;
-    unsigned fraction;
-    unsigned rest;
-    size_t n = 10;
+    uint64_t seconds = common / US_PER_SECOND;
+    uint32_t days = (uint32_t)(seconds / SECONDS_PER_DAY);
 
-    /* Without a sign, and with what comes first divided off at once, half of the divisions are gone. */
-    if (common < (uint64_t)DAYS_TO_10000 * SECONDS_PER_DAY * US_PER_SECOND) {
-        uint64_t seconds = common / US_PER_SECOND;
-        uint32_t days = (uint32_t)(seconds / SECONDS_PER_DAY);
-
-        fraction = (unsigned)(common - seconds * US_PER_SECOND);
-        rest = (unsigned)(seconds - (uint64_t)days * SECONDS_PER_DAY);
-        put_common_date(out, days);
-    } else {
-        int64_t seconds = us / US_PER_SECOND - (us % US_PER_SECOND < 0);
-        int64_t days = seconds / SECONDS_PER_DAY - (seconds % SECONDS_PER_DAY < 0);
-
-        fraction = (unsigned)(us - seconds * US_PER_SECOND);
-        rest = (unsigned)(seconds - days * SECONDS_PER_DAY);
-        n = put_rare_date(out, days);
-    }
-    out[n] = 'T';
-    put_two(out + n + 1, rest / 3600);
-    out[n + 3] = ':';
-    put_two(out + n + 4, rest / 60 % 60);
-    out[n + 6] = ':';
-    put_two(out + n + 7, rest % 60);
-    n += 9;
-    if (fraction != 0) {
-        bool fine = fraction % 1000 != 0;
-
-        out[n++] = '.';
-        n += put_digits(out + n, fine ? fraction : fraction / 1000, fine ? 6 : 3);
-    }
-    out[n++] = 'Z';
-    out[n] = '\0';
-    return n;
+    if (common >= (uint64_t)DAYS_TO_2100 * SECONDS_PER_DAY * US_PER_SECOND)
+        return put_rare_text(us, out);
+    put_common_date(out, days);
+    out[10] = 'T';
+    put_clock(out + 11, (uint32_t)(seconds - (uint64_t)days * SECONDS_PER_DAY));
+    return 19 + put_end(out + 19, (unsigned)(common - seconds * US_PER_SECOND));
 }
 
 #define NO_PAIR 10000

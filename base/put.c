@@ -10,35 +10,31 @@ const char dx_put_pairs[200] = { "0001020304050607080910111213141516171819202122
                                  "50515253545556575859606162636465666768697071727374"
                                  "75767778798081828384858687888990919293949596979899" };
 
+/* Below 10,000: most ranks, ids and counts. */
+static uint8_t *put_small(uint8_t *p, uint32_t v)
+{
+    uint32_t high = v / 100;
+
+    if (high >= 10)
+        p = dx_put_two(p, high);
+    else if (high > 0)
+        *p++ = (uint8_t)('0' + high);
+    v -= 100 * high;
+    if (high > 0 || v >= 10)
+        return dx_put_two(p, v);
+    *p = (uint8_t)('0' + v);
+    return p + 1;
+}
+
 uint8_t *dx_put_long_u64(uint8_t *p, uint64_t v)
 {
-    DX_UNINITIALIZED char digits[DX_PUT_U64_MAX];
-    size_t n = sizeof digits;
+    const uint32_t four = 10000;
+    uint64_t high;
 
-    if (v < 10000) { /* without the copy: most ranks, ids and counts */
-        uint32_t low = (uint32_t)v % 100;
-        uint32_t high = (uint32_t)v / 100;
-
-        if (v >= 1000)
-            *p++ = (uint8_t)dx_put_pairs[2 * high];
-        if (v >= 100)
-            *p++ = (uint8_t)dx_put_pairs[2 * high + 1];
-        if (v >= 10)
-            *p++ = (uint8_t)dx_put_pairs[2 * low];
-        *p = (uint8_t)dx_put_pairs[2 * low + 1];
-        return p + 1;
-    }
-    for (; v >= 100; v /= 100) {
-        n -= 2;
-        memcpy(digits + n, dx_put_pairs + 2 * (v % 100), 2);
-    }
-    if (v >= 10) {
-        n -= 2;
-        memcpy(digits + n, dx_put_pairs + 2 * v, 2);
-    } else {
-        digits[--n] = (char)('0' + v);
-    }
-    return dx_put(p, digits + n, sizeof digits - n);
+    if (v < four)
+        return put_small(p, (uint32_t)v);
+    high = v / four;
+    return dx_put_four(dx_put_long_u64(p, high), (uint32_t)(v - high * four));
 }
 
 /* glibc has it: nothing is allocated, and there is nothing to free. */

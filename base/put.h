@@ -35,6 +35,20 @@ static inline uint8_t *dx_put_span(uint8_t *p, struct dx_span s)
 
 extern const char dx_put_pairs[200]; /* "00" to "99" */
 
+/* v below 100: two digits. */
+static inline uint8_t *dx_put_two(uint8_t *p, uint32_t v)
+{
+    return dx_put(p, dx_put_pairs + 2 * (size_t)v, 2);
+}
+
+/* v below 10,000: four. */
+static inline uint8_t *dx_put_four(uint8_t *p, uint32_t v)
+{
+    uint32_t high = v / 100;
+
+    return dx_put_two(dx_put_two(p, high), v - 100 * high);
+}
+
 uint8_t *dx_put_long_u64(uint8_t *p, uint64_t v); /* of any size */
 
 /* As printf's %.*g of at most 17 digits and as strtod, with a point in every locale: libdomaindex works in programs that have one. */

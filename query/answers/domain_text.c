@@ -21,6 +21,7 @@
 
 #define FIRST_NAME "\"first_ts\":"
 #define LAST_NAME "\"last_ts\":"
+#define COMMON_TIME DX_PUT_SIZE("\"2024-06-14T08:15:30Z\",")
 #define TIMES_MAX (DX_PUT_SIZE(FIRST_NAME LAST_NAME "\"\",\"\",") + 2 * DX_CIVIL_TEXT)
 #define WITHHELD_NAME "\"withheld_rows\":"
 #define WITHHELD_MAX (DX_PUT_SIZE(WITHHELD_NAME ",") + DX_PUT_U64_MAX)
@@ -58,12 +59,10 @@ static uint8_t *put_time(uint8_t *p, bool has_ts, int64_t us)
 static uint8_t *put_times(uint8_t *p, const struct dx_pair_count *pair)
 {
     const uint8_t *first = DX_PUT(p, FIRST_NAME);
-    size_t size;
 
     p = put_time(DX_PUT(p, FIRST_NAME), pair->has_ts, pair->first_us);
-    size = (size_t)(p - first);
-    if (pair->has_ts && pair->first_us == pair->last_us)
-        return dx_put(DX_PUT(p, LAST_NAME), first, size);
+    if (pair->has_ts && pair->first_us == pair->last_us && p - first == COMMON_TIME)
+        return dx_put(DX_PUT(p, LAST_NAME), first, COMMON_TIME);
     return put_time(DX_PUT(p, LAST_NAME), pair->has_ts, pair->last_us);
 }
 
@@ -89,19 +88,21 @@ struct item {
     bool of_counts;
 };
 
-/* As most clients want them: url_count_est repeats the digits of url_count. */
+/* As most clients want them: url_count_est repeats url_count, and most of the numbers have one digit. */
 static uint8_t *put_all_counts(uint8_t *p, const struct dx_pair_count *pair)
 {
-    const uint8_t *urls;
-    size_t digits;
+    if ((pair->url_count | pair->row_count) < 8) {
+        uint8_t *digits = p;
 
-    p = DX_PUT(p, "\"url_count\":");
-    urls = p;
-    p = dx_put_u64(p, pair->url_count);
-    digits = (size_t)(p - urls);
-    p = DX_PUT(p, ",\"url_count_est\":");
-    p = dx_put(p, urls, digits);
-    return put_number(DX_PUT(p, ",\"row_count\":"), pair->row_count);
+        p = DX_PUT(p, "\"url_count\":0,\"url_count_est\":0,\"row_count\":0,");
+        digits[DX_PUT_SIZE("\"url_count\":")] |= (uint8_t)pair->url_count;
+        digits[DX_PUT_SIZE("\"url_count\":0,\"url_count_est\":")] |= (uint8_t)pair->url_count;
+        p[-2] |= (uint8_t)pair->row_count;
+        return p;
+    }
+    p = put_number(DX_PUT(p, "\"url_count\":"), pair->url_count);
+    p = put_number(DX_PUT(p, "\"url_count_est\":"), pair->url_count);
+    return put_number(DX_PUT(p, "\"row_count\":"), pair->row_count);
 }
 
 static uint8_t *put_some_counts(uint8_t *p, const struct dx_pair_count *pair, unsigned fields)
