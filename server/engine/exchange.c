@@ -39,6 +39,7 @@ void dx_exchange_begin(struct dx_connection *c)
     dx_buf_clear(&c->receipt_of);
     dx_request_head_begin(&c->head);
     c->head.names = &loop->serving->options.identity.names;
+    c->head.memory = &loop->heads;
     c->in_head = true;
     c->version = dx_loop_versions_take(&loop->pins, loop->serving->answers, &c->loop_ref);
 }

@@ -176,6 +176,7 @@ struct dx_loop {
         uint8_t text[64];
         enum dx_coding chosen;
     } codings; /* the Accept-Encoding that was read last: most clients send the same one */
+    struct dx_head_memory heads;
     uint8_t bytes[DX_LOOP_READ_MAX];
 
     uint64_t numbers; /* of requests; each loop has those of its own */

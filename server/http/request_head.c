@@ -697,6 +697,61 @@ static bool take_field(struct dx_request_head *h, struct dx_span bytes)
     return true;
 }
 
+/* ---- fields that came before ---- */
+
+static bool has_memory(const struct dx_request_head *h)
+{
+    return h->memory != NULL && h->method == DX_METHOD_GET && !h->http_1_0;
+}
+
+static void move_span(struct dx_head_span *s, uint32_t by)
+{
+    if (s->at > 0) /* else there was none */
+        s->at += by;
+}
+
+/* True: all fields are those of the memory, and the head is done. */
+static bool recall_fields(struct dx_request_head *h, struct dx_span bytes)
+{
+    struct dx_head_memory *m = h->memory;
+    const struct dx_head_names *names = h->names;
+    const struct dx_head_span target = h->target;
+    const uint32_t at = h->at;
+    const bool bare = h->bare_authority;
+    const uint32_t by = at - m->head.fields_at;
+
+    if (m->size == 0 || bytes.size - at < m->size || memcmp(bytes.data + at, m->text, m->size) != 0)
+        return false;
+    *h = m->head;
+    h->names = names;
+    h->target = target;
+    h->bare_authority = bare;
+    h->fields_at = at;
+    h->at = h->size = at + m->size;
+    move_span(&h->if_none_match, by);
+    move_span(&h->accept_encoding, by);
+    move_span(&h->accept, by);
+    move_span(&h->principal, by);
+    move_span(&h->traceparent, by);
+    move_span(&h->host, by);
+    for (size_t i = 0; i < DX_HEAD_ADDRESSES && i < h->address_count; i++)
+        h->address[i].at += by;
+    return true;
+}
+
+static void remember_fields(const struct dx_request_head *h, struct dx_span bytes)
+{
+    struct dx_head_memory *m = h->memory;
+    uint32_t size = h->size - h->fields_at;
+
+    m->size = 0;
+    if (size > sizeof m->text || h->authorization_count > 0)
+        return;
+    m->size = size;
+    memcpy(m->text, bytes.data + h->fields_at, size);
+    m->head = *h;
+}
+
 /* What nearly every head has, in one step each; the states are those that the bytes one by one lead to. */
 static bool take_usual(struct dx_request_head *h, struct dx_span bytes,
                        enum dx_head_verdict *verdict)
@@ -714,6 +769,10 @@ static bool take_usual(struct dx_request_head *h, struct dx_span bytes,
     }
     if (h->state != STATE_FIELD_FIRST)
         return false;
+    if (h->at == h->fields_at && has_memory(h) && recall_fields(h, bytes)) {
+        *verdict = DX_HEAD_DONE;
+        return true;
+    }
     if (bytes.data[h->at] != '\r') {
         if (!take_field(h, bytes))
             return false;
@@ -724,6 +783,8 @@ static bool take_usual(struct dx_request_head *h, struct dx_span bytes,
         return false;
     h->at += 2;
     *verdict = end_head(h);
+    if (*verdict == DX_HEAD_DONE && has_memory(h))
+        remember_fields(h, bytes);
     return true;
 }
 

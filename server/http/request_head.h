@@ -4,6 +4,7 @@
  *   struct dx_request_head h;
  *   dx_request_head_begin(&h);
  *   h.names = &names;                                     of headers of ours; NULL: none
+ *   h.memory = &memory;                                   of fields that were read before; NULL: none
  *   verdict = dx_request_head_parse(&h, bytes_so_far);    from the head's first byte
  *     DX_HEAD_MORE    call again with the same bytes and more behind them
  *     DX_HEAD_DONE    h.size bytes are the head; what follows is the next request
@@ -65,12 +66,15 @@ struct dx_head_names {
     const char *address;
 };
 
+struct dx_head_memory;
+
 /* Lines of the address header. A proxy may add one of its own below the client's; the last ones
  * matter. */
 #define DX_HEAD_ADDRESSES 4
 
 struct dx_request_head {
     const struct dx_head_names *names;
+    struct dx_head_memory *memory;
     /* Valid after DX_HEAD_DONE; method also after a reject that came behind it. */
     enum dx_method method;
     struct dx_head_span target; /* origin form: path and query; never empty unless is_bare */
@@ -110,6 +114,17 @@ struct dx_request_head {
     uint32_t host_count;
     uint32_t length_count;
     uint32_t coding_count;
+};
+
+/* Most clients send the same fields with each GET, so those of the last one are looked up as a whole, by their bytes, and read only
+ * where they differ. Begins as zeros, and serves any number of heads, one after the other, that have the same names.
+ * Fields with Authorization are not remembered: a token stays no longer than its request. */
+#define DX_HEAD_MEMORY_MAX 512
+
+struct dx_head_memory {
+    uint32_t size; /* of the text, with the empty line; 0: nothing */
+    uint8_t text[DX_HEAD_MEMORY_MAX];
+    struct dx_request_head head; /* as it was read */
 };
 
 void dx_request_head_begin(struct dx_request_head *h);
