@@ -59,25 +59,34 @@ static inline size_t dx_plain_prefix_words(const uint8_t *p, size_t size)
 }
 
 #ifdef __SSE2__
-static inline size_t dx_plain_prefix(const uint8_t *p, size_t size)
+/* A bit for each of 16 bytes. */
+static inline unsigned dx_plain_block(const uint8_t *p)
 {
     const __m128i low = _mm_set1_epi8(0x1f); /* signed: from 0x80 on they are below it */
     const __m128i quote = _mm_set1_epi8('"');
     const __m128i backslash = _mm_set1_epi8('\\');
     const __m128i rubout = _mm_set1_epi8(0x7f);
+    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+    __m128i bad = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, backslash)),
+                               _mm_cmpeq_epi8(v, rubout));
+
+    return (unsigned)_mm_movemask_epi8(_mm_andnot_si128(bad, _mm_cmpgt_epi8(v, low)));
+}
+
+static inline size_t dx_plain_prefix(const uint8_t *p, size_t size)
+{
+    unsigned plain = 0xffff;
     size_t i = 0;
 
-    for (; size - i >= 16; i += 16) {
-        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
-        __m128i bad = _mm_or_si128(
-            _mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, backslash)),
-            _mm_cmpeq_epi8(v, rubout));
-        unsigned plain = (unsigned)_mm_movemask_epi8(_mm_andnot_si128(bad, _mm_cmpgt_epi8(v, low)));
-
-        if (plain != 0xffff)
-            return i + (size_t)__builtin_ctz(~plain);
+    if (size < 16)
+        return dx_plain_prefix_words(p, size);
+    for (; plain == 0xffff && size - i >= 16; i += 16)
+        plain = dx_plain_block(p + i);
+    if (plain == 0xffff && i < size) { /* the end, with some that were seen */
+        i = size;
+        plain = dx_plain_block(p + i - 16);
     }
-    return i + dx_plain_prefix_words(p + i, size - i);
+    return plain == 0xffff ? size : i - 16 + (size_t)__builtin_ctz(~plain);
 }
 #else
 static inline size_t dx_plain_prefix(const uint8_t *p, size_t size)

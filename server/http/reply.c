@@ -54,7 +54,7 @@ static const struct status_row *row_of(int status)
 
 static uint8_t *put_text(uint8_t *p, const char *text)
 {
-    return dx_put(p, text, strlen(text));
+    return (uint8_t *)stpcpy((char *)p, text); /* one pass; the zero is written over */
 }
 
 #define LINE_BEGIN "HTTP/1.1 200 "
@@ -79,8 +79,9 @@ static uint8_t *put_vary(const struct dx_reply *r, uint8_t *p)
                                    r->negotiated ? "Accept-Encoding" : NULL, r->vary };
     const char *before = "\r\nVary: ";
 
-    if (r->negotiated && !r->by_accept && r->vary == NULL)
-        return DX_PUT(p, "\r\nVary: Accept-Encoding");
+    if (r->negotiated && r->vary == NULL) /* nearly all */
+        return r->by_accept ? DX_PUT(p, "\r\nVary: Accept, Accept-Encoding")
+                            : DX_PUT(p, "\r\nVary: Accept-Encoding");
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         if (fields[i] == NULL)
             continue;
