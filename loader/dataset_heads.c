@@ -19,24 +19,38 @@ static void write_head(struct dx_buf *b, const struct dx_dataset *d)
     dx_buf_str(b, "\",");
 }
 
+static void set_head(struct dx_dataset_heads *h, size_t i)
+{
+    const struct dx_dataset *d = &h->registry->datasets[i];
+    size_t at = h->text.size;
+
+    write_head(&h->text, d);
+    h->heads[i] = (struct dx_dataset_head){ .dataset_id = d->dataset_id,
+                                            .at = (uint32_t)at,
+                                            .urls = d->urls,
+                                            .of_counts = d->kind == DX_DATASET_COUNTS };
+    if (h->text.size - at > h->longest)
+        h->longest = (uint32_t)(h->text.size - at);
+}
+
 int dx_dataset_heads_new(struct dx_dataset_heads *h, const struct dx_registry *registry,
                          struct dx_error *err)
 {
     size_t n = registry->count;
 
-    h->registry = registry;
-    h->text = (struct dx_buf)DX_BUF_INIT(TEXT_MAX);
-    h->at = malloc((n + 1) * sizeof *h->at);
-    h->ranks = n > 0 && n <= DX_RANKED_MAX ? calloc(n * DX_RANKS_KEPT, sizeof *h->ranks) : NULL;
-    if (h->at == NULL || (h->ranks == NULL && n > 0 && n <= DX_RANKED_MAX)) {
+    *h = (struct dx_dataset_heads){ .registry = registry,
+                                    .text = DX_BUF_INIT(TEXT_MAX),
+                                    .heads = calloc(n + 1, sizeof *h->heads) };
+    if (n > 0 && n <= DX_RANKED_MAX)
+        h->ranks = calloc(n * DX_RANKS_KEPT, sizeof *h->ranks);
+    if (h->heads == NULL || (h->ranks == NULL && n > 0 && n <= DX_RANKED_MAX)) {
         dx_dataset_heads_release(h);
         return dx_no_memory(err, "datasets");
     }
-    for (size_t i = 0; i < n; i++) {
-        h->at[i] = (uint32_t)h->text.size;
-        write_head(&h->text, &registry->datasets[i]);
-    }
-    h->at[n] = (uint32_t)h->text.size;
+    for (size_t i = 0; i < n; i++)
+        set_head(h, i);
+    h->heads[n].at = (uint32_t)h->text.size;
+    h->count = (uint32_t)n;
     if (!h->text.failed)
         return DX_OK;
     dx_dataset_heads_release(h);
@@ -45,9 +59,18 @@ int dx_dataset_heads_new(struct dx_dataset_heads *h, const struct dx_registry *r
 
 void dx_dataset_heads_release(struct dx_dataset_heads *h)
 {
-    free(h->at);
-    h->at = NULL;
+    free(h->heads);
+    h->heads = NULL;
+    h->count = 0;
     free((void *)h->ranks);
     h->ranks = NULL;
     dx_buf_release(&h->text);
+}
+
+const struct dx_dataset_head *dx_dataset_heads_search(const struct dx_dataset_heads *h,
+                                                      uint32_t dataset_id)
+{
+    const struct dx_dataset *d = dx_registry_by_id(h->registry, dataset_id);
+
+    return d == NULL ? NULL : &h->heads[d - h->registry->datasets];
 }

@@ -279,7 +279,9 @@ static int count_rank(const struct dx_version *v, uint32_t dataset_id, uint64_t 
 int dx_version_rank(const struct dx_version *v, uint32_t dataset_id, uint64_t url_count,
                     uint64_t *rank, struct dx_error *err)
 {
-    _Atomic uint32_t *kept = dx_dataset_heads_rank(&v->heads, dataset_id, url_count);
+    const struct dx_dataset_head *head = dx_dataset_heads_get(&v->heads, dataset_id);
+    _Atomic uint32_t *kept = head == NULL ? NULL
+                                          : dx_dataset_heads_rank(&v->heads, head, url_count);
     uint32_t known = kept == NULL ? 0 : atomic_load_explicit(kept, memory_order_relaxed);
     int rc;
 

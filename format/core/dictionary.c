@@ -226,9 +226,39 @@ static size_t common(const uint8_t *a, const uint8_t *b, size_t n)
 {
     size_t i = 0;
 
+    for (; n - i >= 8; i += 8) {
+        uint64_t other = dx_load_u64(a + i) ^ dx_load_u64(b + i);
+
+        if (other != 0)
+            return i + (size_t)__builtin_ctzll(other) / 8;
+    }
     while (i < n && a[i] == b[i])
         i++;
     return i;
+}
+
+/* Passes entries that share more with the one before than `matched` says: they are below the key as it was. *place stops at the first
+ * that does not, or that is not as nearly all are. *size: of the key before. */
+static void pass_entries(const struct dx_dictionary *d, struct dx_bytes *r, size_t matched,
+                         unsigned count, unsigned *place, size_t *size)
+{
+    const uint8_t *p = r->at;
+    size_t before = *size;
+    unsigned at = *place;
+
+    for (; at < count && p < r->end; at++) {
+        size_t shared = *p >> 4;
+        size_t own = *p & 15;
+
+        if (shared <= matched || shared == LONG || shared > before || own - 1 >= LONG - 1 ||
+            own >= (size_t)(r->end - p) || shared + own > d->info.longest_key)
+            break;
+        before = shared + own;
+        p += 1 + own;
+    }
+    r->at = p;
+    *size = before;
+    *place = at;
 }
 
 /*
@@ -263,7 +293,7 @@ static int search_bucket(const struct dx_dictionary *d, uint64_t bucket, struct 
         }
         size = e.shared + e.own.size;
         if (e.shared > matched)
-            continue;
+            continue; /* one that pass_entries does not know */
         if (e.shared < matched)
             return DX_OK;
         left = key.size - matched;
@@ -275,6 +305,9 @@ static int search_bucket(const struct dx_dictionary *d, uint64_t bucket, struct 
         }
         if (more < e.own.size && e.own.data[more] > key.data[matched])
             return DX_OK;
+        ++*place;
+        pass_entries(d, &r, matched, count, place, &size);
+        --*place;
     }
     return DX_OK;
 }

@@ -52,8 +52,7 @@ static int read_key(const struct dx_dataset_order *o, const struct dx_dataset_it
                     struct dx_error *err)
 {
     const struct dx_pair_count *pair = &items->pairs[i];
-    struct dx_span head;
-    const struct dx_dataset *dataset = dx_dataset_heads_get(heads, items->ids[i], &head);
+    const struct dx_dataset *dataset = dx_registry_by_id(heads->registry, items->ids[i]);
 
     if (dataset == NULL)
         return dx_fail(err, DX_E_CORRUPT, "dataset %u of a domain is not in datasets.json",

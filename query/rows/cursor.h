@@ -105,7 +105,6 @@ struct dx_cursor {
     unsigned fields;
     uint64_t next_row, end_row; /* places in the payload: hidden rows have one too */
     uint16_t filter_size;       /* of query/rows/row_filter.h, packed; 0: none */
-    uint8_t filter[DX_ROW_FILTER_MAX];
 
     bool one_dataset; /* of dataset_id alone; of kinds that may be of all */
 
@@ -122,8 +121,7 @@ struct dx_cursor {
     uint64_t next_number;       /* of a domain; then a dataset of it, then a place as next_row is */
     uint32_t next_dataset;
     uint32_t end_dataset;
-    uint8_t dataset_count;                  /* of `datasets`; 0: all of them */
-    uint32_t datasets[DX_DATASET_LIST_MAX]; /* ascending */
+    uint8_t dataset_count;      /* of `datasets`; 0: all of them */
 
     /* of a listing that is not in its usual order, or of a host */
     uint8_t sort; /* DX_CURSOR_SORT_... */
@@ -133,7 +131,11 @@ struct dx_cursor {
     int64_t closest_us;
     uint64_t range; /* of which URLs of the domain; 0: all */
 
-    uint64_t line;    /* of the log of suppressions, that sums are by */
+    uint64_t line; /* of the log of suppressions, that sums are by */
+
+    /* From here on what is there only where a member before says so: of no cursor (kind 0) it need not be cleared. */
+    uint8_t filter[DX_ROW_FILTER_MAX];
+    uint32_t datasets[DX_DATASET_LIST_MAX]; /* ascending */
     uint64_t sums[4]; /* of the TLD at next_row, before it: domains, URLs, rows, pages */
     /* Of all of a suffix, and of its next_dataset, before next_row: domains, URLs, rows, whether there are times, the
      * first and the last one, pages. */

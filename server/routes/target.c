@@ -350,7 +350,7 @@ int dx_target_parse(struct dx_span target, bool post, struct dx_ask *ask,
 
     if (mark != NULL)
         query = (struct dx_span){ mark + 1, target.size - (size_t)(mark + 1 - target.data) };
-    memset(ask, 0, offsetof(struct dx_ask, text));
+    memset(ask, 0, offsetof(struct dx_ask, from.filter));
     ask->text_size = 0;
     ask->field_bits = DX_FIELDS_DEFAULT;
     ask->route = find_route(segments, count, captures, post);
