@@ -175,7 +175,7 @@ static inline uint64_t dx_bytes_u64(struct dx_bytes *r)
     return dx_load_u64(r->at - 8);
 }
 
-/* LEB128; the tenth byte may only be 0 or 1, so every value fits 64 bits. */
+/* LEB128; the tenth byte may only be 0 or 1, so every value fits 64 bits. Most are one byte. */
 static inline uint64_t dx_bytes_varint(struct dx_bytes *r)
 {
     const uint8_t *p = r->at;
@@ -183,6 +183,10 @@ static inline uint64_t dx_bytes_varint(struct dx_bytes *r)
 
     if (r->failed)
         return 0;
+    if (p < r->end && *p < 0x80) {
+        r->at = p + 1;
+        return *p;
+    }
     for (unsigned shift = 0; p < r->end && shift < 70; shift += 7) {
         uint8_t b = *p++;
 

@@ -34,24 +34,28 @@ static void date_of(int64_t days, int64_t *year, unsigned *month, unsigned *day)
     *year = yoe + era * 400 + (*month <= 2);
 }
 
-/* The same for days from 1900-03-01 to 2099-12-31, between which each fourth year has a leap day, with multiplications in
- * place of divisions (Neri and Schneider, "Euclidean affine functions and their application to calendar algorithms", 2022):
- * a listing formats a thousand of them. */
+/* Days from 1900-03-01 to 2099-12-31, between which each fourth year has a leap day: with multiplications in place of
+ * divisions (Neri and Schneider, "Euclidean affine functions and their application to calendar algorithms", 2022), and
+ * the text of each day of a year ready. A listing formats a thousand of them. */
 #define DAYS_TO_1970 25508 /* from 1900-03-01 */
 #define DAYS_TO_2100 72990
+#define JANUARY 306 /* days from March on */
 
-/* years: since 1900. */
-static void common_date_of(uint32_t n, uint32_t *years, uint32_t *month, uint32_t *day)
-{
-    uint64_t p2 = UINT64_C(2939745) * (4 * n + 3);
-    uint32_t of_year = (uint32_t)p2 / 2939745 / 4;
-    uint32_t n3 = 2141 * of_year + 197913;
-    bool next = of_year >= 306; /* January and February */
+#define DAY(m, d) "-" m "-" d "T "
+#define TEN(m, t) \
+    DAY(m, t "0") DAY(m, t "1") DAY(m, t "2") DAY(m, t "3") DAY(m, t "4") \
+    DAY(m, t "5") DAY(m, t "6") DAY(m, t "7") DAY(m, t "8") DAY(m, t "9")
+#define DAYS_9(m) \
+    DAY(m, "01") DAY(m, "02") DAY(m, "03") DAY(m, "04") DAY(m, "05") \
+    DAY(m, "06") DAY(m, "07") DAY(m, "08") DAY(m, "09")
+#define DAYS_29(m) DAYS_9(m) TEN(m, "1") TEN(m, "2")
+#define DAYS_30(m) DAYS_29(m) DAY(m, "30")
+#define DAYS_31(m) DAYS_30(m) DAY(m, "31")
+#define DAY_TEXT 8
 
-    *years = (uint32_t)(p2 >> 32) + next;
-    *month = (n3 >> 16) - (next ? 12 : 0);
-    *day = (n3 & 0xffff) / 2141 + 1;
-}
+static const char days_of_year[] =
+    DAYS_31("03") DAYS_30("04") DAYS_31("05") DAYS_30("06") DAYS_31("07") DAYS_31("08")
+    DAYS_30("09") DAYS_31("10") DAYS_30("11") DAYS_31("12") DAYS_31("01") DAYS_29("02");
 
 /* The last `digits` decimal digits of v. Formatting by printf costs more than all the
  * rest of an answer with hundreds of times in it. */
@@ -69,22 +73,17 @@ static void put_two(char *out, uint32_t v)
     (void)dx_put_two((uint8_t *)out, v);
 }
 
-/* "2024-06-14" */
-static void put_common_date(char *out, uint32_t n)
+/* "2024-06-14T " */
+static inline void put_common_date(char *out, uint32_t n)
 {
-    uint32_t years;
-    uint32_t month;
-    uint32_t day;
-    bool later;
+    uint64_t p2 = UINT64_C(2939745) * (4 * n + 3);
+    uint32_t of_year = (uint32_t)p2 / 2939745 / 4;
+    uint32_t years = (uint32_t)(p2 >> 32) + (of_year >= JANUARY); /* since 1900 */
+    bool later = years >= 100;
 
-    common_date_of(n, &years, &month, &day);
-    later = years >= 100;
     put_two(out, later ? 20 : 19);
     put_two(out + 2, later ? years - 100 : years);
-    out[4] = '-';
-    put_two(out + 5, month);
-    out[7] = '-';
-    put_two(out + 8, day);
+    memcpy(out + 4, days_of_year + (size_t)DAY_TEXT * of_year, DAY_TEXT);
 }
 
 /* "08:15:30", of less than a day: what is below the binary point is the rest of an hour, then of a minute. Rounding up is off by a
@@ -168,7 +167,6 @@ size_t dx_civil_text_us(int64_t us, char out[DX_CIVIL_TEXT])
     if (common >= (uint64_t)DAYS_TO_2100 * SECONDS_PER_DAY * US_PER_SECOND)
         return put_rare_text(us, out);
     put_common_date(out, days);
-    out[10] = 'T';
     put_clock(out + 11, (uint32_t)(seconds - (uint64_t)days * SECONDS_PER_DAY));
     return 19 + put_end(out + 19, (unsigned)(common - seconds * US_PER_SECOND));
 }

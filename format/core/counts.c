@@ -539,19 +539,6 @@ int dx_counts_distinct(const struct dx_counts *c, uint64_t ordinal, uint64_t *le
     return 1;
 }
 
-void dx_pair_count_add(struct dx_pair_count *sum, const struct dx_pair_count *pair)
-{
-    sum->url_count += pair->url_count;
-    sum->row_count += pair->row_count;
-    if (!pair->has_ts)
-        return;
-    if (!sum->has_ts || pair->first_us < sum->first_us)
-        sum->first_us = pair->first_us;
-    if (!sum->has_ts || pair->last_us > sum->last_us)
-        sum->last_us = pair->last_us;
-    sum->has_ts = true;
-}
-
 void dx_counts_totals_init(struct dx_counts_totals *t)
 {
     *t = (struct dx_counts_totals){ .ts_unit = 1 };

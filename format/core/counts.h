@@ -56,7 +56,18 @@ struct dx_pair_count {
 };
 
 /* Adds the counts of a pair to a sum (zeroed at first) and widens its times. */
-void dx_pair_count_add(struct dx_pair_count *sum, const struct dx_pair_count *pair);
+static inline void dx_pair_count_add(struct dx_pair_count *sum, const struct dx_pair_count *pair)
+{
+    sum->url_count += pair->url_count;
+    sum->row_count += pair->row_count;
+    if (!pair->has_ts)
+        return;
+    if (!sum->has_ts || pair->first_us < sum->first_us)
+        sum->first_us = pair->first_us;
+    if (!sum->has_ts || pair->last_us > sum->last_us)
+        sum->last_us = pair->last_us;
+    sum->has_ts = true;
+}
 
 struct dx_counts_totals {
     uint64_t domains;

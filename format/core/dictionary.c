@@ -237,30 +237,6 @@ static size_t common(const uint8_t *a, const uint8_t *b, size_t n)
     return i;
 }
 
-/* Passes entries that share more with the one before than `matched` says: they are below the key as it was. *place stops at the first
- * that does not, or that is not as nearly all are. *size: of the key before. */
-static void pass_entries(const struct dx_dictionary *d, struct dx_bytes *r, size_t matched,
-                         unsigned count, unsigned *place, size_t *size)
-{
-    const uint8_t *p = r->at;
-    size_t before = *size;
-    unsigned at = *place;
-
-    for (; at < count && p < r->end; at++) {
-        size_t shared = *p >> 4;
-        size_t own = *p & 15;
-
-        if (shared <= matched || shared == LONG || shared > before || own - 1 >= LONG - 1 ||
-            own >= (size_t)(r->end - p) || shared + own > d->info.longest_key)
-            break;
-        before = shared + own;
-        p += 1 + own;
-    }
-    r->at = p;
-    *size = before;
-    *place = at;
-}
-
 /*
  * Place of the first key that is not below `key`, BUCKET-relative (the number of entries when
  * all are below); *equal tells whether it is that key. Nothing is copied: `matched` is how
@@ -270,18 +246,19 @@ static void pass_entries(const struct dx_dictionary *d, struct dx_bytes *r, size
 static int search_bucket(const struct dx_dictionary *d, uint64_t bucket, struct dx_span key,
                          unsigned *place, bool *equal, struct dx_error *err)
 {
-    unsigned count = bucket_entries(d, bucket);
+    const unsigned count = bucket_entries(d, bucket);
     struct dx_span entries;
     struct dx_bytes r;
     size_t matched = 0;
     size_t size = 0;
+    unsigned at;
     int rc = checked_bucket(d, bucket, &entries, err);
 
     *equal = false;
     if (rc < 0)
         return rc;
     r = dx_bytes_of(entries);
-    for (*place = 0; *place < count; ++*place) {
+    for (at = 0; at < count; at++) {
         DX_UNINITIALIZED struct entry e;
         size_t left;
         size_t more;
@@ -293,22 +270,20 @@ static int search_bucket(const struct dx_dictionary *d, uint64_t bucket, struct 
         }
         size = e.shared + e.own.size;
         if (e.shared > matched)
-            continue; /* one that pass_entries does not know */
+            continue;
         if (e.shared < matched)
-            return DX_OK;
+            break;
         left = key.size - matched;
         more = common(e.own.data, key.data + matched, e.own.size < left ? e.own.size : left);
         matched += more;
         if (more == left) { /* the key ended: this entry is the key, or longer and so above */
             *equal = more == e.own.size;
-            return DX_OK;
+            break;
         }
         if (more < e.own.size && e.own.data[more] > key.data[matched])
-            return DX_OK;
-        ++*place;
-        pass_entries(d, &r, matched, count, place, &size);
-        --*place;
+            break;
     }
+    *place = at;
     return DX_OK;
 }
 

@@ -21,10 +21,9 @@ static void turn(struct dx_span s, uint8_t from, uint8_t to, uint8_t *out)
     size_t n = 0;
 
     for (;;) {
-        size_t begin = end;
+        const uint8_t *last = memrchr(s.data, from, end);
+        size_t begin = last == NULL ? 0 : (size_t)(last + 1 - s.data);
 
-        while (begin > 0 && s.data[begin - 1] != from)
-            begin--;
         memcpy(out + n, s.data + begin, end - begin);
         n += end - begin;
         if (begin == 0)

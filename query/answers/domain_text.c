@@ -13,7 +13,6 @@
 #include "query/suppression/suppression_view.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #define AS_TEXT(macro) AS_TEXT_(macro)
@@ -44,9 +43,16 @@
      DX_PUT_SIZE(AS_TEXT(DX_SKETCH_ERROR) ",") + TIMES_MAX + WITHHELD_MAX +                 \
      DX_PUT_SIZE(COUNTS_ONLY_NAME ",\"datasets\":[") + DX_PUT_U64_MAX)
 
+#define OFFSET_NAME "\"offset\":"
+#define NEXT_NAME "\"next_offset\":"
+#define VERSION_NAME "\"version\":\""
+#define COMPLETE "\",\"complete\":true}"
+#define END_MAX \
+    (DX_PUT_SIZE("]," OFFSET_NAME "," NEXT_NAME "," VERSION_NAME COMPLETE) + 2 * DX_PUT_U64_MAX)
+
 #define BEGIN "{\"domain\":\""
 
-static uint8_t *put_time(uint8_t *p, bool has_ts, int64_t us)
+static inline uint8_t *put_time(uint8_t *p, bool has_ts, int64_t us)
 {
     if (!has_ts)
         return DX_PUT(p, "null,");
@@ -274,14 +280,27 @@ static int write_datasets(const struct dx_domain_text *t, const uint32_t *places
     return DX_OK;
 }
 
-static void write_place(const struct dx_domain_text *t, size_t first, size_t end,
-                        struct dx_buf *body)
+static uint8_t *put_place(uint8_t *p, const struct dx_domain_text *t, size_t first, size_t end)
 {
-    dx_buf_fmt(body, "\"offset\":%" PRIu64 ",\"next_offset\":", t->order.page.offset);
-    if (end > first && end < t->count)
-        dx_buf_fmt(body, "%zu,", end);
-    else
-        dx_buf_str(body, "null,");
+    p = put_number(DX_PUT(p, OFFSET_NAME), t->order.page.offset);
+    p = DX_PUT(p, NEXT_NAME);
+    return end > first && end < t->count ? put_number(p, end) : DX_PUT(p, "null,");
+}
+
+/* What follows the datasets. */
+static void write_end(const struct dx_domain_text *t, size_t first, size_t end, struct dx_buf *body)
+{
+    uint8_t *begin = dx_buf_reserve(body, END_MAX + t->version.size);
+    uint8_t *p;
+
+    if (begin == NULL)
+        return;
+    p = DX_PUT(begin, "],");
+    if (dx_dataset_order_is_paged(&t->order))
+        p = put_place(p, t, first, end);
+    p = dx_put_span(DX_PUT(p, VERSION_NAME), t->version);
+    p = DX_PUT(p, COMPLETE);
+    body->size += (size_t)(p - begin);
 }
 
 int dx_domain_text_write(const struct dx_domain_text *t, const struct dx_dataset_heads *heads,
@@ -304,12 +323,7 @@ int dx_domain_text_write(const struct dx_domain_text *t, const struct dx_dataset
     free(places);
     if (rc < 0)
         return rc;
-    dx_buf_str(body, "],");
-    if (dx_dataset_order_is_paged(&t->order))
-        write_place(t, first, end, body);
-    dx_buf_str(body, "\"version\":\"");
-    dx_json_escape(body, t->version);
-    dx_buf_str(body, "\",\"complete\":true}");
+    write_end(t, first, end, body);
     return body->failed ? dx_buf_fail(body, err, "answer") : DX_OK;
 }
 

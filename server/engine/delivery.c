@@ -63,13 +63,14 @@ void dx_delivery_record(struct dx_connection *c, int status)
 static void add_timing(struct dx_connection *c, const struct dx_reply *r)
 {
     struct dx_loop *loop = c->stream.loop;
-    char text[DX_SERVER_TIMING_TEXT];
-    struct dx_reply timed = *r;
+    DX_UNINITIALIZED char text[DX_SERVER_TIMING_TEXT];
+    DX_UNINITIALIZED struct dx_reply timed;
 
     if (!loop->serving->options.server_timing || c->restricted || r->status != 200 ||
         (c->record.from != DX_FROM_LOOP && c->record.from != DX_FROM_WORKER))
         return;
     dx_server_timing(&c->record, text);
+    timed = *r;
     timed.timing = text;
     dx_buf_clear(&loop->head);
     dx_reply_head(&timed, &loop->head);
@@ -82,15 +83,13 @@ static void write_receipt(const struct dx_connection *c, const struct dx_deliver
 {
     const struct dx_serving *serving = c->stream.loop->serving;
     const struct dx_answers *answers = serving->answers;
-    struct dx_build_id build = { { 0 } };
+    struct dx_build_id build;
     struct dx_receipt r = { .at_s = (int64_t)c->stream.loop->date_second,
                             .method = c->head.method == DX_METHOD_HEAD ? "HEAD" : "GET",
                             .target = { c->receipt_of.data, c->receipt_of.size },
                             .status = d->status,
                             .body = d->payload };
 
-    if (c->receipt_of.size == 0 || (d->status != 200 && d->status != 404))
-        return;
     if (c->version != NULL)
         r.version = answers->version_name(c->version);
     if (c->version != NULL && !c->restricted && answers->version_build != NULL) {
@@ -137,7 +136,8 @@ void dx_deliver(struct dx_connection *c, const struct dx_delivery *d)
         .close = c->closing,
     };
 
-    write_receipt(c, d, &receipt);
+    if (c->receipt_of.size > 0 && (d->status == 200 || d->status == 404))
+        write_receipt(c, d, &receipt);
     r.receipt = dx_span_of(receipt.data, receipt.size);
     dx_delivery_record(c, d->status);
     dx_buf_clear(&loop->head);
@@ -352,7 +352,7 @@ static void deliver_body(const struct dx_exchange *x)
 
     c->record.summary = x->summary;
     if (e == NULL) {
-        dx_encoding_make(&here, x->ask->coding, x->body);
+        dx_encoding_make(&here, x->ask->coding, x->key != NULL || x->keeps_reply, x->body);
         e = &here;
     }
     bytes = dx_span_of(x->body->data, x->body->size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * encoding.h - the body of a 200 in the content coding that its client wants.
  *
- *   dx_encoding_make(&e, ask->coding, &body);      body: as it is sent; e: its tag, and what it was about
+ *   dx_encoding_make(&e, ask->coding, kept, &body);   body: as it is sent; e: its tag, and, if it may be kept, what it was about
  *
  * Where an answer is made: on its loop, or by a worker before the loop has it. Any thread.
  */
@@ -21,7 +21,7 @@ struct dx_encoding {
     uint8_t subject[DX_SUBJECT_MAX];
 };
 
-void dx_encoding_make(struct dx_encoding *e, enum dx_coding wanted, struct dx_buf *body);
+void dx_encoding_make(struct dx_encoding *e, enum dx_coding wanted, bool kept, struct dx_buf *body);
 
 static inline struct dx_span dx_encoding_subject(const struct dx_encoding *e)
 {
