@@ -77,6 +77,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         must(cut.close == whole.close && cut.if_none_match.at == whole.if_none_match.at &&
              cut.if_none_match.size == whole.if_none_match.size);
     }
+    for (unsigned round = 0; round < 2; round++) { /* with the fields of this head, or of the one before, known */
+        static struct dx_head_memory memory;
+        struct dx_request_head known;
+
+        dx_request_head_begin(&known);
+        known.memory = &memory;
+        must(dx_request_head_parse(&known, (struct dx_span){ data, size }) == verdict);
+        must(known.at == whole.at && known.size == whole.size && known.close == whole.close);
+        must(known.target.at == whole.target.at && known.host.at == whole.host.at);
+        must(known.if_none_match.at == whole.if_none_match.at &&
+             known.accept_encoding.size == whole.accept_encoding.size);
+    }
     if (verdict == DX_HEAD_DONE)
         check_accepted(&whole, data);
     if (verdict == DX_HEAD_REJECT)

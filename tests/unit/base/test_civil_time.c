@@ -61,6 +61,26 @@ static void check_table(void)
     }
 }
 
+/* Each day of two centuries that have a way of their own, and of those beside them, and each second of a day. */
+static void check_centuries(void)
+{
+    for (int64_t i = -30000; i < 50000 + 86400; i++) {
+        int64_t seconds = i < 50000 ? i * 86400 + (i * 7919 % 86400 + 86400) % 86400
+                                    : INT64_C(1718323200) + i - 50000;
+        time_t t = (time_t)seconds;
+        struct tm tm;
+        char want[64];
+        char text[DX_CIVIL_TEXT];
+        size_t n = dx_civil_text_us(seconds * 1000000, text);
+
+        (void)gmtime_r(&t, &tm);
+        (void)snprintf(want, sizeof want, "%04d-%02d-%02dT%02d:%02d:%02dZ", tm.tm_year + 1900,
+                       tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
+        EXPECT(n == strlen(want) && strcmp(text, want) == 0, "%lld: '%s', want '%s'",
+               (long long)seconds, text, want);
+    }
+}
+
 /* Some hundred thousand instants over ten thousand years against gmtime_r. */
 static void check_gmtime(void)
 {
@@ -120,6 +140,7 @@ static void check_extremes(void)
 int main(void)
 {
     check_table();
+    check_centuries();
     check_gmtime();
     check_days();
     check_extremes();

@@ -310,6 +310,92 @@ static void check_bytes(void)
     }
 }
 
+/* All that a caller sees of a head, but for the memory. */
+static bool same_heads(const struct dx_request_head *a, const struct dx_request_head *b)
+{
+    struct dx_request_head x = *a;
+    struct dx_request_head y = *b;
+
+    x.memory = y.memory = NULL;
+    x.name = y.name = (struct dx_head_span){ 0, 0 };
+    x.mark = y.mark = x.value_end = y.value_end = 0;
+    return memcmp(&x, &y, sizeof x) == 0; /* all of both was cleared */
+}
+
+static enum dx_head_verdict parse_with(struct dx_request_head *h, struct dx_head_memory *m,
+                                       const void *text, size_t size)
+{
+    memset(h, 0, sizeof *h);
+    dx_request_head_begin(h);
+    h->memory = m;
+    return dx_request_head_parse(h, guarded(text, size));
+}
+
+/* What is remembered is what is read: of the same head again, with another target, cut, and behind another head. */
+static void check_memory_of(struct dx_head_memory *m, const char *text, size_t size,
+                            unsigned *recalled)
+{
+    static const char other[] = "GET /another/target?q=1 HTTP/1.1\r\n";
+    const char *fields = memmem(text, size, "\r\n", 2);
+    size_t left = fields == NULL ? 0 : size - (size_t)(fields + 2 - text);
+    char *with = malloc(sizeof other + left);
+
+    memcpy(with, other, sizeof other - 1);
+    if (left > 0)
+        memcpy(with + sizeof other - 1, fields + 2, left);
+    for (unsigned round = 0; round < 4; round++) {
+        const char *now = round % 2 == 0 ? text : with;
+        size_t now_size = round % 2 == 0 ? size : sizeof other - 1 + left;
+        struct dx_request_head want, got;
+        enum dx_head_verdict read = parse_with(&want, NULL, now, now_size);
+        bool known = m->size > 0 && read == DX_HEAD_DONE && want.method == DX_METHOD_GET &&
+                     want.size - want.fields_at == m->size &&
+                     memcmp(now + want.fields_at, m->text, m->size) == 0;
+        enum dx_head_verdict again = parse_with(&got, m, now, now_size);
+
+        *recalled += known;
+        if (read != again || !same_heads(&want, &got)) {
+            printf("round %u of '%.*s': with a memory %d, %u bytes; without %d, %u\n", round, (int)size,
+                   text, outcome(&got, again), (unsigned)got.size, outcome(&want, read),
+                   (unsigned)want.size);
+            failures++;
+        }
+    }
+    if (m->size > 0 && memmem(m->text, m->size, "uthorization", 12) != NULL) {
+        printf("a token is remembered\n");
+        failures++;
+    }
+    free(with);
+}
+
+static void check_memory(void)
+{
+    static const char text[] = "GET /v1/domain/example.com HTTP/1.1\r\nHost: example.org:8080\r\n"
+                               "Connection: close\r\nAccept-Encoding: gzip, br\r\nX-Caller: me\r\n"
+                               "X-Forwarded-For: 10.0.0.1\r\nX-Forwarded-For: 10.0.0.2\r\n"
+                               "Accept: text/csv\r\nIf-None-Match: \"a\"\r\ntraceparent: 00-1\r\n\r\n";
+    static const char secret[] = "GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\n\r\n";
+    static struct dx_head_memory m;
+    char copy[sizeof text];
+    unsigned recalled = 0;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        check_memory_of(&m, rows[i].text, rows[i].size, &recalled);
+    check_memory_of(&m, text, sizeof text - 1, &recalled);
+    check_memory_of(&m, secret, sizeof secret - 1, &recalled);
+    memcpy(copy, text, sizeof text);
+    for (size_t at = 0; at < sizeof text - 1; at++) {
+        copy[at] ^= 1;
+        check_memory_of(&m, copy, sizeof text - 1, &recalled);
+        copy[at] = text[at];
+        check_memory_of(&m, copy, at, &recalled);
+    }
+    if (recalled < 100) {
+        printf("fields were recalled %u times only\n", recalled);
+        failures++;
+    }
+}
+
 static void check_size(const char *name, const char *before, size_t filling, const char *after,
                        int status)
 {
@@ -679,6 +765,7 @@ int main(void)
 
     check_rows();
     check_bytes();
+    check_memory();
     check_sizes();
     check_lists();
     complete = check_llhttp();
