@@ -144,7 +144,7 @@ static uint8_t *put_dataset(uint8_t *p, const struct item *item, const struct dx
         p = dx_put_span(p, item->head);
     else
         p = put_number(DX_PUT(p, "{\"dataset_id\":"), item->dataset->dataset_id);
-    p = item->dataset->of_counts               ? put_pages(p, pair, fields)
+    p = item->dataset->of_counts      ? put_pages(p, pair, fields)
         : (fields & counts) == counts ? put_all_counts(p, pair)
                                       : put_some_counts(p, pair, fields);
     if ((fields & both) == both)

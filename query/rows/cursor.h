@@ -121,7 +121,7 @@ struct dx_cursor {
     uint64_t next_number;       /* of a domain; then a dataset of it, then a place as next_row is */
     uint32_t next_dataset;
     uint32_t end_dataset;
-    uint8_t dataset_count;      /* of `datasets`; 0: all of them */
+    uint8_t dataset_count; /* of `datasets`; 0: all of them */
 
     /* of a listing that is not in its usual order, or of a host */
     uint8_t sort; /* DX_CURSOR_SORT_... */

@@ -80,7 +80,8 @@ struct dx_ask {
     bool brief;                     /* it is asked on a loop */
     const struct dx_scope *scope;   /* what the caller may see; NULL: everything. Held by it */
 
-    struct dx_cursor from; /* kind 0: none. The last that is cleared, and only as far as it then has to be */
+    struct dx_cursor
+        from; /* kind 0: none. The last that is cleared, and only as far as it then has to be */
 
     uint8_t text[DX_TARGET_MAX + DX_ROW_FILTER_MAX]; /* of a target, and what its cursor fetches */
     size_t text_size;

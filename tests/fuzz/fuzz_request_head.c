@@ -77,7 +77,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         must(cut.close == whole.close && cut.if_none_match.at == whole.if_none_match.at &&
              cut.if_none_match.size == whole.if_none_match.size);
     }
-    for (unsigned round = 0; round < 2; round++) { /* with the fields of this head, or of the one before, known */
+    for (unsigned round = 0; round < 2;
+         round++) { /* with the fields of this head, or of the one before, known */
         static struct dx_head_memory memory;
         struct dx_request_head known;
 

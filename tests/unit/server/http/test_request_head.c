@@ -355,8 +355,8 @@ static void check_memory_of(struct dx_head_memory *m, const char *text, size_t s
 
         *recalled += known;
         if (read != again || !same_heads(&want, &got)) {
-            printf("round %u of '%.*s': with a memory %d, %u bytes; without %d, %u\n", round, (int)size,
-                   text, outcome(&got, again), (unsigned)got.size, outcome(&want, read),
+            printf("round %u of '%.*s': with a memory %d, %u bytes; without %d, %u\n", round,
+                   (int)size, text, outcome(&got, again), (unsigned)got.size, outcome(&want, read),
                    (unsigned)want.size);
             failures++;
         }
@@ -370,10 +370,11 @@ static void check_memory_of(struct dx_head_memory *m, const char *text, size_t s
 
 static void check_memory(void)
 {
-    static const char text[] = "GET /v1/domain/example.com HTTP/1.1\r\nHost: example.org:8080\r\n"
-                               "Connection: close\r\nAccept-Encoding: gzip, br\r\nX-Caller: me\r\n"
-                               "X-Forwarded-For: 10.0.0.1\r\nX-Forwarded-For: 10.0.0.2\r\n"
-                               "Accept: text/csv\r\nIf-None-Match: \"a\"\r\ntraceparent: 00-1\r\n\r\n";
+    static const char text[] =
+        "GET /v1/domain/example.com HTTP/1.1\r\nHost: example.org:8080\r\n"
+        "Connection: close\r\nAccept-Encoding: gzip, br\r\nX-Caller: me\r\n"
+        "X-Forwarded-For: 10.0.0.1\r\nX-Forwarded-For: 10.0.0.2\r\n"
+        "Accept: text/csv\r\nIf-None-Match: \"a\"\r\ntraceparent: 00-1\r\n\r\n";
     static const char secret[] = "GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\n\r\n";
     static struct dx_head_memory m;
     char copy[sizeof text];
