@@ -41,23 +41,24 @@ static void date_of(int64_t days, int64_t *year, unsigned *month, unsigned *day)
 #define DAYS_TO_2100 72990
 #define JANUARY 306 /* days from March on */
 
-#define DAY(m, d) "-" m "-" d "T "
-#define TEN(m, t)                                                                       \
-    DAY(m, t "0")                                                                       \
-    DAY(m, t "1") DAY(m, t "2") DAY(m, t "3") DAY(m, t "4") DAY(m, t "5") DAY(m, t "6") \
-        DAY(m, t "7") DAY(m, t "8") DAY(m, t "9")
-#define DAYS_9(m)                                                                              \
-    DAY(m, "01")                                                                               \
-    DAY(m, "02") DAY(m, "03") DAY(m, "04") DAY(m, "05") DAY(m, "06") DAY(m, "07") DAY(m, "08") \
-        DAY(m, "09")
-#define DAYS_29(m) DAYS_9(m) TEN(m, "1") TEN(m, "2")
-#define DAYS_30(m) DAYS_29(m) DAY(m, "30")
-#define DAYS_31(m) DAYS_30(m) DAY(m, "31")
 #define DAY_TEXT 8
 
-static const char days_of_year[] = DAYS_31("03") DAYS_30("04") DAYS_31("05") DAYS_30("06")
-    DAYS_31("07") DAYS_31("08") DAYS_30("09") DAYS_31("10") DAYS_30("11") DAYS_31("12")
-        DAYS_31("01") DAYS_29("02");
+/* clang-format off */
+#define DAY(m, d) "-" m "-" d "T "
+#define TEN(m, t) \
+    DAY(m, t "0") DAY(m, t "1") DAY(m, t "2") DAY(m, t "3") DAY(m, t "4") \
+    DAY(m, t "5") DAY(m, t "6") DAY(m, t "7") DAY(m, t "8") DAY(m, t "9")
+#define NINE(m) \
+    DAY(m, "01") DAY(m, "02") DAY(m, "03") DAY(m, "04") DAY(m, "05") \
+    DAY(m, "06") DAY(m, "07") DAY(m, "08") DAY(m, "09")
+#define DAYS_29(m) NINE(m) TEN(m, "1") TEN(m, "2")
+#define DAYS_30(m) DAYS_29(m) DAY(m, "30")
+#define DAYS_31(m) DAYS_30(m) DAY(m, "31")
+
+static const char days_of_year[] =
+    DAYS_31("03") DAYS_30("04") DAYS_31("05") DAYS_30("06") DAYS_31("07") DAYS_31("08")
+    DAYS_30("09") DAYS_31("10") DAYS_30("11") DAYS_31("12") DAYS_31("01") DAYS_29("02");
+/* clang-format on */
 
 /* The last `digits` decimal digits of v. Formatting by printf costs more than all the
  * rest of an answer with hundreds of times in it. */
