@@ -286,8 +286,7 @@ class Load:
     def run(self, seed):
         rng = random.Random(seed)
         pairs = list(self.world.order)
-        link = dxtest.Server.__new__(dxtest.Server)
-        link.connection, link.host, link.port = None, self.server.host, self.server.port
+        link = dxtest.Link(self.server.host, self.server.port)
         while not self.stop.is_set():
             domain, dataset = rng.choice(pairs)
             with self.lock:
@@ -323,6 +322,7 @@ class Load:
         for thread in self.threads:
             thread.join()
         dxtest.check(not self.wrong, f"under load: {self.wrong[:3]}")
+        dxtest.check(self.seen, "under load: no reply at all")
         print(f"under load: {sum(self.seen.values())} replies, "
               f"{dict(sorted(self.seen.items()))}, {len(self.wrong)} wrong", flush=True)
 

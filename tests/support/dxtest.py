@@ -24,6 +24,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 SOURCE = pathlib.Path(os.environ.get("DX_SOURCE_DIR") or pathlib.Path(__file__).parents[2]).resolve()
@@ -82,6 +83,15 @@ def check(true, words):
         if _failures <= 50:
             print(f"FAILED: {words}", flush=True)
     return bool(true)
+
+
+def _thread_ended(end):
+    """An exception that ends a thread is a failed check: what the thread looked at was not looked at to the end."""
+    threading.__excepthook__(end)
+    check(False, f"thread {end.thread.name if end.thread else '?'}: {end.exc_type.__name__}: {end.exc_value}")
+
+
+threading.excepthook = _thread_ended
 
 
 def equal(got, want, words):
@@ -165,7 +175,37 @@ class Reply:
         return json.loads(self.body)
 
 
-class Server:
+class Link:
+    """A kept connection to a server. One thread at a time."""
+
+    def __init__(self, host, port, tls=None):
+        """tls: the ssl.SSLContext of an HTTPS server."""
+        self.connection, self.host, self.port, self.tls = None, host, port, tls
+
+    def close(self):
+        if self.connection:
+            self.connection.close()
+            self.connection = None
+
+    def get(self, target, method="GET", headers=None, body=None):
+        """One request on a kept connection. body: bytes; they and the reply must fit the sockets."""
+        for again in (True, False):
+            if not self.connection:
+                self.connection = (http.client.HTTPSConnection(self.host, self.port, timeout=120, context=self.tls) if self.tls
+                                   else http.client.HTTPConnection(self.host, self.port, timeout=120))
+            try:
+                self.connection.request(method, target, body=body, headers=headers or {})
+                reply = self.connection.getresponse()
+                return Reply(reply.status, dict((k.lower(), v) for k, v in reply.getheaders()),
+                             reply.read())
+            except (http.client.HTTPException, ConnectionError):
+                self.close()  # an idle connection may have been closed: once more on a new one
+                if not again:
+                    raise
+        raise AssertionError("not reached")
+
+
+class Server(Link):
     """domaindexd on a free port of 127.0.0.1, until the end of the with block."""
 
     # Unless the test says so itself: machines are slow at times, and a test may read late what it asked for early.
@@ -173,16 +213,15 @@ class Server:
 
     def __init__(self, root, *arguments, program=None, deadline_s=180, preexec=None, tls=None):
         """tls: the ssl.SSLContext that get() asks with, if the arguments make it an HTTPS server."""
+        super().__init__("127.0.0.1", None, tls)
         self.deadline_s = deadline_s
-        self.tls = tls
         self.log = tempfile.TemporaryFile()
         patience = [word for item in self.patience.items() if item[0] not in arguments for word in item]
         self.process = subprocess.Popen(
             [str(program or DOMAINDEXD), "--root", str(root), "--listen", "127.0.0.1:0",
              "--admin", "127.0.0.1:0", *map(str, (*patience, *arguments))],
             stdout=self.log, stderr=subprocess.STDOUT, preexec_fn=preexec)
-        self.connection = None
-        self.host, self.port, self.admin_port = "127.0.0.1", None, None
+        self.admin_port = None
 
     def words(self):
         return written(self.log)
@@ -233,25 +272,3 @@ class Server:
         lines = self.admin("/metrics").body.decode().splitlines()
         return {name: float(value) for name, value in
                 (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))}
-
-    def close(self):
-        if self.connection:
-            self.connection.close()
-            self.connection = None
-
-    def get(self, target, method="GET", headers=None, body=None):
-        """One request on a kept connection. body: bytes; they and the reply must fit the sockets."""
-        for again in (True, False):
-            if not self.connection:
-                self.connection = (http.client.HTTPSConnection(self.host, self.port, timeout=120, context=self.tls) if self.tls
-                                   else http.client.HTTPConnection(self.host, self.port, timeout=120))
-            try:
-                self.connection.request(method, target, body=body, headers=headers or {})
-                reply = self.connection.getresponse()
-                return Reply(reply.status, dict((k.lower(), v) for k, v in reply.getheaders()),
-                             reply.read())
-            except (http.client.HTTPException, ConnectionError):
-                self.close()  # an idle connection may have been closed: once more on a new one
-                if not again:
-                    raise
-        raise AssertionError("not reached")
