@@ -163,7 +163,7 @@ stage_release() {
         return
     fi
     DX_DAMAGE_STEP=${DX_DAMAGE_STEP:-101} DX_BELIEVED_STEP=${DX_BELIEVED_STEP:-101} DX_VERIFY_STEP=${DX_VERIFY_STEP:-499} \
-        tests_of release -L '^gate$' -LE 'alone|compilers' -j $((jobs + 1))
+        tests_of release -L '^gate$' -LE 'alone|compilers' -j $((jobs + 2))
 }
 
 stage_asan() {
@@ -176,7 +176,7 @@ stage_asan() {
     fi
     # A sample of all damage; the steps are primes, so that each bit of a byte has its turn. Fuzzing has such files too.
     DX_DAMAGE_STEP=${DX_DAMAGE_STEP:-997} DX_BELIEVED_STEP=${DX_BELIEVED_STEP:-31} DX_VERIFY_STEP=${DX_VERIFY_STEP:-4999} \
-        DX_INSPECT_STEP=${DX_INSPECT_STEP:-101} DX_FLIP_STEP=${DX_FLIP_STEP:-7} tests_of asan -L '^gate$'
+        DX_INSPECT_STEP=${DX_INSPECT_STEP:-101} DX_FLIP_STEP=${DX_FLIP_STEP:-7} tests_of asan -L '^gate$' -j $((jobs + 1))
 }
 
 stage_tsan() {
@@ -187,7 +187,7 @@ stage_tsan() {
         tests_of tsan -L threads -LE 'peers|slow|alone' -j $((jobs + 1))
         return
     fi
-    DX_FLIP_STEP=${DX_FLIP_STEP:-31} tests_of tsan -L '^gate$'
+    DX_FLIP_STEP=${DX_FLIP_STEP:-31} tests_of tsan -L '^gate$' -j $((jobs + 1))
 }
 
 fuzz_one() { # PROGRAM

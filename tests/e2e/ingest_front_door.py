@@ -54,6 +54,7 @@ GOOD = {
     "link.tsv": (table("link\tn\n", "{u}\t7"), "url column: link; time column: none", False),
     "crlf.csv": (table("original,timestamp\n", "{u},{t}").replace(b"\n", b"\r\n"), "url column: original", True),
     "bom.csv": (b"\xef\xbb\xbf" + table("page_url,ts\n", "{u},{t}"), "url column: page_url", True),
+    "permalink.csv": (table("title,Permalink,ts\n", "a,{u},{t}"), "url column: Permalink", True),
     "list.txt": (table("", "{u}"), "each line is a URL", False),
     "names.list": (table("", "{u}").replace(b"http://", b""), "each line is a URL", False),
     "rpj.jsonl": (table("", '{{"text": "x", "meta": {{"url": "{u}", "timestamp": "{t}"}}}}'),
