@@ -79,6 +79,7 @@ static int check_place(struct urls_check *c, const struct dx_url_place *place, s
 {
     const struct group *g = place->group < c->group_count ? &c->groups[place->group] : NULL;
     uint64_t next = place->group + 1 < c->group_count ? g[1].begin : c->row_count;
+    struct dx_url_place kept = *place;
 
     if (g == NULL || place->row >= next - g->begin || place->rows > g->end - g->begin - place->row)
         return dx_fail(why, DX_E_CORRUPT,
@@ -89,8 +90,10 @@ static int check_place(struct urls_check *c, const struct dx_url_place *place, s
     c->places[g->file_id]++;
     if (dx_version_is_gone(c->w->version, g->file_id))
         return DX_OK; /* a new scan does not find it */
+    if (dx_url_places_exact(&c->w->part->cold))
+        dx_url_place_widen(&kept, place->rows > next - g->begin - place->row);
     c->w->parts[c->w->at].url_places++;
-    c->w->parts[c->w->at].url_sum += dx_verify_place_sum(place);
+    c->w->parts[c->w->at].url_sum += dx_verify_place_sum(&kept);
     return DX_OK;
 }
 
@@ -109,7 +112,7 @@ static int check_pages(struct urls_check *c, struct dx_verify_pairs *file, struc
 
         rc = dx_url_page_open(&u, &c->w->part->cold, &page, plain, DX_FILE_URL_IDS, why);
         while (rc >= 0 && (rc = dx_url_page_next(&u, &place, why)) == 1) {
-            if (first && page.number > 0 && dx_url_place_compare(&last, &place) >= 0)
+            if (first && page.number > 0 && dx_url_place_compare(&last, &place) > 0)
                 rc = dx_fail(why, DX_E_CORRUPT,
                              DX_FILE_URL_IDS ": page %u does not go on where the one before ends",
                              (unsigned)page.number);

@@ -16,7 +16,7 @@
 #include "loader/version_parts.h"
 
 #define BUCKET_QSORT 24 /* above this an insertion sort loses */
-#define SORT_KEY 24
+#define SORT_KEY 32
 
 /* Numbers of row groups, by file. */
 struct groups {
@@ -33,7 +33,7 @@ struct known {
     struct dx_url_page page;
     bool walks, in_page, has;
     struct dx_url_place place;
-    /* of an old part: those of one id, whose order was that of more bits of it */
+    /* of an old part: those of one id, whose order was that of more bits of it, and of rows */
     struct dx_url_place *alike;
     size_t alike_count, alike_capacity, alike_next;
     struct dx_url_place after; /* read already; rows 0: none */
@@ -204,14 +204,12 @@ static uint64_t load_be(const uint8_t *from)
 static int spill_place(struct write *w, const struct dx_url_place *place, struct dx_error *err)
 {
     uint8_t key[SORT_KEY];
-    uint8_t rows[8];
 
     store_be(key, place->id);
     store_be(key + 8, place->group);
     store_be(key + 16, place->row);
-    store_be(rows, place->rows);
-    return dx_spill_sort_add(w->spilled, 0, dx_span_of(key, sizeof key),
-                             dx_span_of(rows, sizeof rows), err);
+    store_be(key + 24, place->rows);
+    return dx_spill_sort_add(w->spilled, 0, dx_span_of(key, sizeof key), dx_span_of(NULL, 0), err);
 }
 
 static int take_record(struct write *w, const uint8_t *bytes, struct dx_error *err)
@@ -317,7 +315,7 @@ static int next_scanned(struct write *w, struct dx_url_place *place, struct dx_e
     rc = dx_spill_sort_next(w->spilled, &key, &value, err);
     if (rc == 1) {
         *place = (struct dx_url_place){ load_be(key.data), load_be(key.data + 8),
-                                        load_be(key.data + 16), load_be(value.data) };
+                                        load_be(key.data + 16), load_be(key.data + 24) };
     } else if (rc == 0) {
         dx_spill_sort_get_stats(w->spilled, &stats);
         w->urls->spilled_bytes += stats.spilled_bytes;
@@ -345,6 +343,26 @@ static int renumber(const struct write *w, struct known *k, struct dx_error *err
     return 1;
 }
 
+/* The place of an old part as it is kept now. */
+static int widen(struct known *k, struct dx_error *err)
+{
+    struct dx_pages_file file;
+    struct dx_page_group group;
+    uint32_t number;
+    bool crosses = false;
+    int rc = 1;
+
+    if (k->place.rows > 1) { /* else it lies in one row group, wherever that ends */
+        rc = dx_pages_of_group(&k->part->pages, k->place.group, &file, &number, err);
+        if (rc == 1)
+            rc = dx_pages_group(&k->part->pages, &file, number, &group, err);
+        crosses = rc == 1 && k->place.rows > group.rows - k->place.row;
+    }
+    k->place.id = dx_url_id_kept(k->place.id);
+    dx_url_place_widen(&k->place, crosses);
+    return rc < 0 ? rc : 1;
+}
+
 /* 1: the next place of a part, if its file stays. File_ids stay too, so their order does. */
 static int read_known(const struct write *w, struct known *k, struct dx_error *err)
 {
@@ -354,6 +372,8 @@ static int read_known(const struct write *w, struct known *k, struct dx_error *e
         if (k->in_page) {
             rc = dx_url_page_next(&k->page, &k->place, err);
             k->in_page = rc == 1;
+            if (rc == 1 && dx_url_places_exact(&k->part->cold))
+                rc = widen(k, err);
             if (rc == 1)
                 rc = renumber(w, k, err);
             continue;
@@ -379,11 +399,9 @@ static int keep_alike(struct known *k, const struct dx_url_place *place, struct 
     return DX_OK;
 }
 
-/* All that are of one id as it is kept now, in order. Two that are one place now, of URLs that led to the same row, are the
- * longer one. */
+/* All that are of one id as it is kept now, in order. */
 static int read_alike(const struct write *w, struct known *k, struct dx_error *err)
 {
-    size_t kept = 0;
     int rc = DX_OK;
 
     k->alike_next = k->alike_count = 0;
@@ -391,7 +409,6 @@ static int read_alike(const struct write *w, struct known *k, struct dx_error *e
         rc = keep_alike(k, &k->after, err);
     k->after.rows = 0;
     while (rc == DX_OK && (rc = read_known(w, k, err)) == 1) {
-        k->place.id = dx_url_id_kept(k->place.id);
         if (k->alike_count > 0 && k->alike[0].id != k->place.id) {
             k->after = k->place;
             break;
@@ -401,13 +418,6 @@ static int read_alike(const struct write *w, struct known *k, struct dx_error *e
     if (rc < 0 || k->alike_count == 0)
         return rc < 0 ? rc : DX_OK;
     qsort(k->alike, k->alike_count, sizeof *k->alike, compare_places);
-    for (size_t i = 1; i < k->alike_count; i++) {
-        if (compare_places(&k->alike[kept], &k->alike[i]) != 0)
-            k->alike[++kept] = k->alike[i];
-        else if (k->alike[kept].rows < k->alike[i].rows)
-            k->alike[kept].rows = k->alike[i].rows;
-    }
-    k->alike_count = kept + 1;
     return DX_OK;
 }
 
@@ -415,7 +425,7 @@ static int next_known(const struct write *w, struct known *k, struct dx_error *e
 {
     int rc = DX_OK;
 
-    if (!dx_cold_is_old(&k->part->cold)) {
+    if (!dx_url_places_exact(&k->part->cold)) {
         rc = read_known(w, k, err);
         k->has = rc == 1;
         return rc < 0 ? rc : DX_OK;

@@ -102,12 +102,14 @@ static int put_record(struct dx_index_urls_lane *lane, const struct dx_urls_reco
 static int put_place(struct dx_index_urls_lane *lane, uint32_t file_id,
                      const struct dx_url_run_place *place, struct dx_error *err)
 {
-    const struct dx_urls_record record = { .id = place->id,
-                                           .file_id = file_id,
-                                           .row_group = place->row_group,
-                                           .row = place->row,
-                                           .rows = place->last - place->first + 1 };
+    struct dx_url_place kept = { .row = place->row, .rows = place->last - place->first + 1 };
+    struct dx_urls_record record = { .id = place->id,
+                                     .file_id = file_id,
+                                     .row_group = place->row_group };
 
+    dx_url_place_widen(&kept, place->last_group != place->row_group);
+    record.row = kept.row;
+    record.rows = kept.rows;
     return put_record(lane, &record, err);
 }
 
@@ -138,7 +140,14 @@ static struct dx_url_run_place place_at(uint64_t id, const struct dx_url_row *at
                                       .row = at->row_in_group,
                                       .first = at->row_in_file,
                                       .last = at->row_in_file,
-                                      .row_group = at->row_group };
+                                      .row_group = at->row_group,
+                                      .last_group = at->row_group };
+}
+
+static void go_on(struct dx_url_run_place *place, const struct dx_url_row *at)
+{
+    place->last = at->row_in_file;
+    place->last_group = at->row_group;
 }
 
 static int url_id(struct dx_index_urls_lane *lane, const struct dx_lake_row *row, uint64_t *id,
@@ -192,7 +201,7 @@ static int requested_row(struct dx_index_urls_lane *lane, struct dx_url_run *run
         return DX_OK;
     for (size_t i = 0; i < run->requested_count; i++)
         if (run->requested[i].id == id) {
-            run->requested[i].last = at->row_in_file;
+            go_on(&run->requested[i], at);
             return DX_OK;
         }
     if (run->requested_count == DX_URL_RUN_REQUESTED)
@@ -212,7 +221,7 @@ static int own_row(struct dx_index_urls_lane *lane, struct dx_url_run *run,
 
         if (url->scheme_size == row->scheme.size &&
             memcmp(url->scheme, row->scheme.data, row->scheme.size) == 0) {
-            url->place.last = at->row_in_file;
+            go_on(&url->place, at);
             *id = url->place.id;
             return DX_OK;
         }

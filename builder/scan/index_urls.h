@@ -18,7 +18,7 @@
  *   dx_index_urls_free(&u);
  *
  * Of rows that are one URL, one behind the other in a file or with another scheme of the same page
- * between them, one place is kept: 24 bytes, in one of 1024 streams by its id
+ * between them, one place is kept (format/version/url_place.h): 24 bytes, in one of 1024 streams by its id
  * (builder/sort/stream_spill.h). Write sorts stream by stream, one that is too large for
  * memory_bytes on the disk, and merges in the places of the base's files that stay (index_base.h);
  * those of files that went, or that were scanned again, are left out. What is written depends on
@@ -70,7 +70,7 @@ struct dx_url_run_place {
     uint64_t id;
     uint64_t row;         /* in the row group */
     uint64_t first, last; /* in the file */
-    uint32_t row_group;
+    uint32_t row_group, last_group;
 };
 
 /* The URLs of the (host, path_query) at hand: zeroed before the first row of a file. */

@@ -24,8 +24,7 @@ struct dx_urls_record {
     uint64_t id;
     uint32_t file_id;
     uint32_t row_group;
-    uint64_t row;  /* in the row group */
-    uint64_t rows; /* from the first to the last of the URL in the file */
+    uint64_t row, rows; /* of the place (format/version/url_place.h) */
 };
 
 /* id's upper 6 bytes, file_id, row group, row 5 bytes, rows 5 bytes. */

@@ -31,8 +31,10 @@
 #include "format/core/zseek.h"
 
 #define DX_COLD_MAGIC DX_KIND('D', 'X', 'C', 'P')
-#define DX_COLD_VERSION 3
-/* Read, not written: 2 has other sketches (url_sketch.h), 1 other ids too (url_ids.h). */
+#define DX_COLD_VERSION 4
+/* Older ones are read, not written: what is as it is now from which version on. 1 has other ids of URLs, too (url_ids.h). */
+#define DX_COLD_VERSION_UNITS 4    /* places of URLs are units of rows (url_place.h) */
+#define DX_COLD_VERSION_SKETCHES 3 /* sketches (url_sketch.h) */
 #define DX_COLD_VERSION_OLD 1
 #define DX_COLD_URL_ID_LISTS DX_KIND('U', 'I', 'D', 'X') /* format/version/url_id_list.h */
 #define DX_COLD_PAGE_PLAIN (64u << 10)                   /* writers close a page that has so much */

@@ -71,6 +71,8 @@ static int open_places(struct dx_url_page *u, struct dx_bytes *r, struct dx_erro
     if (dx_bytes_u8(r) != 0 || u->rows_bits > 63 || u->group_bits > 64 || u->row_bits > 64)
         return dx_url_page_corrupt(u, err, "a width over 64 bits");
     u->longer_count = dx_bytes_u32(r);
+    if (u->row_bits + u->unit_bits > 64)
+        return dx_url_page_corrupt(u, err, "a row over 64 bits");
     if (r->failed || u->longer_count > u->count ||
         !take_bits(r, (uint64_t)u->count * (u->group_bits + u->row_bits), &u->places) ||
         !take_bits(r, (uint64_t)u->longer_count * (u->number_bits + u->rows_bits), &u->longer) ||
@@ -97,6 +99,8 @@ int dx_url_page_open(struct dx_url_page *u, const struct dx_cold *c,
                        name, u->number, u->count, plain.size, page->entries);
     if (dx_cold_is_old(c))
         return dx_url_page_old_open(u, page, &r, err);
+    u->unit_bits = dx_url_places_exact(c) ? 0 : DX_URL_UNIT_BITS;
+    u->few = dx_url_places_exact(c) ? 1 : 0;
     rc = dx_url_id_list_open(&u->ids, c, page, err);
     return rc == DX_OK ? open_places(u, &r, err) : rc;
 }
@@ -113,7 +117,7 @@ static uint64_t longer_number(const struct dx_url_page *u, uint32_t at)
     return dx_bits_at(u->longer, (uint64_t)at * (u->number_bits + u->rows_bits), u->number_bits);
 }
 
-/* Few have more than one row, which stand in order. */
+/* Few have more rows than the others, which stand in order. */
 static uint64_t rows_of(const struct dx_url_page *u, uint32_t number)
 {
     uint32_t low = 0;
@@ -128,7 +132,7 @@ static uint64_t rows_of(const struct dx_url_page *u, uint32_t number)
             high = middle;
     }
     if (low == u->longer_count || longer_number(u, low) != number)
-        return 1;
+        return u->few;
     return dx_bits_at(u->longer, (uint64_t)low * (u->number_bits + u->rows_bits) + u->number_bits,
                       u->rows_bits) +
            2;
@@ -140,7 +144,7 @@ static int check_longer(const struct dx_url_page *u, struct dx_error *err)
     for (uint32_t i = 0; i < u->longer_count; i++)
         if (longer_number(u, i) >= u->count ||
             (i > 0 && longer_number(u, i - 1) >= longer_number(u, i)))
-            return dx_url_page_corrupt(u, err, "entries of several rows are out of order");
+            return dx_url_page_corrupt(u, err, "entries of more rows are out of order");
     return 0;
 }
 
@@ -172,11 +176,12 @@ int dx_url_page_next(struct dx_url_page *u, struct dx_url_place *place, struct d
     if (rc != 1)
         return rc < 0 || u->only ? rc : check_longer(u, err);
     place->group = dx_bits_at(u->places, at, u->group_bits);
-    place->row = dx_bits_at(u->places, at + u->group_bits, u->row_bits);
+    place->row = dx_bits_at(u->places, at + u->group_bits, u->row_bits) << u->unit_bits;
     place->rows = rows_of(u, u->taken);
-    if (u->last.rows > 0 && dx_url_place_compare(&u->last, place) >= 0)
+    if (u->any && dx_url_place_compare(&u->last, place) > 0)
         return dx_url_page_corrupt(u, err, "does not stand behind the one before");
     u->last = *place;
+    u->any = true;
     u->taken++;
     return 1;
 }
@@ -188,9 +193,9 @@ static int check(const struct dx_url_place *places, size_t count, struct dx_erro
     if (count == 0 || count > DX_URL_PAGE_MAX)
         return dx_fail(err, DX_E_INVALID, "page of %zu places of URLs", count);
     for (size_t i = 0; i < count; i++)
-        if (places[i].rows == 0 || places[i].rows > UINT64_C(1) << 63 ||
-            dx_url_id_kept(places[i].id) != places[i].id ||
-            (i > 0 && dx_url_place_compare(&places[i - 1], &places[i]) >= 0))
+        if (places[i].rows == 1 || places[i].rows > UINT64_C(1) << 63 ||
+            places[i].row % DX_URL_UNIT != 0 || dx_url_id_kept(places[i].id) != places[i].id ||
+            (i > 0 && dx_url_place_compare(&places[i - 1], &places[i]) > 0))
             return dx_fail(err, DX_E_INVALID,
                            "place %zu of a page of URLs: id %016" PRIx64 " row group %" PRIu64
                            " row %" PRIu64 "+%" PRIu64 " may not follow the one before",
@@ -204,7 +209,7 @@ int dx_url_page_encode(struct dx_buf *plain, struct dx_buf *lists, uint64_t *key
     struct dx_bits_out w = { .to = plain };
     uint64_t group_most = 0;
     uint64_t row_most = 0;
-    uint64_t rows_most = 1;
+    uint64_t rows_most = 0;
     uint32_t longer = 0;
     unsigned group_bits, row_bits, rows_bits;
     int rc = check(places, count, err);
@@ -215,10 +220,10 @@ int dx_url_page_encode(struct dx_buf *plain, struct dx_buf *lists, uint64_t *key
         group_most = places[i].group > group_most ? places[i].group : group_most;
         row_most = places[i].row > row_most ? places[i].row : row_most;
         rows_most = places[i].rows > rows_most ? places[i].rows : rows_most;
-        longer += places[i].rows > 1;
+        longer += places[i].rows > 0;
     }
     group_bits = dx_bits_of_number(group_most);
-    row_bits = dx_bits_of_number(row_most);
+    row_bits = dx_bits_of_number(row_most >> DX_URL_UNIT_BITS);
     rows_bits = rows_most > 2 ? dx_bits_of_number(rows_most - 2) : 0;
     dx_buf_clear(plain);
     dx_buf_u32(plain, (uint32_t)count);
@@ -229,11 +234,11 @@ int dx_url_page_encode(struct dx_buf *plain, struct dx_buf *lists, uint64_t *key
     dx_buf_u32(plain, longer);
     for (size_t i = 0; i < count; i++) {
         dx_bits_put(&w, places[i].group, group_bits);
-        dx_bits_put(&w, places[i].row, row_bits);
+        dx_bits_put(&w, places[i].row >> DX_URL_UNIT_BITS, row_bits);
     }
     dx_bits_flush(&w);
     for (size_t i = 0; i < count; i++) {
-        if (places[i].rows == 1)
+        if (places[i].rows == 0)
             continue;
         dx_bits_put(&w, i, dx_bits_of_number(count - 1));
         dx_bits_put(&w, places[i].rows - 2, rows_bits);

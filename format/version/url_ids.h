@@ -9,15 +9,15 @@
  *   while ((rc = dx_url_page_next(&u, &place, &err)) == 1)         ascending by id, group, row
  *       ...
  *
- * A place is the first row that a lake file has of a URL, and how many rows it is from there to the
- * last one. Rows of a file stand by (host, path_query), so those between are of the same page of a
- * site, but may be of another scheme: which are of the URL is for their text to say. It is that too
+ * A place is the unit of rows in which a lake file has a URL (url_place.h); where it goes on behind it, so many rows from the unit's
+ * first one on. Which of them are of the URL is for their text to say. It is that too
  * because DX_URL_ID_KEPT bits of the id are kept: of n URLs in a part one look-up in 2^32 / n meets another URL's place.
- * The number is fixed, so that a part that is merged from others has the bytes of one made from their lake.
+ * Both numbers are fixed, so that a part that is merged from others has the bytes of one made from their lake.
  *
  * The ids are in cold.dxp (format/version/url_id_list.h), the places in the page: an id that is absent reads no page, and
  * with dx_url_page_only nothing but its own places is looked at. Pages of DX_COLD_VERSION_OLD have both, one behind the
  * other (url_ids_old.c): any of them may have an id, their places have 48 bits of it, and they are passed over one by one.
+ * Places of versions below DX_COLD_VERSION are exact: the first row of the URL, and at least 1 row (dx_url_places_exact).
  *
  * plain is borrowed until the last next. Whatever the bytes are, next gives at most as many places
  * as the page says, and an error if they are not in order. Threads may share what they read.
@@ -25,7 +25,7 @@
  *   rc = dx_url_page_encode(&plain, &lists, &key, places, n, &err);    a page: replaces plain, its ids go behind those
  *                                                                  in lists (writer.url_ids); key of the page
  *
- * places ascend; n is 1 to DX_URL_PAGE_MAX, of a writer that means well DX_URL_PAGE_PLACES.
+ * places ascend, and may be equal: two URLs of a unit, whose ids have the same bits; n is 1 to DX_URL_PAGE_MAX, of a writer that means well DX_URL_PAGE_PLACES.
  */
 #ifndef DX_FORMAT_VERSION_URL_IDS_H
 #define DX_FORMAT_VERSION_URL_IDS_H
@@ -39,8 +39,13 @@
 /* The column of the lake that keeps which URL led to the row, in canonical form. A row that has it
  * has a place under the id of that URL too. */
 #define DX_REQUESTED_URL "requested_url"
-#define DX_URL_PAGE_PLACES 2048 /* 5 kB */
+#define DX_URL_PAGE_PLACES 4096 /* 7 kB */
 #define DX_URL_PAGE_OLD_MAX (1u << 20)
+
+static inline bool dx_url_places_exact(const struct dx_cold *c)
+{
+    return dx_cold_version(c) < DX_COLD_VERSION_UNITS;
+}
 
 int dx_url_ids_pages(const struct dx_cold *c, uint64_t url_id, uint32_t *first, uint32_t *count,
                      struct dx_error *err);
@@ -55,13 +60,16 @@ struct dx_url_page {
     /* private */
     struct dx_url_id_list ids;
     struct dx_span places;
-    struct dx_span longer; /* those of more than one row: number of the entry, rows - 2 */
+    struct dx_span longer; /* those that go on behind their unit: number of the entry, rows - 2 */
     uint32_t longer_count;
     unsigned group_bits, row_bits, number_bits, rows_bits;
+    unsigned unit_bits;
+    uint64_t few; /* rows of an entry that is not among `longer` */
     uint32_t taken, end;
     bool only;
     uint64_t only_id;
     struct dx_url_place last;
+    bool any; /* there is a last one */
     /* of DX_COLD_VERSION_OLD */
     bool is_old;
     struct dx_bits bits;

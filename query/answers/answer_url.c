@@ -325,6 +325,7 @@ static int go_on(struct url_task *task, struct dx_error *err)
     dx_url_rows_release(&task->rows);
     dx_url_rows_init(&task->rows, &view, task->url_id, DX_FIELD_URL | ROW_FIELDS,
                      task->deadline_ms);
+    task->rows.url = &task->url;
     return DX_OK;
 }
 
@@ -438,6 +439,7 @@ int dx_task_url(const struct dx_view *view, struct dx_canon *canon, const struct
     if (task == NULL)
         return dx_task_no_memory(problem);
     dx_url_rows_init(&task->rows, view, task->url_id, DX_FIELD_URL | ROW_FIELDS, ask->deadline_ms);
+    task->rows.url = &task->url;
     task->rows.brief = ask->brief;
     task->task.summary = summary;
     rc = step(&task->task, body, problem);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
 #include "base/json_out.h"
 #include "canon/ids.h"
 #include "canon/url.h"
@@ -17,12 +18,13 @@
 
 #define TEXT_MAX ((size_t)64 << 20) /* of all URLs of an answer, and the scratch */
 
-/* What a place is of: a URL in `text`. */
+/* A URL of a place that has the id; its text is in `text`. */
 struct said {
-    struct dx_span scheme, host, path_query; /* of its first row, borrowed from the listing */
-    bool begun, hit;                         /* hit: the URL has the id, and may be shown */
-    size_t text, size;                       /* of the URL, in text */
-    struct dx_span domain;                   /* borrowed likewise */
+    struct dx_span scheme, host, path_query; /* borrowed from the listing */
+    bool hit;                                /* it may be shown */
+    size_t place;
+    size_t text, size;     /* of the URL, in text */
+    struct dx_span domain; /* borrowed likewise */
     uint64_t row_count;
     uint32_t dataset_id;
 };
@@ -31,37 +33,66 @@ struct urlid_task {
     struct dx_task task;
     struct dx_url_rows rows;
     uint64_t url_id;
-    struct said *said; /* a place each */
+    struct said *said;
+    size_t said_count, said_capacity;
     struct dx_buf text;
     bool withheld; /* something is, and said to be */
+    /* the row before: where its text begins behind that of those said, and how long its scheme and host are */
+    struct dx_span scheme, host;
+    size_t text_at, host_end;
 };
 
 /* ---- rows ---- */
 
-/* The first row of a place: which URL it is, and whether it is shown. */
-static int begin_place(struct urlid_task *task, struct said *s, const struct dx_listing_row *row,
-                       struct dx_error *err)
+/* The URL of a row behind the others in text. Rows of one host lie side by side. */
+static int put_url(struct urlid_task *task, const struct dx_listing_row *row, struct dx_error *err)
+{
+    struct dx_buf *b = &task->text;
+
+    if (task->host_end > 0 && dx_span_equal(row->host, task->host) &&
+        dx_span_equal(row->scheme, task->scheme)) {
+        b->size = task->host_end;
+    } else {
+        b->size = task->text_at;
+        dx_buf_append(b, row->scheme.data, row->scheme.size);
+        dx_buf_append(b, "://", 3);
+        dx_buf_append(b, row->host.data, row->host.size);
+        task->host_end = b->size;
+    }
+    task->scheme = row->scheme;
+    task->host = row->host;
+    dx_buf_append(b, row->path_query.data, row->path_query.size);
+    return b->failed ? dx_buf_fail(b, err, "URLs of an id") : DX_OK;
+}
+
+static bool is_row_of(const struct said *s, const struct dx_listing_row *row)
+{
+    return dx_span_equal(row->path_query, s->path_query) && dx_span_equal(row->host, s->host) &&
+           dx_span_equal(row->scheme, s->scheme);
+}
+
+/* The URL that put_url left in text: whether it is shown. */
+static int say_url(struct urlid_task *task, size_t place, const struct dx_listing_row *row,
+                   struct dx_error *err)
 {
     struct dx_version *v = task->rows.view.version;
-    struct dx_buf *b = &task->text;
+    struct said *s = dx_array_room(task->said, task->said_count, &task->said_capacity, sizeof *s);
     enum dx_effect effect;
 
-    s->begun = true;
-    s->scheme = row->scheme;
-    s->host = row->host;
-    s->path_query = row->path_query;
-    s->text = b->size;
-    dx_buf_append(b, row->scheme.data, row->scheme.size);
-    dx_buf_append(b, "://", 3);
-    dx_buf_append(b, row->host.data, row->host.size);
-    dx_buf_append(b, row->path_query.data, row->path_query.size);
-    if (b->failed)
-        return dx_buf_fail(b, err, "URLs of an id");
-    s->size = b->size - s->text;
-    if (dx_url_id(dx_span_of(b->data + s->text, s->size)) != task->url_id) {
-        b->size = s->text; /* only the kept bits are the same */
-        return DX_OK;
-    }
+    if (s == NULL)
+        return dx_no_memory(err, "answer");
+    task->said = s;
+    s = &task->said[task->said_count++];
+    *s = (struct said){ .scheme = row->scheme,
+                        .host = row->host,
+                        .path_query = row->path_query,
+                        .place = place,
+                        .text = task->text_at,
+                        .size = task->text.size - task->text_at,
+                        .row_count = 1,
+                        .dataset_id = task->rows.places[place].file.dataset_id };
+    task->text_at = task->text.size;
+    task->host_end = 0;
     if (dx_canon_host_domain(v->psl, row->host, &s->domain) == 0)
         s->domain = row->host;
     effect = dx_suppressed_url(v, s->domain, row->scheme, row->host, row->path_query);
@@ -73,13 +104,18 @@ static int begin_place(struct urlid_task *task, struct said *s, const struct dx_
 static int take_row(void *ctx, size_t place, const struct dx_listing_row *row, struct dx_error *err)
 {
     struct urlid_task *task = ctx;
-    struct said *s = &task->said[place];
-    int rc = s->begun ? DX_OK : begin_place(task, s, row, err);
+    int rc;
 
-    if (rc == DX_OK && s->hit && dx_span_equal(row->scheme, s->scheme) &&
-        dx_span_equal(row->path_query, s->path_query) && dx_span_equal(row->host, s->host))
-        s->row_count++;
-    return rc;
+    for (size_t i = task->said_count; i > 0 && task->said[i - 1].place == place; i--)
+        if (is_row_of(&task->said[i - 1], row)) {
+            task->said[i - 1].row_count++;
+            return DX_OK;
+        }
+    rc = put_url(task, row, err);
+    if (rc != DX_OK || dx_url_id(dx_span_of(task->text.data + task->text_at,
+                                            task->text.size - task->text_at)) != task->url_id)
+        return rc;
+    return say_url(task, place, row, err);
 }
 
 /* By URL, then as the places stand. */
@@ -208,19 +244,12 @@ static int write_answer(const struct urlid_task *task, size_t count, struct dx_b
 
 static int take_rows(struct urlid_task *task, size_t *count, struct dx_error *err)
 {
-    size_t places = task->rows.place_count;
-    int rc;
+    int rc = dx_url_rows_each(&task->rows, take_row, task, err);
 
     *count = 0;
-    task->said = calloc(places + 1, sizeof *task->said);
-    if (task->said == NULL)
-        return dx_no_memory(err, "answer");
-    for (size_t i = 0; i < places; i++)
-        task->said[i].dataset_id = task->rows.places[i].file.dataset_id;
-    rc = dx_url_rows_each(&task->rows, take_row, task, err);
-    if (rc == DX_OK && places > 0)
-        qsort_r(task->said, places, sizeof *task->said, by_url, task);
-    while (rc == DX_OK && *count < places && task->said[*count].hit)
+    if (rc == DX_OK && task->said_count > 0)
+        qsort_r(task->said, task->said_count, sizeof *task->said, by_url, task);
+    while (rc == DX_OK && *count < task->said_count && task->said[*count].hit)
         ++*count;
     return rc;
 }

@@ -8,6 +8,7 @@
 #include "parquet/page.h"
 #include "query/rows/column_block.h"
 #include "query/rows/listing_parts.h"
+#include "query/rows/listing_url.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -459,6 +460,9 @@ static int take_pages(struct dx_listing *l, struct dx_error *err)
     dx_pq_dictionary_release(&d.dictionary);
     if (rc < 0 || waits(l))
         return rc < 0 ? rc : DX_LISTING_WAITS;
+    if (l->url != NULL)
+        dx_listing_keep_url(l, l->url);
+    l->url = NULL;
     if (l->brief && leave_to_others(l, dx_listing_text_bytes(l) > BRIEF_TEXT_BYTES))
         return DX_LISTING_WAITS;
     l->state = DONE;

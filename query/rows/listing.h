@@ -38,6 +38,7 @@
 struct dx_listing_column;
 struct dx_listing_page;
 struct dx_listing_piece;
+struct dx_url;
 struct dx_zstd_decoder;
 
 enum { DX_LISTING_DONE = 0, DX_LISTING_WAITS = 1 };
@@ -73,6 +74,10 @@ struct dx_listing {
     size_t runs_max;
     struct dx_run *runs;
     size_t run_count;
+
+    /* Set after init: of each run only the rows from the first to the last one that is of this URL, or was led to by it
+     * (listing_url.h); row_count is then that of these. Borrowed until the listing is DONE. */
+    const struct dx_url *url;
 
     /* Set after init: extras of these names are read besides the fields. Borrowed until release. */
     const struct dx_span *extras;

@@ -7,8 +7,9 @@
 #include "format/core/zseek.h"
 #include "format/version/url_ids.h"
 #include "loader/version_parts.h"
+#include "query/rows/listing_parts.h"
 
-/* What a brief one may plan and walk: a few dozen microseconds. */
+/* What a brief one may plan and walk: a few dozen microseconds. The rows of a unit count as one: of a URL mostly one is walked. */
 #define BRIEF_PLACES 32
 #define BRIEF_ROWS 256
 
@@ -152,15 +153,16 @@ static int by_listing(const void *a, const void *b)
 }
 
 /* Rows from where place a begins to where b does, which is not before it in the same file: exact,
- * if they are fewer than a has. */
+ * if they are fewer than `most`. */
 static int rows_between(const struct dx_url_rows *u, const struct dx_url_rows_place *a,
-                        const struct dx_url_rows_place *b, uint64_t *rows, struct dx_error *err)
+                        const struct dx_url_rows_place *b, uint64_t most, uint64_t *rows,
+                        struct dx_error *err)
 {
     const struct dx_part *part = dx_version_part_of_file(u->view.version, a->file.file_id);
     uint64_t first = a->place.row;
     uint32_t g = a->row_group;
 
-    for (*rows = 0; g < b->row_group && *rows < a->place.rows; g++, first = 0) {
+    for (*rows = 0; g < b->row_group && *rows < most; g++, first = 0) {
         struct dx_page_group group;
         int rc = dx_pages_group(&part->pages, &a->file, g, &group, err);
 
@@ -178,8 +180,51 @@ static int rows_between(const struct dx_url_rows *u, const struct dx_url_rows_pl
     return DX_OK;
 }
 
-/* Twins of two schemes that share the id stand among each other, and each place reaches over rows
- * of the other: one place then, so that no row comes twice. They are in order of files and rows. */
+static int read_group(const struct dx_url_rows *u, const struct dx_url_rows_place *p,
+                      uint32_t row_group, uint64_t first_row, struct dx_page_group *group,
+                      struct dx_error *err)
+{
+    const struct dx_part *part = dx_version_part_of_file(u->view.version, p->file.file_id);
+    int rc = dx_pages_group(&part->pages, &p->file, row_group, group, err);
+
+    if (rc == 0 || (rc == 1 && first_row >= group->rows && group->rows > 0))
+        return dx_fail(err, DX_E_CORRUPT, "%s: %.*s has no row %llu in row group %lu",
+                       dx_cold_file_name(DX_COLD_URL_IDS), (int)p->file.path.size,
+                       (const char *)p->file.path.data, (unsigned long long)first_row,
+                       (unsigned long)row_group);
+    return rc < 0 ? rc : DX_OK;
+}
+
+static uint64_t rows_of_unit(const struct dx_url_place *place, const struct dx_page_group *group)
+{
+    uint64_t left = group->rows - place->row;
+
+    return left < DX_URL_UNIT ? left : DX_URL_UNIT;
+}
+
+/* p begins `apart` rows behind `to`, which reaches over it. */
+static int join_place(const struct dx_url_rows *u, struct dx_url_rows_place *to,
+                      const struct dx_url_rows_place *p, uint64_t apart, struct dx_error *err)
+{
+    struct dx_page_group group;
+    uint64_t rows = p->place.rows;
+    int rc;
+
+    if (rows == 0 && to->place.rows == 0) /* the same unit */
+        return DX_OK;
+    if (rows == 0) {
+        rc = read_group(u, p, p->row_group, p->place.row, &group, err);
+        if (rc != DX_OK)
+            return rc;
+        rows = rows_of_unit(&p->place, &group);
+    }
+    if (to->place.rows < apart + rows)
+        to->place.rows = apart + rows;
+    return DX_OK;
+}
+
+/* URLs that share the id may share rows, too: one place then, so that no row comes twice. They are in order of files and
+ * rows. */
 static int join_places(struct dx_url_rows *u, struct dx_error *err)
 {
     size_t kept = 0;
@@ -187,17 +232,18 @@ static int join_places(struct dx_url_rows *u, struct dx_error *err)
     for (size_t i = 1; i < u->place_count; i++) {
         struct dx_url_rows_place *last = &u->places[kept];
         const struct dx_url_rows_place *p = &u->places[i];
-        uint64_t apart = last->place.rows;
+        uint64_t reach = last->place.rows > 0 ? last->place.rows : 1;
+        uint64_t apart = reach;
         int rc = DX_OK;
 
         if (p->file.file_id == last->file.file_id)
-            rc = rows_between(u, last, p, &apart, err);
+            rc = rows_between(u, last, p, reach, &apart, err);
+        if (rc == DX_OK && apart >= reach)
+            u->places[++kept] = *p;
+        else if (rc == DX_OK)
+            rc = join_place(u, last, p, apart, err);
         if (rc != DX_OK)
             return rc;
-        if (apart >= last->place.rows)
-            u->places[++kept] = *p;
-        else if (p->place.rows > last->place.rows - apart)
-            last->place.rows = apart + p->place.rows;
     }
     if (u->place_count > 0)
         u->place_count = kept + 1;
@@ -205,33 +251,30 @@ static int join_places(struct dx_url_rows *u, struct dx_error *err)
 }
 
 /* The rows of a place may go on in the next row groups. */
-static int plan_place(struct dx_url_rows *u, const struct dx_url_rows_place *p,
-                      struct dx_error *err)
+static int plan_place(struct dx_url_rows *u, struct dx_url_rows_place *p, struct dx_error *err)
 {
     struct dx_run run = { .file_id = p->file.file_id,
                           .row_group = p->row_group,
                           .first_row = p->place.row };
-    const struct dx_part *part = dx_version_part_of_file(u->view.version, p->file.file_id);
+    size_t before = u->listing.piece_count;
     uint64_t left = p->place.rows;
+    bool is_unit = left == 0;
     int rc = DX_OK;
 
-    for (; rc == DX_OK && left > 0; run.row_group++, run.first_row = 0) {
+    for (; rc == DX_OK && (left > 0 || is_unit); run.row_group++, run.first_row = 0) {
         struct dx_page_group group;
 
-        rc = dx_pages_group(&part->pages, &p->file, run.row_group, &group, err);
-        if (rc == 0 || (rc == 1 && run.first_row >= group.rows && group.rows > 0))
-            return dx_fail(err, DX_E_CORRUPT, "%s: %.*s has no row %llu in row group %lu",
-                           dx_cold_file_name(DX_COLD_URL_IDS), (int)p->file.path.size,
-                           (const char *)p->file.path.data, (unsigned long long)run.first_row,
-                           (unsigned long)run.row_group);
-        if (rc < 0)
+        rc = read_group(u, p, run.row_group, run.first_row, &group, err);
+        if (rc != DX_OK)
             return rc;
-        rc = DX_OK;
+        left = is_unit ? rows_of_unit(&p->place, &group) : left;
+        is_unit = false;
         run.row_count = group.rows - run.first_row < left ? group.rows - run.first_row : left;
         left -= run.row_count;
         if (run.row_count > 0)
             rc = dx_listing_run(&u->listing, &run, err);
     }
+    p->pieces = u->listing.piece_count - before;
     return rc;
 }
 
@@ -264,7 +307,7 @@ static bool leave_to_others(struct dx_url_rows *u)
     bool leave;
 
     for (size_t i = 0; i < u->place_count && rows <= BRIEF_ROWS; i++)
-        rows += u->places[i].place.rows < BRIEF_ROWS ? u->places[i].place.rows : BRIEF_ROWS + 1;
+        rows += u->places[i].place.rows < BRIEF_ROWS ? u->places[i].place.rows + 1 : BRIEF_ROWS + 1;
     leave = u->brief && (u->place_count > BRIEF_PLACES || rows > BRIEF_ROWS);
     u->listing.brief = u->brief && !leave;
     u->brief = false;
@@ -282,6 +325,7 @@ static int take_pages(struct dx_url_rows *u, struct dx_error *err)
     if (u->place_count > 0)
         qsort(u->places, u->place_count, sizeof *u->places, by_listing);
     rc = join_places(u, err);
+    u->listing.url = u->url;
     if (rc == DX_OK && leave_to_others(u))
         return DX_LISTING_WAITS;
     for (size_t i = 0; rc == DX_OK && i < u->place_count; i++)
@@ -290,12 +334,25 @@ static int take_pages(struct dx_url_rows *u, struct dx_error *err)
     return rc;
 }
 
+static void count_rows(struct dx_url_rows *u)
+{
+    const struct dx_listing_piece *piece = u->listing.pieces;
+
+    for (size_t i = 0; i < u->place_count; i++) {
+        u->places[i].rows = 0;
+        for (size_t n = 0; n < u->places[i].pieces; n++)
+            u->places[i].rows += (piece++)->row_count;
+    }
+}
+
 static int take_rows(struct dx_url_rows *u, struct dx_error *err)
 {
     int rc = dx_listing_step(&u->listing, err);
 
-    if (rc == DX_LISTING_DONE)
-        u->state = DONE;
+    if (rc != DX_LISTING_DONE)
+        return rc;
+    count_rows(u);
+    u->state = DONE;
     return rc;
 }
 
@@ -335,8 +392,8 @@ static int give(void *ctx, const struct dx_listing_row *row, struct dx_error *er
 {
     struct giver *g = ctx;
 
-    if (g->left == 0)
-        g->left = g->rows->places[++g->place].place.rows;
+    while (g->left == 0)
+        g->left = g->rows->places[++g->place].rows;
     g->left--;
     return g->take(g->ctx, g->place, row, err);
 }
@@ -347,6 +404,6 @@ int dx_url_rows_each(struct dx_url_rows *u, dx_url_rows_take *take, void *ctx, s
 
     if (u->place_count == 0)
         return DX_OK;
-    g.left = u->places[0].place.rows;
+    g.left = u->places[0].rows;
     return dx_listing_rows(&u->listing, &(struct dx_listing_taker){ &g, give, NULL }, err);
 }

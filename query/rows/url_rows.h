@@ -16,10 +16,9 @@
  * places have it), and all pages of the lake that have rows of its places. An id that is not there takes one at
  * most, and mostly none (format/version/url_id_list.h).
  *
- * each is called for every row of every place, place by place: by dataset, then as listings go, by
- * path of the file and row. Rows between those of a URL may be of another one
- * (format/version/url_ids.h), and a place may be of another URL that has the same kept bits of the
- * id: the text of the row decides.
+ * each is called for the rows of every place, place by place: by dataset, then as listings go, by
+ * path of the file and row. Most of them are of other URLs (format/version/url_place.h): the text of the row decides. Where `url` is
+ * set, only those between its first and last row are given, if it has any; rows that it led to are among these.
  *
  * Places in datasets that the view hides are not counted and not read; only the pages of ids that
  * have them among others are.
@@ -47,11 +46,16 @@ struct dx_url_rows_place {
     struct dx_url_place place;
     struct dx_pages_file file;
     uint32_t row_group; /* in the file */
+    size_t pieces;      /* of the listing */
+    uint64_t rows;      /* that each gives */
 };
 
 struct dx_url_rows {
     struct dx_url_rows_place *places; /* once it is DONE */
     size_t place_count;
+
+    /* Set after init: the URL whose id it is; NULL: whatever has the id. Borrowed until DONE. */
+    const struct dx_url *url;
 
     /* Set after init by a thread that must not be held, as of query/rows/listing.h: with more than a
      * few places or rows a step ends with DX_LISTING_WAITS and a reading that is DX_READ_BATCH_DONE,

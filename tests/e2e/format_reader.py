@@ -946,7 +946,7 @@ Fact = collections.namedtuple("Fact", "hosts paths")  # hosts None: too many; pa
 
 class Cold:
     """Section 14: facts[ordinal, dataset_id], sketches[ordinal, dataset_id] (a list of hashes or registers
-    as bytes), places as (id, row group, row, rows)."""
+    as bytes), places as (id, row group, first row of the unit, rows; 0: those of the unit)."""
 
     FILES = (("facts.dat.zst", b"FACT"), ("sketches.dat.zst", b"SKTC"), ("url_ids.dat.zst", b"UIDS"))
 
@@ -1142,23 +1142,23 @@ class Cold:
 
     @classmethod
     def _places(cls, pages, section):
-        last, end = (-1, 0, 0), 0
+        last, end = (-1, 0, 0, 0), 0
         for key, sub, entries, text in pages:
             cursor = Bytes(text)
             n, g, r, s, zero, more = cursor.u32(), cursor.u8(), cursor.u8(), cursor.u8(), cursor.u8(), cursor.u32()
             need(n == entries and zero == sub == 0 and end == 8 * (key & 0xffffffff), f"url_ids: page of {key:#x}")
             ids, end = cls._ids(section, key, n)
             codes = Codes(text, 12)
-            where = [(codes.take(g), codes.take(r)) for _ in range(n)]
+            where = [(codes.take(g), 256 * codes.take(r)) for _ in range(n)]
             codes.to_byte()
             longer = [(codes.take((n - 1).bit_length()), codes.take(s) + 2) for _ in range(more)]
             need(codes.to_byte() == len(text), "url_ids: bytes behind a page")
             rows = dict(longer)
-            need(list(rows) == sorted(rows) and len(rows) == more and all(i < n for i in rows), "url_ids: places of several rows")
+            need(list(rows) == sorted(rows) and len(rows) == more and all(i < n for i in rows), "url_ids: places of more rows")
             for i, (one, place) in enumerate(zip(ids, where)):
-                need((one, *place) > last, "url_ids: entries do not ascend")
-                last = (one, *place)
-                yield *last, rows.get(i, 1)
+                need((one, *place, rows.get(i, 0)) >= last, "url_ids: entries do not ascend")
+                last = (one, *place, rows.get(i, 0))
+                yield last
         need(end == len(section), "cold.dxp: bytes of UIDX behind its lists")
 
 
@@ -1447,7 +1447,7 @@ class Part:
         self.files_text = Seekable("files.tsv.zst", self.read("files.tsv.zst")).lines()
         need(hash128(psl).hex() == self.manifest["psl_hash"], "psl_hash")
         files = b"".join(part.lines_without(self.gone) for part in [*self.older, self])
-        self.build_id = hash128(b"domaindex-build-4\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
+        self.build_id = hash128(b"domaindex-build-5\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
                                 + datasets + b"\n" + files)
         if self.older:  # 11.4
             self.build_id = hash128(b"domaindex-parts-1\n" + self.build_id + b"".join(part.build_id for part in self.older)
@@ -1485,7 +1485,7 @@ class Part:
         if "tags.dxt" in self.manifest["files"]:
             self.tags = Tags(self.envelope("tags.dxt", b"DXTG", 1, b"SETS", b"FILE", b"NAME", b"TAGS", b"LEFT"),
                              len(self.domains), self.first_file, self.file_ids.stop)
-        self.cold = Cold(self.envelope("cold.dxp", b"DXCP", 3, *(tag for _, tag in Cold.FILES), b"UIDX"), self.read,
+        self.cold = Cold(self.envelope("cold.dxp", b"DXCP", 4, *(tag for _, tag in Cold.FILES), b"UIDX"), self.read,
                          self.build_id, self.domains, self.counts.by_pair)
 
     def _agree(self):
@@ -2053,6 +2053,13 @@ def registry(version):
     need((version.root / "psl.dat").read_bytes() == version.read("psl.dat"), "psl.dat of the lake")
 
 
+def unit(url_id, group, row, first, last, last_group):
+    """10.1: the place of a URL whose rows are first to last of the file."""
+    begin = row // 256 * 256
+    rows = row - begin + last - first + 1
+    return url_id, group, begin, 0 if group == last_group and rows <= 256 else rows
+
+
 def check_file(version, part, file_id, found):
     """A file of a part; returns its places, whose row groups are counted within the part (11.4)."""
     facts, sum128 = version.listed[file_id], version.sums[file_id]
@@ -2073,7 +2080,7 @@ def check_file(version, part, file_id, found):
     columns = zip(lake_file.values["domain_id"], lake_file.values["url_id"], lake_file.values["raw_url"])
     group, first, at, before = 0, 0, 0, None
     groups_before = sum(map(len, version.groups[part.first_file:file_id]))
-    places = {}  # of each URL: id, row group, row, first and last row in the file
+    places = {}  # of each URL: id, row group, row, first and last row in the file, row group of the last one
     led, page, slots = [], None, {}  # the same of URLs that led to rows: up to 8 of a page at a time
     if "tags" in lake_file.values:
         part.tagged[file_id] = list(zip(lake_file.values["domain"], lake_file.values["tags"]))
@@ -2094,7 +2101,7 @@ def check_file(version, part, file_id, found):
             raise Complaint(f"{facts.path}: domain_id of {domain}")
         key = (scheme, host, path_query)
         pair[0][key] = pair[0].get(key, 0) + 1
-        places.setdefault(key, [url_id >> 32, groups_before + group, at - first, at, at])[4] = at
+        places.setdefault(key, [url_id >> 32, groups_before + group, at - first, at, 0, 0])[4:] = at, groups_before + group
         if page != (host, path_query):
             led, page, slots = led + list(slots.values()), (host, path_query), {}
         if requested[at]:
@@ -2102,13 +2109,13 @@ def check_file(version, part, file_id, found):
             if one != url_id >> 32 and one not in slots and len(slots) == 8:
                 led, slots = led + list(slots.values()), {}
             if one != url_id >> 32:
-                slots.setdefault(one, [one, groups_before + group, at - first, at, at])[4] = at
+                slots.setdefault(one, [one, groups_before + group, at - first, at, 0, 0])[4:] = at, groups_before + group
         pair[1] += 1
         if ts is not None:
             pair[2].append(ts)
         runs[-1] = (*runs[-1][:3], runs[-1][3] + 1)
         at += 1
-    return [(one, group, row, last - first + 1) for one, group, row, first, last in [*places.values(), *led, *slots.values()]]
+    return [unit(*place) for place in [*places.values(), *led, *slots.values()]]
 
 
 def check_pages(lake_file, told, sum128):

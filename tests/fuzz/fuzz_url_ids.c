@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A page of url_ids.dat.zst and its list of ids. The first byte says whether it is one of DX_COLD_VERSION_OLD, the next 8
+ * A page of url_ids.dat.zst and its list of ids. The first byte says of which version of cold.dxp it is, the next 8
  * are the key that cold.dxp says, the next 4 its number of entries, then 2 the size of the section UIDX, which comes
  * next. What is read in order is written again as the same places, and each is found by its id.
  */
@@ -97,31 +97,36 @@ static void read_only(struct dx_url_page u, uint64_t id)
                 abort();
 }
 
-/* Those of an old page are written with the bits of an id that are kept now, if these are in order. */
-static void read_all(struct dx_url_page *u)
+/* Those of an old page are written as they are kept now, if these are in order. */
+static void read_all(struct dx_url_page *u, bool is_exact)
 {
     static struct dx_url_place places[PLACES];
     size_t count = 0;
     bool ordered = true;
+    bool small = true;
 
     while (count < PLACES && dx_url_page_next(u, &places[count], NULL) == 1) {
         struct dx_url_place *p = &places[count];
 
         p->id = dx_url_id_kept(p->id);
-        ordered = ordered && p->rows <= UINT64_C(1) << 63 &&
-                  (count == 0 || dx_url_place_compare(&places[count - 1], p) < 0);
+        small = small && p->rows <= UINT64_C(1) << 62;
+        if (is_exact)
+            dx_url_place_widen(p, false);
+        ordered = ordered && (count == 0 || dx_url_place_compare(&places[count - 1], p) <= 0);
         count++;
     }
-    if (count > u->count || (!ordered && !u->is_old))
+    if (count > u->count || (!ordered && !is_exact))
         abort();
-    if (count > 0 && ordered)
+    if (count > 0 && ordered && small)
         again(places, count);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static const uint32_t versions[] = { DX_COLD_VERSION, DX_COLD_VERSION_OLD,
+                                         DX_COLD_VERSION_UNITS - 1 };
     struct dx_bytes r = dx_bytes_of(dx_span_of(data, size));
-    bool is_old = dx_bytes_u8(&r) % 2 == 1;
+    uint32_t version = versions[dx_bytes_u8(&r) % 3];
     struct dx_cold_page page = { .key = dx_bytes_u64(&r), .entries = dx_bytes_u32(&r) };
     struct dx_span lists = dx_bytes_take(&r, dx_bytes_u16(&r));
     struct dx_buf file = DX_BUF_INIT(1 << 20);
@@ -131,12 +136,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (r.failed)
         return 0;
     make_cold(&file, lists, &c);
-    c.envelope.version = is_old ? DX_COLD_VERSION_OLD : DX_COLD_VERSION;
+    c.envelope.version = version;
     (void)dx_url_ids_on_page(&c, &page, ~page.key, NULL);
     if (dx_url_page_open(&u, &c, &page, dx_bytes_take(&r, dx_bytes_left(&r)), "fuzz", NULL) >= 0) {
         read_only(u, page.key);
         read_only(u, page.key + (UINT64_C(1) << 36));
-        read_all(&u);
+        read_all(&u, dx_url_places_exact(&c));
     }
     dx_cold_close(&c);
     dx_buf_release(&file);

@@ -708,7 +708,7 @@ static void distinct_dense(struct dx_test_version *m)
 
 static void place_row(struct dx_test_version *m)
 {
-    m->places[3].row += 100000;
+    m->places[3].row += 400 * DX_URL_UNIT;
 }
 
 static void place_rows(struct dx_test_version *m)

@@ -17,7 +17,7 @@
 
 #define FILES 60 /* a URL of all of them is in more places than a sort of the least memory holds */
 #define GROUPS 3
-#define GROUP_ROWS 40
+#define GROUP_ROWS 300 /* a unit, and a bit of one */
 #define PLACES_MAX (FILES * GROUPS * GROUP_ROWS)
 
 static unsigned failures;
@@ -70,8 +70,8 @@ static uint64_t id_of(const struct url_row *row)
     return dx_url_id(dx_span_of((const uint8_t *)text, (size_t)n));
 }
 
-/* The list as the manual says it: of each URL of the file the first row, and how far the last
- * is. */
+/* The list as the manual says it: of each URL of the file the unit of its first row, and where it goes on behind that, how far
+ * the last is. */
 static void expect_file(uint32_t file, const struct url_row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -83,10 +83,16 @@ static void expect_file(uint32_t file, const struct url_row *rows, size_t n)
                 first = first && k >= i;
                 last = k;
             }
-        if (first)
-            want[want_count++] = (struct dx_url_place){ dx_url_id_kept(id_of(&rows[i])),
-                                                        first_group[file] + i / GROUP_ROWS,
-                                                        i % GROUP_ROWS, last - i + 1 };
+        if (first) {
+            struct dx_url_place *p = &want[want_count++];
+            bool within = i / GROUP_ROWS == last / GROUP_ROWS &&
+                          i % GROUP_ROWS / DX_URL_UNIT == last % GROUP_ROWS / DX_URL_UNIT;
+
+            *p = (struct dx_url_place){ .id = dx_url_id_kept(id_of(&rows[i])),
+                                        .group = first_group[file] + i / GROUP_ROWS,
+                                        .row = i % GROUP_ROWS / DX_URL_UNIT * DX_URL_UNIT };
+            p->rows = within ? 0 : i % GROUP_ROWS - p->row + last - i + 1;
+        }
     }
 }
 
@@ -233,7 +239,7 @@ static void check(unsigned pages, size_t memory, bool is_sound, const char *what
         dx_index_urls_lane_free(&lanes[i]);
     }
     if (is_sound)
-        write_back(urls, memory, pages == 1 && memory < 1 << 20, what);
+        write_back(urls, memory, memory < 1 << 20, what);
     else
         refuse_group(urls, memory, what);
     dx_index_urls_free(&urls);

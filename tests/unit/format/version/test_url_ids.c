@@ -18,7 +18,15 @@ static int by_place(const void *a, const void *b)
     return dx_url_place_compare(a, b);
 }
 
-/* id_bits: so many leading ones differ; the fewer, the more are equal. */
+/* Of the units that they lie in. The same twice is two URLs. */
+static void widen(size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dx_url_place_widen(&places[i], places[i].rows > 1 && i % 2 == 0);
+    qsort(places, n, sizeof *places, by_place);
+}
+
+/* Exact ones. id_bits: so many leading ones differ; the fewer, the more are equal. */
 static size_t make(uint64_t *random, size_t n, unsigned id_bits, uint64_t groups, uint64_t rows)
 {
     size_t kept = 0;
@@ -31,7 +39,7 @@ static size_t make(uint64_t *random, size_t n, unsigned id_bits, uint64_t groups
                                            .row = random_next(random) % rows,
                                            .rows = 1 };
         if (random_below(random, 10) == 0)
-            places[i].rows += random_next(random) >> random_below(random, 64) >> 1;
+            places[i].rows += random_next(random) >> random_below(random, 64) >> 2;
     }
     qsort(places, n, sizeof *places, by_place);
     for (size_t i = 0; i < n; i++)
@@ -189,6 +197,7 @@ static void check_round_trips(void)
         size_t at = 0;
         int rc;
 
+        widen(n);
         write_file(&f, n, n);
         d = plain_of(&f, 0, &page);
         rc = dx_url_page_open(&u, &f.cold, &page, dx_span_of(d.bytes, d.size), "x", &err);
@@ -214,14 +223,14 @@ static void check_size(void)
     double bits;
 
     for (size_t i = 0; i < n; i++)
-        places[i] = (struct dx_url_place){ .id = dx_url_id_kept(random_next(&random) >> 9),
+        places[i] = (struct dx_url_place){ .id = dx_url_id_kept(random_next(&random) >> 8),
                                            .group = random_below(&random, 1247),
                                            .row = random_below(&random, 1000),
                                            .rows = 1 };
-    qsort(places, n, sizeof *places, by_place); /* 2048 of 2^55: as dense as a million of 2^64 */
+    widen(n); /* 4096 of 2^56: as dense as a million of 2^64 */
     EXPECT(dx_url_page_encode(&plain, &lists, &key, places, n, NULL) == DX_OK, "encode");
     bits = (double)(plain.size + lists.size) * 8 / (double)n;
-    EXPECT(bits < 35.4, "%.2f bits a place", bits);
+    EXPECT(bits < 27.2, "%.2f bits a place", bits);
     dx_buf_release(&plain);
     dx_buf_release(&lists);
 }
@@ -232,7 +241,8 @@ struct original {
     struct file file;
     struct dx_cold_page page;
     size_t count;
-    bool all; /* ids of all, or of one */
+    bool all;     /* ids of all, or of one */
+    uint64_t few; /* rows of most: 1 of exact places, which never have 0; 0 of units, which never have 1 */
 };
 
 static enum verdict attempt(void *ctx, struct dx_span s)
@@ -248,7 +258,7 @@ static enum verdict attempt(void *ctx, struct dx_span s)
         rc = dx_url_page_only(&u, places[o->count / 2].id, NULL);
     while (rc >= 0 && (rc = dx_url_page_next(&u, &got, NULL)) == 1) {
         /* Sums are the directory's: a bit may make another place, but never one out of order. */
-        if (got.rows == 0 || (at > 0 && by_place(&last, &got) >= 0) || at >= o->count)
+        if (got.rows == 1 - o->few || (at > 0 && by_place(&last, &got) > 0) || at >= o->count)
             return WRONG_ANSWER;
         last = got;
         at++;
@@ -264,6 +274,7 @@ static void check_damage(void)
     struct verdicts v;
     struct damaged d;
 
+    widen(o.count);
     write_file(&o.file, o.count, o.count);
     d = plain_of(&o.file, 0, &o.page);
     v = damaged_flips(&d, 0, d.size, 1, attempt, &o);
@@ -324,6 +335,7 @@ static void check_damaged_lists(void)
     struct damaged d;
     size_t at;
 
+    widen(o.count);
     write_file(&o.file, o.count, o.count);
     at = (size_t)(o.file.cold.url_ids.data - o.file.directory.data);
     d = damaged_copy(dx_span_of(o.file.directory.data, o.file.directory.size));
@@ -371,7 +383,7 @@ static void encode_old(struct dx_buf *out, size_t n)
 /* All of them with 48 bits of their ids, and those of one id with 32. */
 static void check_old(void)
 {
-    struct original o = { .file.cold.envelope.version = DX_COLD_VERSION_OLD, .all = true };
+    struct original o = { .file.cold.envelope.version = DX_COLD_VERSION_OLD, .all = true, .few = 1 };
     struct dx_buf buf = DX_BUF_INIT(1 << 20);
     struct dx_error err = DX_ERROR_INIT;
     uint64_t random = 9;
@@ -414,6 +426,63 @@ static void check_old(void)
     dx_buf_release(&buf);
 }
 
+/* Pages of version 3 say rows: those of now, with rows in place of units and 1 in place of 0. */
+static void check_exact(void)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    uint64_t random = 12;
+    size_t n = make(&random, 300, 20, 5, 200);
+    struct dx_url_place units[300];
+    struct dx_cold_page page;
+    struct dx_url_place got;
+    struct dx_url_page u;
+    struct damaged d;
+    struct file f;
+    int rc;
+
+    for (size_t i = 0; i < n; i++) { /* a unit for each row: they are written with the bits of the row */
+        places[i].row *= DX_URL_UNIT;
+        places[i].rows = places[i].rows == 1 ? 0 : places[i].rows % (UINT64_C(1) << 40) + 2;
+    }
+    qsort(places, n, sizeof *places, by_place);
+    memcpy(units, places, n * sizeof *places);
+    write_file(&f, n, n);
+    d = plain_of(&f, 0, &page);
+    f.cold.envelope.version = DX_COLD_VERSION_UNITS - 1;
+    rc = dx_url_page_open(&u, &f.cold, &page, dx_span_of(d.bytes, d.size), "x", &err);
+    for (size_t i = 0; rc >= 0 && i < n; i++) {
+        rc = dx_url_page_next(&u, &got, &err);
+        EXPECT(rc == 1 && got.id == units[i].id && got.row == units[i].row / DX_URL_UNIT &&
+                   got.rows == (units[i].rows == 0 ? 1 : units[i].rows),
+               "exact: place %zu: %d %s", i, rc, err.text);
+    }
+    EXPECT(dx_url_page_next(&u, &got, &err) == 0, "exact: behind the last: %s", err.text);
+    damaged_free(&d);
+    close_file(&f);
+}
+
+static void check_widen(void)
+{
+    static const struct {
+        uint64_t row, rows;
+        bool crosses;
+        uint64_t want_row, want_rows;
+    } rows[] = {
+        { 0, 1, false, 0, 0 },         { 255, 1, false, 0, 0 },     { 256, 1, false, 256, 0 },
+        { 0, 256, false, 0, 0 },       { 0, 257, false, 0, 257 },   { 255, 2, false, 0, 257 },
+        { 300, 212, false, 256, 0 },   { 300, 213, false, 256, 257 }, { 10, 3, true, 0, 13 },
+        { 511, UINT64_MAX / 2, false, 256, UINT64_MAX / 2 + 255 },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct dx_url_place p = { .row = rows[i].row, .rows = rows[i].rows };
+
+        dx_url_place_widen(&p, rows[i].crosses);
+        EXPECT(p.row == rows[i].want_row && p.rows == rows[i].want_rows, "row %zu: %llu+%llu", i,
+               (unsigned long long)p.row, (unsigned long long)p.rows);
+    }
+}
+
 static void check_refused(void)
 {
     static const struct {
@@ -421,12 +490,13 @@ static void check_refused(void)
         struct dx_url_place of[2];
         size_t count;
     } rows[] = {
-        { "none", { { 0, 0, 0, 1 } }, 0 },
-        { "no row", { { 0, 0, 0, 0 } }, 1 },
+        { "none", { { 0, 0, 0, 0 } }, 0 },
+        { "an exact row", { { 0, 0, 0, 1 } }, 1 },
+        { "within a unit", { { 0, 0, 3, 0 } }, 1 },
         { "too many rows", { { 0, 0, 0, UINT64_MAX } }, 1 },
-        { "an id with low bits", { { 1 << 16, 0, 0, 1 } }, 1 },
-        { "twice", { { ID(1), 2, 3, 1 }, { ID(1), 2, 3, 1 } }, 2 },
-        { "descending", { { ID(2), 2, 3, 1 }, { ID(1), 2, 3, 1 } }, 2 },
+        { "an id with low bits", { { 1 << 16, 0, 0, 0 } }, 1 },
+        { "descending", { { ID(2), 2, 256, 0 }, { ID(1), 2, 256, 0 } }, 2 },
+        { "rows descending", { { ID(1), 2, 256, 300 }, { ID(1), 2, 256, 0 } }, 2 },
     };
     struct dx_buf buf = DX_BUF_INIT(1 << 10);
     struct dx_buf lists = DX_BUF_INIT(1 << 10);
@@ -448,6 +518,7 @@ static void check_pages(size_t n, size_t each, unsigned id_bits)
     struct file f;
 
     n = make(&random, n, id_bits, 50, 50);
+    widen(n);
     write_file(&f, n, each);
     for (size_t i = 0; i < 2 * n; i++) {
         uint64_t id = i < n ? places[i].id | random_below(&random, 65536)
@@ -482,6 +553,8 @@ int main(void)
     check_damage();
     check_damaged_lists();
     check_old();
+    check_exact();
+    check_widen();
     check_refused();
     check_pages(1, 10, 64);
     check_pages(300, 7, 64);

@@ -187,18 +187,29 @@ static int nothing(void *ctx, size_t place, const struct dx_listing_row *row, st
     return DX_OK;
 }
 
-static void check_each(const struct dx_test_root *r)
+/* alone: of the URL; else of the unit of rows that it lies in. */
+static void check_each(const struct dx_test_root *r, bool alone)
 {
+    enum dx_reject reject = DX_REJECT_NONE;
     struct dx_error err = DX_ERROR_INIT;
     struct dx_url_rows rows;
+    struct dx_url of;
     struct asker a;
     unsigned count = 0;
+    unsigned of_it = 0;
     char url[128];
+    char other[128];
     int rc;
 
     open_asker(&a, r->path);
     dx_test_root_url(0, 1, 0, url);
+    for (unsigned i = 0; i < dx_test_root_rows(0, 1); i++) {
+        dx_test_root_url(0, 1, i, other);
+        of_it += strcmp(url, other) == 0;
+    }
+    EXPECT(dx_canon_url(a.canon, dx_span_str(url), &of, &reject) == 1, "%s", url);
     dx_url_rows_init(&rows, DX_VIEW_ALL(a.v), dx_url_id(dx_span_str(url)), DX_FIELD_URL, 0);
+    rows.url = alone ? &of : NULL;
     while ((rc = dx_url_rows_step(&rows, &err)) == DX_LISTING_WAITS) {
         rc = dx_read_batch_perform(dx_url_rows_reading(&rows), &err);
         rc = dx_url_rows_fetched(&rows, rc, &err);
@@ -208,7 +219,8 @@ static void check_each(const struct dx_test_root *r)
     EXPECT(rc == DX_LISTING_DONE && rows.place_count > 0, "%s", err.text);
     for (unsigned i = 0; i < 2; i++)
         EXPECT(dx_url_rows_each(&rows, nothing, &count, &err) == DX_OK, "%s", err.text);
-    EXPECT(count >= 2 * rows.place_count && count % 2 == 0, "%u rows", count);
+    EXPECT(alone ? count == 2 * of_it : count > 2 * of_it && count % 2 == 0, "%u rows, %u of it",
+           count, of_it);
     dx_url_rows_release(&rows);
     close_asker(&a);
 }
@@ -240,7 +252,8 @@ int main(void)
     check_crowd(&r, false);
     check_crowd(&r, true);
     check_failure(&r);
-    check_each(&r);
+    check_each(&r, false);
+    check_each(&r, true);
     dx_test_root_remove(&r);
     return failures == 0 ? 0 : 1;
 }
