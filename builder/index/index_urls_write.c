@@ -36,7 +36,8 @@ struct known {
     /* of an old part: those of one id, whose order was that of more bits of it, and of rows */
     struct dx_url_place *alike;
     size_t alike_count, alike_capacity, alike_next;
-    struct dx_url_place after; /* read already; rows 0: none */
+    struct dx_url_place after; /* read already */
+    bool has_after;
 };
 
 struct write {
@@ -405,12 +406,13 @@ static int read_alike(const struct write *w, struct known *k, struct dx_error *e
     int rc = DX_OK;
 
     k->alike_next = k->alike_count = 0;
-    if (k->after.rows > 0)
+    if (k->has_after)
         rc = keep_alike(k, &k->after, err);
-    k->after.rows = 0;
+    k->has_after = false;
     while (rc == DX_OK && (rc = read_known(w, k, err)) == 1) {
         if (k->alike_count > 0 && k->alike[0].id != k->place.id) {
             k->after = k->place;
+            k->has_after = true;
             break;
         }
         rc = keep_alike(k, &k->place, err);
