@@ -22,7 +22,8 @@ struct dx_url_place {
     uint64_t id;    /* the lower bits, which are not kept, are zero */
     uint64_t group; /* row group, among all of the version: pages.h */
     uint64_t row;   /* in the row group: the first of a unit */
-    uint64_t rows;  /* 0: those of the unit; else more, to the last of the URL: they may go on in the next row groups of the file */
+    uint64_t
+        rows; /* 0: those of the unit; else more, to the last of the URL: they may go on in the next row groups of the file */
 };
 
 static inline uint64_t dx_url_id_kept(uint64_t url_id)

@@ -397,8 +397,9 @@ static int decode_dense(struct dx_url_sketch *s, struct dx_bits *bits, uint32_t 
     if (rc < 0)
         return rc;
     make_dense(s);
-    rc = version >= DX_COLD_VERSION_SKETCHES ? dx_sketch_registers_take(bits, s->registers, err)
-                                    : take_old_registers(bits, hash_bits, s->registers, err);
+    rc = version >= DX_COLD_VERSION_SKETCHES
+             ? dx_sketch_registers_take(bits, s->registers, err)
+             : take_old_registers(bits, hash_bits, s->registers, err);
     if (rc >= 0 && version >= DX_COLD_VERSION_SKETCHES && bits->row.size + 1 <= DENSE_SIZE_MIN)
         rc = take_zeros(bits, err);
     if (rc >= 0 && !dx_bits_done(bits))

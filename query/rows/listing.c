@@ -8,7 +8,6 @@
 #include "parquet/page.h"
 #include "query/rows/column_block.h"
 #include "query/rows/listing_parts.h"
-#include "query/rows/listing_url.h"
 
 #include <assert.h>
 #include <stdio.h>

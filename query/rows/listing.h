@@ -76,7 +76,7 @@ struct dx_listing {
     size_t run_count;
 
     /* Set after init: of each run only the rows from the first to the last one that is of this URL, or was led to by it
-     * (listing_url.h); row_count is then that of these. Borrowed until the listing is DONE. */
+     * (listing_parts.h); row_count is then that of these. Borrowed until the listing is DONE. */
     const struct dx_url *url;
 
     /* Set after init: extras of these names are read besides the fields. Borrowed until release. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * listing_parts.h - what a planned listing consists of; for listing.c, which plans and reads, and
- * listing_rows.c, which walks the rows.
+ * listing_parts.h - what a planned listing consists of; for listing.c, which plans and reads,
+ * listing_rows.c, which walks the rows, and listing_url.c, which keeps those of one URL.
  *
  *   pieces   runs of rows of one row group, in the order of the listing
  *   columns  of a piece: [first_column, first_column + column_count) of l->columns
@@ -38,5 +38,14 @@ struct dx_listing_piece {
     size_t first_column;
     size_t column_count;
 };
+
+struct dx_listing;
+struct dx_url;
+
+/* Once its pages are there: each piece is then from the first row that is of the URL's host and path_query, or was led to by the
+ * URL (the column requested_url), to the last one; it may have none. Rows of a file stand by (domain, host, path_query), so
+ * those of one page of a site lie side by side, of whatever scheme; what lies between rows that were led to may be of other URLs.
+ * A piece whose pages are not as the directory says is left as it is: who walks its rows finds that. */
+void dx_listing_keep_url(struct dx_listing *l, const struct dx_url *url);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "query/rows/listing_url.h"
+#include "query/rows/listing_parts.h"
 
+#include "canon/url.h"
 #include "format/version/url_ids.h"
 #include "query/rows/column_block.h"
-#include "query/rows/listing_parts.h"
+#include "query/rows/listing.h"
 
 #define TAIL sizeof(uint64_t) /* bytes that are compared at once */
 
@@ -24,8 +25,7 @@ static struct url_columns columns_of(const struct dx_listing *l,
             of.host = c;
         else if (c->role == DX_ROLE_PATH_QUERY)
             of.path_query = c;
-        else if (c->role == DX_ROLE_EXTRA &&
-                 dx_span_equal(c->name, dx_span_str(DX_REQUESTED_URL)))
+        else if (c->role == DX_ROLE_EXTRA && dx_span_equal(c->name, dx_span_str(DX_REQUESTED_URL)))
             of.requested = c;
     }
     return of;

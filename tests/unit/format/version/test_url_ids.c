@@ -241,8 +241,9 @@ struct original {
     struct file file;
     struct dx_cold_page page;
     size_t count;
-    bool all;     /* ids of all, or of one */
-    uint64_t few; /* rows of most: 1 of exact places, which never have 0; 0 of units, which never have 1 */
+    bool all; /* ids of all, or of one */
+    uint64_t
+        few; /* rows of most: 1 of exact places, which never have 0; 0 of units, which never have 1 */
 };
 
 static enum verdict attempt(void *ctx, struct dx_span s)
@@ -383,7 +384,9 @@ static void encode_old(struct dx_buf *out, size_t n)
 /* All of them with 48 bits of their ids, and those of one id with 32. */
 static void check_old(void)
 {
-    struct original o = { .file.cold.envelope.version = DX_COLD_VERSION_OLD, .all = true, .few = 1 };
+    struct original o = { .file.cold.envelope.version = DX_COLD_VERSION_OLD,
+                          .all = true,
+                          .few = 1 };
     struct dx_buf buf = DX_BUF_INIT(1 << 20);
     struct dx_error err = DX_ERROR_INIT;
     uint64_t random = 9;
@@ -440,7 +443,8 @@ static void check_exact(void)
     struct file f;
     int rc;
 
-    for (size_t i = 0; i < n; i++) { /* a unit for each row: they are written with the bits of the row */
+    for (size_t i = 0; i < n;
+         i++) { /* a unit for each row: they are written with the bits of the row */
         places[i].row *= DX_URL_UNIT;
         places[i].rows = places[i].rows == 1 ? 0 : places[i].rows % (UINT64_C(1) << 40) + 2;
     }
@@ -468,10 +472,11 @@ static void check_widen(void)
         bool crosses;
         uint64_t want_row, want_rows;
     } rows[] = {
-        { 0, 1, false, 0, 0 },         { 255, 1, false, 0, 0 },     { 256, 1, false, 256, 0 },
-        { 0, 256, false, 0, 0 },       { 0, 257, false, 0, 257 },   { 255, 2, false, 0, 257 },
-        { 300, 212, false, 256, 0 },   { 300, 213, false, 256, 257 }, { 10, 3, true, 0, 13 },
-        { 511, UINT64_MAX / 2, false, 256, UINT64_MAX / 2 + 255 },
+        { 0, 1, false, 0, 0 },       { 255, 1, false, 0, 0 },
+        { 256, 1, false, 256, 0 },   { 0, 256, false, 0, 0 },
+        { 0, 257, false, 0, 257 },   { 255, 2, false, 0, 257 },
+        { 300, 212, false, 256, 0 }, { 300, 213, false, 256, 257 },
+        { 10, 3, true, 0, 13 },      { 511, UINT64_MAX / 2, false, 256, UINT64_MAX / 2 + 255 },
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
