@@ -14,8 +14,8 @@ export type DatasetOfDomain = {
   last_ts?: string | null;
   /** url_count divided by that of the dataset: at most nine decimals, rounded half up. */
   share?: number;
-  /** 1 + domains of the dataset that have more URLs. */
-  rank?: number;
+  /** 1 + domains of the dataset that have more URLs. With view=icann: null. */
+  rank?: number | null;
   /** Withheld rows; the other counts do not include them. Missing if there are none. */
   withheld_rows?: number;
   /** Of a dataset of counts, which has hosts and their pages, but no URLs. Missing: it is of URLs. */
@@ -39,10 +39,10 @@ export type DomainAnswer = {
   dataset_count: number;
   url_count: number;
   row_count: number;
-  /** Distinct URLs over all datasets: one in two datasets counts once. Missing with view=icann. */
-  distinct_url_count?: number;
-  /** Missing with view=icann. 0: distinct_url_count is exact. Otherwise its relative standard error, 0.01625. */
-  distinct_error?: number;
+  /** Distinct URLs over all datasets: one in two datasets counts once. With view=icann: null. */
+  distinct_url_count?: number | null;
+  /** With view=icann: null. 0: distinct_url_count is exact. Otherwise its relative standard error, 0.01625. */
+  distinct_error?: number | null;
   first_ts: string | null;
   last_ts: string | null;
   /** With `limit` or `offset`: that of the first item. */

@@ -23,7 +23,7 @@ struct parts {
     struct dx_suffix_sum total;
     struct dx_suffix_sum *each; /* of each dataset */
     uint64_t dataset_count;
-    const struct dx_dataset_order *order;
+    const struct dx_icann_ask *ask;
     /* of the datasets that have some: */
     uint32_t *ids;
     struct dx_pair_count *pairs;
@@ -98,9 +98,29 @@ static int order_datasets(struct parts *p, struct dx_error *err)
     }
     items.ids = p->ids;
     items.pairs = p->pairs;
-    return dx_dataset_order_make(p->order, &items, &p->view->version->heads, &p->places, err);
+    return dx_dataset_order_make(&p->ask->order, &items, &p->view->version->heads, &p->places, err);
 }
 
+static bool wants(const struct parts *p, unsigned field)
+{
+    return (p->ask->fields & field) != 0;
+}
+
+static void write_time(const struct dx_suffix_sum *sum, const char *name, int64_t us,
+                       struct dx_json *j)
+{
+    dx_json_key(j, name);
+    sum->counts.has_ts ? dx_json_time_us(j, us) : dx_json_null(j);
+}
+
+static void write_count(const struct dx_dataset *d, const char *name, uint64_t count,
+                        struct dx_json *j)
+{
+    dx_json_key(j, name);
+    dx_counts_json_pages(d) ? dx_json_null(j) : dx_json_u64(j, count);
+}
+
+/* The members of an item of /v1/domain (query/answers/domain_text.c); of a sum there is no rank, and the item says so. */
 static void write_dataset(const struct parts *p, size_t place, struct dx_json *j)
 {
     const struct dx_dataset *d = dx_registry_by_id(&p->view->version->registry, p->ids[place]);
@@ -108,13 +128,32 @@ static void write_dataset(const struct parts *p, size_t place, struct dx_json *j
 
     dx_json_object(j);
     dx_json_key_u64(j, "dataset_id", d->dataset_id);
-    dx_json_key(j, "name");
-    dx_json_str(j, d->name);
+    if (wants(p, DX_DOMAIN_FIELD_NAME)) {
+        dx_json_key(j, "name");
+        dx_json_str(j, d->name);
+    }
     dx_counts_json_kind(j, d);
     dx_json_key_u64(j, "domain_count", sum->domains);
-    dx_suffix_sum_json(sum, d, j);
-    dx_json_key(j, "share");
-    dx_json_fraction(j, p->pairs[place].url_count, d->urls);
+    if (wants(p, DX_DOMAIN_FIELD_URLS))
+        write_count(d, "url_count", sum->counts.url_count, j);
+    if (wants(p, DX_DOMAIN_FIELD_URLS_EST))
+        write_count(d, "url_count_est", sum->counts.url_count, j);
+    if (wants(p, DX_DOMAIN_FIELD_ROWS))
+        write_count(d, "row_count", sum->counts.row_count, j);
+    if (dx_counts_json_pages(d))
+        dx_json_key_u64(j, "page_count", sum->pages);
+    if (wants(p, DX_DOMAIN_FIELD_FIRST_TS))
+        write_time(sum, "first_ts", sum->counts.first_us, j);
+    if (wants(p, DX_DOMAIN_FIELD_LAST_TS))
+        write_time(sum, "last_ts", sum->counts.last_us, j);
+    if (wants(p, DX_DOMAIN_FIELD_SHARE)) {
+        dx_json_key(j, "share");
+        dx_json_fraction(j, p->pairs[place].url_count, d->urls);
+    }
+    if (wants(p, DX_DOMAIN_FIELD_RANK)) {
+        dx_json_key(j, "rank");
+        dx_json_null(j);
+    }
     dx_json_end(j);
 }
 
@@ -123,15 +162,15 @@ static void write_datasets(const struct parts *p, struct dx_json *j)
     size_t first;
     size_t end;
 
-    dx_dataset_order_window(p->order, p->dataset_count, &first, &end);
+    dx_dataset_order_window(&p->ask->order, p->dataset_count, &first, &end);
     dx_json_key(j, "datasets");
     dx_json_array(j);
     for (size_t i = first; i < end; i++)
         write_dataset(p, p->places == NULL ? i : p->places[i], j);
     dx_json_end(j);
-    if (!dx_dataset_order_is_paged(p->order))
+    if (!dx_dataset_order_is_paged(&p->ask->order))
         return;
-    dx_json_key_u64(j, "offset", p->order->page.offset);
+    dx_json_key_u64(j, "offset", p->ask->order.page.offset);
     dx_json_key(j, "next_offset");
     end > first &&end < p->dataset_count ? dx_json_u64(j, end) : dx_json_null(j);
 }
@@ -160,6 +199,10 @@ static int write_answer(struct parts *p, struct dx_buf *body, struct dx_problem 
     dx_json_key_u64(&j, "domain_count", p->total.domains);
     dx_json_key_u64(&j, "dataset_count", p->dataset_count);
     dx_suffix_sum_json(&p->total, NULL, &j);
+    dx_json_key(&j, "distinct_url_count");
+    dx_json_null(&j);
+    dx_json_key(&j, "distinct_error");
+    dx_json_null(&j);
     write_datasets(p, &j);
     dx_answer_end(&j, p->view->version);
     if (!body->failed)
@@ -169,12 +212,12 @@ static int write_answer(struct parts *p, struct dx_buf *body, struct dx_problem 
     return dx_problem_of_error(problem, &err);
 }
 
-int dx_answer_icann(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
-                    const struct dx_dataset_order *order, struct dx_answer_summary *summary,
+int dx_answer_icann(const struct dx_view *view, struct dx_canon *canon,
+                    const struct dx_icann_ask *ask, struct dx_answer_summary *summary,
                     struct dx_buf *body, struct dx_problem *problem)
 {
-    struct parts p = { .view = view, .order = order };
-    int rc = find_domain(&p, canon, asked, problem);
+    struct parts p = { .view = view, .ask = ask };
+    int rc = find_domain(&p, canon, ask->asked, problem);
 
     if (rc != 1)
         return rc;

@@ -48,9 +48,16 @@ int dx_task_suffix_urls(const struct dx_view *view, struct dx_canon *canon,
                         struct dx_buf *body, struct dx_problem *problem);
 
 /* GET /v1/domain/{d}?view=icann: the datasets of a domain as ICANN's section of the suffix list alone has it, so of all
- * domains that private rules make of names below it. Over a million of them are the problem "too-much". order: not by rank. */
-int dx_answer_icann(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
-                    const struct dx_dataset_order *order, struct dx_answer_summary *summary,
+ * domains that private rules make of names below it. Over a million of them are the problem "too-much". */
+struct dx_icann_ask {
+    struct dx_span asked;
+    unsigned
+        fields; /* DX_DOMAIN_FIELD_...: members of items; domain_count is always there, and rank null */
+    struct dx_dataset_order order; /* not by rank */
+};
+
+int dx_answer_icann(const struct dx_view *view, struct dx_canon *canon,
+                    const struct dx_icann_ask *ask, struct dx_answer_summary *summary,
                     struct dx_buf *body, struct dx_problem *problem);
 
 #endif

@@ -30,15 +30,12 @@ static int set_sort(struct dx_span value, struct dx_ask *ask, struct dx_problem 
                            dx_shown(value), (const char *)value.data);
 }
 
-/* A sum has no rank, and its items all members. */
 static int resolve(struct dx_ask *ask, struct dx_problem *problem)
 {
-    if (!ask->view_icann || (ask->fields.data == NULL && ask->row_format == DX_ROWS_JSON &&
-                             ask->datasets_by != DX_DOMAIN_FIELD_RANK))
+    if (!ask->view_icann || ask->datasets_by != DX_DOMAIN_FIELD_RANK)
         return 1;
-    return dx_route_refuse(problem, "view=icann is JSON with all members of items but the rank: it "
-                                    "takes no fields, format and sort=rank; "
-                                    "/v1/suffix/{suffix} has formats");
+    return dx_route_refuse(problem, "with view=icann there are no ranks to sort by: a rank is of "
+                                    "one domain of the index; sort=share or url_count");
 }
 
 static void restart(const struct dx_ask *ask, struct dx_buf *b)
@@ -80,8 +77,10 @@ static int answer(const struct dx_answering *a)
                                           .deadline_ms = a->deadline_ms };
 
     if (a->ask->view_icann)
-        return dx_answer_icann(a->view, a->canon, a->ask->asked, &domain.order, a->summary, a->body,
-                               a->problem);
+        return dx_answer_icann(
+            a->view, a->canon,
+            &(struct dx_icann_ask){ a->ask->asked, a->ask->field_bits, domain.order }, a->summary,
+            a->body, a->problem);
     return dx_task_domain(a->view, a->canon, &domain, a->task, a->summary, a->body, a->problem);
 }
 
@@ -150,7 +149,8 @@ const struct dx_route dx_route_domain = {
                                    { "row_count", DX_COLUMN_U64 }, { "first_ts", DX_COLUMN_TIME },
                                    { "last_ts", DX_COLUMN_TIME }, { "share", DX_COLUMN_F64 },
                                    { "rank", DX_COLUMN_U64 }, { "withheld_rows", DX_COLUMN_U64 },
-                                   { "kind", DX_COLUMN_TEXT }, { "page_count", DX_COLUMN_U64 }),
+                                   { "kind", DX_COLUMN_TEXT }, { "page_count", DX_COLUMN_U64 },
+                                   { "domain_count", DX_COLUMN_U64 }),
                     .page = "site/{domain}"),
     .cost = { .base = 1 },
     .on_loop = is_whole,

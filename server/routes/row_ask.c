@@ -109,6 +109,8 @@ static bool is_wanted(const struct dx_ask *ask, const char *name)
 {
     const struct dx_route_fields *fields = dx_routes[ask->route]->fields;
 
+    if (dx_routes[ask->route] == &dx_route_domain && strcmp(name, "domain_count") == 0)
+        return ask->view_icann; /* of one domain it would be empty */
     for (size_t i = 0; fields != NULL && i < fields->count; i++)
         if (strcmp(fields->names[i], name) == 0)
             return (ask->field_bits >> i & 1) != 0;

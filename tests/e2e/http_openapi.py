@@ -99,7 +99,7 @@ class Api:
 def answers(api, server):
     fields = "url_id,url,ts,raw_url,extras,title,content_type,tags,locator"
     asks = {
-        "/v1/domain/{domain}": ["/v1/domain/example.com", "/v1/domain/example.com?fields=share", "/v1/domain/example.com?fields=rank,name", "/v1/domain/example.com?view=icann"],
+        "/v1/domain/{domain}": ["/v1/domain/example.com", "/v1/domain/example.com?fields=share", "/v1/domain/example.com?fields=rank,name", "/v1/domain/example.com?view=icann", "/v1/domain/example.com?view=icann&fields=rank,name"],
         "/v1/domains": ["/v1/domains", "/v1/domains?limit=1", "/v1/domains?tld=com&prefix=ex&dataset=1", "/v1/domains?suffix=example.com", "/v1/domains?match=ex*&fields=domain", "/v1/domains?regex=x&plan=2"],
         "/v1/domain/{domain}/datasets/{dataset}/urls":
             ["/v1/domain/example.com/datasets/1/urls", f"/v1/domain/example.com/datasets/1/urls?fields={fields}",

@@ -181,7 +181,7 @@ def of_domain(domain, rng, old):
     yield Ask(f"/d{rng.randint(1, twins.DATASETS + 1):02}-index?url=*.{domain}&showUntimed=1")
     yield Ask(f"{d}?sort={rng.choice(('rank', 'share', 'name', 'last_ts', 'url_count'))}&reverse={rng.choice(('yes', 'no'))}&limit={rng.randint(1, 4)}&offset={rng.randint(0, 3)}")
     yield Ask(f"/v1/suffix/{domain}", rng.choice(("GET", "HEAD")))
-    yield Ask(f"{d}?view=icann{rng.choice(('', f'&version={old}', '&sort=share&reverse=yes&limit=2', '&offset=1', '&sort=url_count'))}", rng.choice(("GET", "HEAD")))
+    yield Ask(f"{d}?view=icann{rng.choice(('', f'&version={old}', '&sort=share&reverse=yes&limit=2', '&offset=1', '&sort=url_count', '&format=csv', '&fields=rank,share&format=ndjson'))}", rng.choice(("GET", "HEAD")))
     yield Ask(f"{d}/diff")
     yield Ask(f"{d}/diff?from={old}")
     yield Ask(f"{d}/changes?{rng.choice(('limit=1', 'limit=3', 'format=atom'))}", rng.choice(("GET", "HEAD")))

@@ -10,7 +10,9 @@ policy hold; an older version; what is no name is refused, and so are cursors of
 suffixes, a suffix as a domain, a name with a rule of ICANN below it; absent and withheld are different answers. Rows: by domain, dataset and listing; by pages of one
 and of three rows; with filters; as NDJSON; what is hidden makes no page longer or shorter.
 """
+import csv
 import datetime
+import io
 import json
 import random
 import time
@@ -229,6 +231,23 @@ def in_order(server, target, answer, headers):
         equal(got, want, f"{target} by {member}")
 
 
+def in_formats(server, target, answer, headers):
+    """The same items with some of their members, and in other formats; what a sum has not is null."""
+    items = answer["datasets"]
+    equal(([d["rank"] for d in items], answer["distinct_url_count"], answer["distinct_error"]), ([None] * len(items), None, None), f"{target}: what is not there")
+    some = server.get(f"{target}&fields=share,first_ts,rank", headers=headers).json["datasets"]
+    equal(some, [{m: d[m] for m in ("dataset_id", "domain_count", "first_ts", "share", "rank")} for d in items], f"{target}: fields")
+    text = server.get(f"{target}&format=csv&sort=share&reverse=yes", headers=headers).body.decode()
+    want = server.get(f"{target}&sort=share&reverse=yes", headers=headers).json["datasets"]
+    got = list(csv.DictReader(io.StringIO(text)))
+    equal([{m: r[m] for m in d} for r, d in zip(got, want)], [{m: "" if v is None else str(v) for m, v in d.items()} for d in want], f"{target}: CSV")
+    equal(len(got), len(want), f"{target}: lines of CSV")
+    lines = server.get(f"{target}&format=ndjson&limit=2&fields=url_count", headers=headers).body.decode().splitlines()
+    equal([json.loads(line) for line in lines], [{m: d[m] for m in ("dataset_id", "domain_count", "url_count")} for d in items[:2]], f"{target}: NDJSON")
+    for kind, magic in (("arrow", b"\xff\xff\xff\xff"), ("parquet", b"PAR1")):
+        equal(server.get(f"{target}&format={kind}", headers=headers).body[:4], magic, f"{target}: {kind}")
+
+
 def compare_icann(server, rows, names, hides, words, headers=None, wait=False):
     for asked, domain in ICANN:
         target = f"/v1/domain/{urllib.parse.quote(asked, safe='')}?view=icann"
@@ -247,11 +266,12 @@ def compare_icann(server, rows, names, hides, words, headers=None, wait=False):
         equal(({d["name"]: values(d) for d in answer["datasets"]}, values(answer), answer["domain"], answer["view"], answer["dataset_count"], answer["complete"]),
               (each, total, domain, "icann", len(each), True), f"{words}, {asked} by ICANN's rules")
         in_order(server, target, answer, headers)
+        in_formats(server, target, answer, headers)
         whole = server.get(f"/v1/domain/{domain}", headers=headers)
         if whole.status == 200 and answer["domain_count"] == 1:     # of a domain that is one by all rules, both answers are the same
             equal([values({"domain_count": 1, **d}) for d in whole.json["datasets"]], [values(d) for d in answer["datasets"]], f"{words}, {asked} by both")
             equal(whole.json["domain_id"], answer["domain_id"], f"{asked}: id")
-    for bad in ("fields=rank", "sort=rank", "limit=0", "format=csv", "view=x"):
+    for bad in ("fields=nope", "sort=rank", "limit=0", "format=cdx", "view=x"):
         equal(server.get(f"/v1/domain/github.io?{'' if 'view' in bad else 'view=icann&'}{bad}", headers=headers).status, 400, bad)
     equal(server.get("/v1/domain/github.io?view=icann&sort=dataset_id&reverse=no&offset=0&format=json", headers=headers).status in (200, 404), True, "what is so by default")
     equal([server.get(f"/v1/domain/{d}?view={view}", headers=headers).status for d, view in (("io", "icann"), ("co.uk", "icann"), ("github.io", "private"))], [400] * 3, "suffixes")
