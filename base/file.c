@@ -180,6 +180,26 @@ static void parent_of(const char *path, char out[PATH_MAX])
     out[n] = '\0';
 }
 
+int dx_file_keep_rights(int fd, const char *path, struct dx_error *err)
+{
+    struct stat before;
+    struct stat now;
+    mode_t mode;
+
+    if (lstat(path, &before) < 0 || !S_ISREG(before.st_mode))
+        return DX_OK;
+    mode = before.st_mode & 0777;
+    if (fstat(fd, &now) < 0)
+        return dx_fail_errno(err, errno, "%s: cannot look at its replacement", path);
+    if (now.st_uid != before.st_uid)
+        (void)!fchown(fd, before.st_uid, (gid_t)-1); /* only root may */
+    if (now.st_gid != before.st_gid && fchown(fd, (uid_t)-1, before.st_gid) < 0)
+        mode = (mode & 0707) | (mode & 07) << 3;
+    if ((now.st_mode & 0777) != mode && fchmod(fd, mode) < 0)
+        return dx_fail_errno(err, errno, "%s: its replacement cannot have its mode", path);
+    return DX_OK;
+}
+
 int dx_file_replace(const char *path, struct dx_span bytes, struct dx_error *err)
 {
     char parent[PATH_MAX];
@@ -196,7 +216,9 @@ int dx_file_replace(const char *path, struct dx_span bytes, struct dx_error *err
         rc = dx_fail_errno(err, errno, "%s: cannot create", tmp);
         goto out;
     }
-    rc = dx_file_write(fd, tmp, bytes, err);
+    rc = dx_file_keep_rights(fd, path, err);
+    if (rc == DX_OK)
+        rc = dx_file_write(fd, tmp, bytes, err);
     if (rc == DX_OK && fsync(fd) < 0)
         rc = dx_fail_errno(err, errno, "%s: cannot sync", tmp);
     if (close(fd) < 0 && rc == DX_OK)

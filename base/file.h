@@ -3,7 +3,7 @@
  *
  *   rc = dx_file_read(path, cap, &buf, &err);            small files only
  *   fd = dx_file_open(AT_FDCWD, path, 0, &st, &err);     a regular file; never waits
- *   rc = dx_file_replace(path, bytes, &err);             tmp + fsync + rename + fsync dir
+ *   rc = dx_file_replace(path, bytes, &err);             tmp + fsync + rename + fsync dir; with the rights of the file before
  *
  *   struct dx_file_out out;                              large files, in pieces
  *   rc = dx_file_out_open(&out, tmp_path, &err);
@@ -47,6 +47,10 @@ int dx_file_open_input(const char *path, struct stat *st, struct dx_error *err);
 int dx_file_read(const char *path, size_t cap, struct dx_buf *out, struct dx_error *err);
 int dx_file_size(const char *path, uint64_t *size, struct dx_error *err);
 int dx_file_replace(const char *path, struct dx_span bytes, struct dx_error *err);
+
+/* To what will replace path: owner, group and mode of what is there, whatever the umask is, so that who may read it goes on and nobody
+ * else begins. A group that cannot be given gets what strangers have. */
+int dx_file_keep_rights(int fd, const char *path, struct dx_error *err);
 
 int dx_dir_make(const char *path, struct dx_error *err); /* with parents; existing is fine */
 /* is_new: it was not there, so nothing is in it. */

@@ -89,7 +89,7 @@ static int copy_file(struct dx_file_out *out, const char *from, struct dx_error 
 }
 
 static int write_tmp(const struct store_local *local, const struct dx_put *put, const char *tmp,
-                     struct dx_error *err)
+                     const char *target, struct dx_error *err)
 {
     const char *path = put->path;
     struct dx_file_out out;
@@ -102,7 +102,10 @@ static int write_tmp(const struct store_local *local, const struct dx_put *put, 
         return rc;
     if (put->from != NULL)
         path = from;
-    rc = path != NULL ? copy_file(&out, path, err) : dx_file_out_write(&out, put->bytes, err);
+    if (!put->if_absent)
+        rc = dx_file_keep_rights(out.fd, target, err);
+    if (rc == DX_OK)
+        rc = path != NULL ? copy_file(&out, path, err) : dx_file_out_write(&out, put->bytes, err);
     if (rc == DX_OK)
         rc = dx_file_out_close(&out, DX_SYNC_NOW, err);
     if (rc < 0)
@@ -154,7 +157,7 @@ static int put_local(struct dx_store *store, const struct dx_put *put, char etag
     dx_nonce(nonce);
     if (asprintf(&tmp, "%s/" TMP_PREFIX "%s", folder, nonce) < 0)
         return dx_no_memory(err, "%s", path);
-    rc = write_tmp(local, put, tmp, err);
+    rc = write_tmp(local, put, tmp, path, err);
     if (rc == DX_OK && put->may != NULL) {
         rc = put->may(put->may_ctx, err);
         rc = rc > 0 ? DX_OK : rc;

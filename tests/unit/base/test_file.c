@@ -129,6 +129,35 @@ static void check_replace(void)
     dx_buf_release(&text);
 }
 
+static void check_mode(const char *path, mode_t mode)
+{
+    struct stat st;
+
+    EXPECT(stat(path, &st) == 0 && (st.st_mode & 0777) == mode, "%s: mode %o, not %o", path,
+           (unsigned)st.st_mode & 0777, (unsigned)mode);
+}
+
+/* What an operator's umask says may neither take a log of suppressions from a server nor show a table to others. */
+static void check_rights(void)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    mode_t mask = umask(0027);
+    char path[256];
+
+    in_root(path, "rights");
+    EXPECT(dx_file_replace(path, dx_span_str("a"), &err) == DX_OK, "%s", err.text);
+    check_mode(path, 0640);
+    EXPECT(chmod(path, 0664) == 0 && dx_file_replace(path, dx_span_str("b"), &err) == DX_OK, "%s",
+           err.text);
+    check_mode(path, 0664);
+    (void)umask(0);
+    EXPECT(chmod(path, 0600) == 0 && dx_file_replace(path, dx_span_str("c"), &err) == DX_OK, "%s",
+           err.text);
+    check_mode(path, 0600);
+    (void)umask(mask);
+    EXPECT(unlink(path) == 0, "unlink");
+}
+
 static void check_empty(void)
 {
     struct dx_map map = DX_MAP_INIT;
@@ -153,6 +182,7 @@ int main(void)
     check_sync_later();
     check_make();
     check_replace();
+    check_rights();
     check_empty();
     EXPECT(dx_dir_remove(root, &err) == DX_OK, "%s", err.text);
     return failures > 0;

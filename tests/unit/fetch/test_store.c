@@ -235,6 +235,24 @@ static void check_conditions(void)
     EXPECT(put_text("x", "x", false, "W/\"1\"", none) == DX_E_INVALID, "a weak ETag");
 }
 
+/* What replaces an object has its rights: check_rights of test_file.c says why. */
+static void check_rights(void)
+{
+    char etag[DX_SOURCE_ETAG];
+    mode_t mask = umask(0077);
+    struct stat st;
+
+    EXPECT(put_text("rights", "one", true, NULL, etag) == DX_OK, "put");
+    EXPECT(chmod(path_in_root("rights"), 0644) == 0, "chmod");
+    EXPECT(put_text("rights", "two", false, NULL, etag) == DX_OK &&
+               put_text("rights", "three", false, etag, etag) == DX_OK,
+           "put");
+    EXPECT(stat(path_in_root("rights"), &st) == 0 && (st.st_mode & 0777) == 0644, "mode %o",
+           (unsigned)st.st_mode & 0777);
+    (void)umask(mask);
+    EXPECT(unlink(path_in_root("rights")) == 0, "unlink");
+}
+
 static void check_may(void)
 {
     unsigned allowed = 1;
@@ -422,6 +440,7 @@ int main(int argc, char **argv)
         dx_source_open(&source, root, &options, &err) < 0)
         abort();
     check_conditions();
+    check_rights();
     check_may();
     check_files();
     check_race();
