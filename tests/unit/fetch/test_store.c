@@ -239,13 +239,14 @@ static void check_conditions(void)
 static void check_rights(void)
 {
     char etag[DX_SOURCE_ETAG];
+    char next[DX_SOURCE_ETAG];
     mode_t mask = umask(0077);
     struct stat st;
 
     EXPECT(put_text("rights", "one", true, NULL, etag) == DX_OK, "put");
     EXPECT(chmod(path_in_root("rights"), 0644) == 0, "chmod");
     EXPECT(put_text("rights", "two", false, NULL, etag) == DX_OK &&
-               put_text("rights", "three", false, etag, etag) == DX_OK,
+               put_text("rights", "three", false, etag, next) == DX_OK,
            "put");
     EXPECT(stat(path_in_root("rights"), &st) == 0 && (st.st_mode & 0777) == 0644, "mode %o",
            (unsigned)st.st_mode & 0777);
