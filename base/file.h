@@ -48,8 +48,8 @@ int dx_file_read(const char *path, size_t cap, struct dx_buf *out, struct dx_err
 int dx_file_size(const char *path, uint64_t *size, struct dx_error *err);
 int dx_file_replace(const char *path, struct dx_span bytes, struct dx_error *err);
 
-/* To what will replace path: owner, group and mode of what is there, whatever the umask is, so that who may read it goes on and nobody
- * else begins. A group that cannot be given gets what strangers have. */
+/* Gives what will replace path the owner, group and mode of what is there, whatever the umask is: the same users may read it as before.
+ * A group that cannot be given gets what other users have. */
 int dx_file_keep_rights(int fd, const char *path, struct dx_error *err);
 
 int dx_dir_make(const char *path, struct dx_error *err); /* with parents; existing is fine */
