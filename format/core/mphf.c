@@ -7,7 +7,8 @@
 #include <string.h>
 
 #define MAGIC DX_KIND('D', 'X', 'M', 'P')
-#define VERSION 1
+#define VERSION 2
+#define VERSION_OLD 1 /* slots of four bytes, with buckets */
 #define HEADER_SIZE 64
 #define TAG_PILOTS DX_KIND('P', 'I', 'L', 'O')
 #define TAG_SLOTS DX_KIND('S', 'L', 'O', 'T')
@@ -51,13 +52,9 @@ static inline uint32_t slot_of(uint64_t hash, uint8_t pilot, uint32_t part_slots
     return (uint32_t)high((hash ^ pilot * MIX_PILOT) * MIX, part_slots);
 }
 
-static unsigned fingerprint_bits_of(uint64_t dictionary_buckets)
+static unsigned bits_of(uint64_t v)
 {
-    unsigned bits = 0; /* that the number of an empty slot, dictionary_buckets, needs */
-
-    while (dictionary_buckets >> bits != 0)
-        bits++;
-    return 32 - bits < FINGERPRINT_BITS_MAX ? 32 - bits : FINGERPRINT_BITS_MAX;
+    return v == 0 ? 0 : 64 - (unsigned)__builtin_clzll(v);
 }
 
 static uint64_t dictionary_buckets_of(uint64_t n)
@@ -65,13 +62,53 @@ static uint64_t dictionary_buckets_of(uint64_t n)
     return (n + DX_DICTIONARY_BUCKET - 1) / DX_DICTIONARY_BUCKET;
 }
 
+/* What a slot has in front of its fingerprint: the domain's number, as long as eight bits are left, since a stranger whose
+ * fingerprint fits costs a look into the dictionary; else that of its bucket. */
+struct slots {
+    uint64_t empty; /* a number that none has */
+    unsigned size;  /* bytes */
+    unsigned fingerprint_bits;
+    bool has_ordinals;
+};
+
+#define FINGERPRINT_BITS_LEAST 8
+
+static struct slots slots_of(uint64_t n, uint32_t version)
+{
+    struct slots s = { .empty = n, .size = 4, .has_ordinals = true };
+    unsigned bits = bits_of(n);
+
+    if (version == VERSION_OLD || bits + FINGERPRINT_BITS_LEAST > 32) {
+        s.empty = dictionary_buckets_of(n);
+        s.has_ordinals = false;
+        bits = bits_of(s.empty);
+    } else if (bits + FINGERPRINT_BITS_LEAST <= 24) {
+        s.size = 3;
+    }
+    s.fingerprint_bits = 8 * s.size - bits < FINGERPRINT_BITS_MAX ? 8 * s.size - bits
+                                                                  : FINGERPRINT_BITS_MAX;
+    return s;
+}
+
+static inline uint32_t load_slot(const uint8_t *p, unsigned size)
+{
+    return size == 4 ? dx_load_u32(p) : dx_load_u16(p) | (uint32_t)p[2] << 16;
+}
+
+static void store_slot(uint8_t *p, unsigned size, uint32_t v)
+{
+    for (unsigned i = 0; i < size; i++)
+        p[i] = (uint8_t)(v >> (8 * i));
+}
+
 /* ---- reader ---- */
 
-static int parse_header(struct dx_mphf *m, struct dx_span header, struct dx_error *err)
+static int parse_header(struct dx_mphf *m, struct dx_span header, uint32_t version,
+                        struct dx_error *err)
 {
     struct dx_bytes r = dx_bytes_of(header);
     const char *name = m->envelope.name;
-    unsigned want;
+    struct slots slots;
 
     (void)dx_bytes_u64(&r); /* magic and version: checked by the envelope */
     m->n = dx_bytes_u64(&r);
@@ -91,10 +128,13 @@ static int parse_header(struct dx_mphf *m, struct dx_span header, struct dx_erro
                        "%s: header: %u parts of %u buckets and %u slots for "
                        "%llu keys",
                        name, m->parts, m->part_buckets, m->part_slots, (unsigned long long)m->n);
-    want = fingerprint_bits_of(dictionary_buckets_of(m->n));
-    if (m->fingerprint_bits != want)
+    slots = slots_of(m->n, version);
+    if (m->fingerprint_bits != slots.fingerprint_bits)
         return dx_fail(err, DX_E_CORRUPT, "%s: header: fingerprints of %u bits, expected %u", name,
-                       m->fingerprint_bits, want);
+                       m->fingerprint_bits, slots.fingerprint_bits);
+    m->slot_size = slots.size;
+    m->has_ordinals = slots.has_ordinals;
+    m->empty = slots.empty;
     return DX_OK;
 }
 
@@ -125,25 +165,35 @@ static int open_collisions(struct dx_mphf *m, struct dx_error *err)
     return rc;
 }
 
+/* What the trailer says, which the envelope checks. */
+static uint32_t version_of(struct dx_span file)
+{
+    bool is_old = file.size >= DX_ENVELOPE_TRAILER_SIZE &&
+                  dx_load_u32(file.data + file.size - DX_ENVELOPE_TRAILER_SIZE + 20) == VERSION_OLD;
+
+    return is_old ? VERSION_OLD : VERSION;
+}
+
 int dx_mphf_open(struct dx_mphf *m, struct dx_span file, unsigned flags, const char *name,
                  struct dx_error *err)
 {
+    const uint32_t version = version_of(file);
     struct dx_span header;
     int rc;
 
     memset(m, 0, sizeof *m);
-    rc = dx_envelope_open(&m->envelope, file, MAGIC, VERSION, flags, name, err);
+    rc = dx_envelope_open(&m->envelope, file, MAGIC, version, flags, name, err);
     if (rc < 0)
         return rc;
     rc = dx_envelope_header(&m->envelope, HEADER_SIZE, &header, err);
     if (rc == DX_OK)
-        rc = parse_header(m, header, err);
+        rc = parse_header(m, header, version, err);
     if (rc == DX_OK)
         rc = dx_envelope_array(&m->envelope, TAG_PILOTS, 1, (uint64_t)m->parts * m->part_buckets,
                                &m->pilots, err);
     if (rc == DX_OK)
-        rc = dx_envelope_array(&m->envelope, TAG_SLOTS, 4, (uint64_t)m->parts * m->part_slots,
-                               &m->slots, err);
+        rc = dx_envelope_array(&m->envelope, TAG_SLOTS, m->slot_size,
+                               (uint64_t)m->parts * m->part_slots, &m->slots, err);
     if (rc == DX_OK)
         rc = open_collisions(m, err);
     if (rc < 0)
@@ -187,20 +237,25 @@ static inline const uint8_t *pilot_at(const struct dx_mphf *m, uint64_t hash)
 
 static inline const uint8_t *slot_at(const struct dx_mphf *m, uint64_t hash, uint8_t pilot)
 {
-    return m->slots.data + 4 * ((size_t)part_of(hash, m->parts) * m->part_slots +
-                                slot_of(hash, pilot, m->part_slots));
+    return m->slots.data + m->slot_size * ((size_t)part_of(hash, m->parts) * m->part_slots +
+                                           slot_of(hash, pilot, m->part_slots));
 }
 
-/* 1 and the dictionary bucket if the fingerprint in this slot is the key's, else 0. */
+/* 1 and the number in this slot if the fingerprint is the key's, else 0. */
 static inline int read_slot(const struct dx_mphf *m, const uint8_t *slot, uint64_t hash,
-                            uint64_t *bucket)
+                            uint64_t *number)
 {
-    uint32_t value = dx_load_u32(slot);
+    uint32_t value = load_slot(slot, m->slot_size);
 
     if (((value ^ hash) & ((UINT32_C(1) << m->fingerprint_bits) - 1)) != 0)
         return 0;
-    *bucket = value >> m->fingerprint_bits;
-    return *bucket != dictionary_buckets_of(m->n); /* the mark of an empty slot */
+    *number = value >> m->fingerprint_bits;
+    return *number != m->empty;
+}
+
+static inline uint64_t bucket_in(const struct dx_mphf *m, uint64_t number)
+{
+    return m->has_ordinals ? number / DX_DICTIONARY_BUCKET : number;
 }
 
 int dx_mphf_domain_id(const struct dx_mphf *m, uint64_t ordinal, struct dx_span domain,
@@ -232,7 +287,7 @@ int dx_mphf_domain_id(const struct dx_mphf *m, uint64_t ordinal, struct dx_span 
 }
 
 /* What is left when the fingerprint fits: the string decides. */
-static int find_exact(const struct dx_mphf *m, const struct dx_dictionary *d, uint64_t bucket,
+static int find_exact(const struct dx_mphf *m, const struct dx_dictionary *d, uint64_t number,
                       struct dx_span domain, uint64_t hash, uint64_t *ordinal, uint64_t *domain_id,
                       struct dx_error *err)
 {
@@ -242,7 +297,10 @@ static int find_exact(const struct dx_mphf *m, const struct dx_dictionary *d, ui
 
     if (size == 0)
         return 0;
-    rc = dx_dictionary_find_in_bucket(d, bucket, dx_span_of(key, size), ordinal, err);
+    *ordinal = number;
+    rc = m->has_ordinals
+             ? dx_dictionary_is(d, number, dx_span_of(key, size), err)
+             : dx_dictionary_find_in_bucket(d, number, dx_span_of(key, size), ordinal, err);
     if (rc != 1)
         return rc;
     if (m->seed == 0 && m->collision_count == 0) {
@@ -280,14 +338,14 @@ int dx_mphf_probe_end(const struct dx_mphf_probe *p, const struct dx_mphf *m,
                       const struct dx_dictionary *d, struct dx_span domain, uint64_t *ordinal,
                       uint64_t *domain_id, struct dx_error *err)
 {
-    uint64_t bucket;
+    uint64_t number;
     int rc = p->rc < 0 ? dx_envelope_check(&m->envelope, p->at, 1, err)
-                       : dx_envelope_check(&m->envelope, p->at, 4, err);
+                       : dx_envelope_check(&m->envelope, p->at, m->slot_size, err);
 
     if (rc < 0)
         return rc;
-    return read_slot(m, p->at, p->hash, &bucket)
-               ? find_exact(m, d, bucket, domain, p->hash, ordinal, domain_id, err)
+    return read_slot(m, p->at, p->hash, &number)
+               ? find_exact(m, d, number, domain, p->hash, ordinal, domain_id, err)
                : 0;
 }
 
@@ -296,7 +354,7 @@ int dx_mphf_find(const struct dx_mphf *m, const struct dx_dictionary *d, struct 
 {
     const uint8_t *pilot;
     const uint8_t *slot;
-    uint64_t bucket;
+    uint64_t number;
     uint64_t hash;
     int rc;
 
@@ -308,12 +366,12 @@ int dx_mphf_find(const struct dx_mphf *m, const struct dx_dictionary *d, struct 
     if (rc < 0)
         return rc;
     slot = slot_at(m, hash, *pilot);
-    rc = dx_envelope_check(&m->envelope, slot, 4, err);
+    rc = dx_envelope_check(&m->envelope, slot, m->slot_size, err);
     if (rc < 0)
         return rc;
-    if (!read_slot(m, slot, hash, &bucket))
+    if (!read_slot(m, slot, hash, &number))
         return 0;
-    return find_exact(m, d, bucket, domain, hash, ordinal, domain_id, err);
+    return find_exact(m, d, number, domain, hash, ordinal, domain_id, err);
 }
 
 int dx_mphf_has_id(const struct dx_mphf *m, const struct dx_dictionary *d, uint64_t domain_id,
@@ -321,7 +379,8 @@ int dx_mphf_has_id(const struct dx_mphf *m, const struct dx_dictionary *d, uint6
 {
     const uint8_t *pilot;
     const uint8_t *slot;
-    uint64_t bucket;
+    uint64_t number;
+    uint64_t end;
     int rc;
 
     if (m->n == 0 || m->seed != 0 || m->collision_count > 0)
@@ -331,14 +390,17 @@ int dx_mphf_has_id(const struct dx_mphf *m, const struct dx_dictionary *d, uint6
     if (rc < 0)
         return rc;
     slot = slot_at(m, domain_id, *pilot);
-    rc = dx_envelope_check(&m->envelope, slot, 4, err);
-    if (rc < 0 || !read_slot(m, slot, domain_id, &bucket))
+    rc = dx_envelope_check(&m->envelope, slot, m->slot_size, err);
+    if (rc < 0 || !read_slot(m, slot, domain_id, &number))
         return rc < 0 ? rc : 0;
-    for (uint64_t i = 0; i < DX_DICTIONARY_BUCKET; i++) {
+    end = m->has_ordinals ? number + 1 : (number + 1) * DX_DICTIONARY_BUCKET;
+    if (!m->has_ordinals)
+        number *= DX_DICTIONARY_BUCKET;
+    for (; number < end; number++) {
         uint8_t domain[DX_SURT_MAX];
         size_t size;
 
-        rc = dx_dictionary_get(d, bucket * DX_DICTIONARY_BUCKET + i, domain, &size, err);
+        rc = dx_dictionary_get(d, number, domain, &size, err);
         if (rc != 1 || dx_id64(dx_span_of(domain, size)) == domain_id)
             return rc;
     }
@@ -350,7 +412,7 @@ int dx_mphf_has_id(const struct dx_mphf *m, const struct dx_dictionary *d, uint6
 
 struct lane {
     uint64_t hash;
-    uint64_t bucket;
+    uint64_t number;
     const uint8_t *at; /* what the next step reads */
 };
 
@@ -383,10 +445,10 @@ static void find_lanes(const struct dx_mphf *m, const struct dx_dictionary *d,
 
         if (hits[i].rc != 1)
             continue;
-        rc = dx_envelope_check(&m->envelope, lanes[i].at, 4, NULL);
-        hits[i].rc = rc < 0 ? rc : read_slot(m, lanes[i].at, lanes[i].hash, &lanes[i].bucket);
+        rc = dx_envelope_check(&m->envelope, lanes[i].at, m->slot_size, NULL);
+        hits[i].rc = rc < 0 ? rc : read_slot(m, lanes[i].at, lanes[i].hash, &lanes[i].number);
         if (hits[i].rc == 1)
-            dx_dictionary_prefetch(d, lanes[i].bucket);
+            dx_dictionary_prefetch(d, bucket_in(m, lanes[i].number));
     }
     for (size_t i = 0; i < count; i++) {
         struct dx_span entries;
@@ -394,7 +456,7 @@ static void find_lanes(const struct dx_mphf *m, const struct dx_dictionary *d,
 
         if (hits[i].rc != 1)
             continue;
-        rc = dx_dictionary_bucket_bounds(d, lanes[i].bucket, &entries, NULL);
+        rc = dx_dictionary_bucket_bounds(d, bucket_in(m, lanes[i].number), &entries, NULL);
         if (rc < 0) {
             hits[i].rc = rc;
             continue;
@@ -404,7 +466,7 @@ static void find_lanes(const struct dx_mphf *m, const struct dx_dictionary *d,
     }
     for (size_t i = 0; i < count; i++) {
         if (hits[i].rc == 1)
-            hits[i].rc = find_exact(m, d, lanes[i].bucket, domains[i], lanes[i].hash,
+            hits[i].rc = find_exact(m, d, lanes[i].number, domains[i], lanes[i].hash,
                                     &hits[i].ordinal, &hits[i].domain_id, NULL);
     }
 }
@@ -1030,7 +1092,7 @@ static int write_header(struct dx_envelope_writer *w, const struct dx_mphf_built
     dx_store_u32(h + 24, b->parts);
     dx_store_u32(h + 28, b->part_buckets);
     dx_store_u32(h + 32, b->part_slots);
-    dx_store_u32(h + 36, fingerprint_bits_of(dictionary_buckets_of(b->n)));
+    dx_store_u32(h + 36, slots_of(b->n, VERSION).fingerprint_bits);
     dx_store_u64(h + 40, collision_count);
     memcpy(h + 48, text_hash->bytes, 16);
     return dx_envelope_writer_header(w, dx_span_of(h, sizeof h), err);
@@ -1040,14 +1102,16 @@ static int write_header(struct dx_envelope_writer *w, const struct dx_mphf_built
 static int fill_window(const struct dx_mphf_built *b, const uint64_t *hashes, uint32_t first,
                        uint32_t last, uint8_t *window, struct dx_error *err)
 {
-    unsigned bits = fingerprint_bits_of(dictionary_buckets_of(b->n));
-    uint32_t mask = (UINT32_C(1) << bits) - 1;
-    uint32_t empty = (uint32_t)(dictionary_buckets_of(b->n) << bits);
+    const struct slots of = slots_of(b->n, VERSION);
+    const unsigned bits = of.fingerprint_bits;
+    const uint32_t mask = (UINT32_C(1) << bits) - 1;
+    const uint32_t empty = (uint32_t)(of.empty << bits);
 
     for (size_t i = 0; i < (size_t)(last - first) * b->part_slots; i++)
-        dx_store_u32(window + 4 * i, empty);
+        store_slot(window + of.size * i, of.size, empty);
     for (uint64_t i = 0; i < b->n; i++) {
         uint32_t part = part_of(hashes[i], b->parts);
+        uint64_t number = of.has_ordinals ? i : i / DX_DICTIONARY_BUCKET;
         uint8_t pilot;
         uint8_t *slot;
 
@@ -1055,13 +1119,12 @@ static int fill_window(const struct dx_mphf_built *b, const uint64_t *hashes, ui
             continue;
         pilot = b->pilots[(size_t)part * b->part_buckets +
                           bucket_of(hashes[i], b->parts, b->part_buckets)];
-        slot = window + 4 * ((size_t)(part - first) * b->part_slots +
-                             slot_of(hashes[i], pilot, b->part_slots));
-        if (dx_load_u32(slot) != empty)
+        slot = window + of.size * ((size_t)(part - first) * b->part_slots +
+                                   slot_of(hashes[i], pilot, b->part_slots));
+        if (load_slot(slot, of.size) != empty)
             return dx_fail(err, DX_E_INVALID, "mphf: hash %llu is not as it was in the build",
                            (unsigned long long)i);
-        dx_store_u32(slot,
-                     (uint32_t)(i / DX_DICTIONARY_BUCKET) << bits | ((uint32_t)hashes[i] & mask));
+        store_slot(slot, of.size, (uint32_t)number << bits | ((uint32_t)hashes[i] & mask));
     }
     return DX_OK;
 }
@@ -1069,7 +1132,7 @@ static int fill_window(const struct dx_mphf_built *b, const uint64_t *hashes, ui
 static int write_slots(struct dx_envelope_writer *w, const struct dx_mphf_built *b,
                        const uint64_t *hashes, struct dx_error *err)
 {
-    size_t part_bytes = 4 * (size_t)b->part_slots;
+    size_t part_bytes = slots_of(b->n, VERSION).size * (size_t)b->part_slots;
     size_t memory = b->memory_bytes == 0 ? WRITE_WINDOW : b->memory_bytes;
     uint32_t at_once;
     uint8_t *window;

@@ -57,6 +57,9 @@ struct dx_mphf {
     uint32_t part_buckets;
     uint32_t part_slots;
     unsigned fingerprint_bits;
+    unsigned slot_size; /* bytes */
+    bool has_ordinals;  /* slots: of domains, else of buckets of the dictionary */
+    uint64_t empty;     /* what a slot has that no domain has */
     struct dx_hash128 text_hash;
     struct dx_span pilots;
     struct dx_span slots;

@@ -311,16 +311,21 @@ class Mphf:
          sum128) = envelope.header("<4sIQQIIIIQ16s")
         self.pilots, self.table = envelope[b"PILO"], envelope[b"SLOT"]
         need(self.n == len(domains) and sum128 == dictionary.sum128, "domains.mphf: not of this dictionary")
-        self.full = -(-self.n // 16)
-        need(self.f == min(16, 32 - self.full.bit_length()), f"domains.mphf: {self.f} bits of fingerprint")
+        self.has_ordinals = self.n < 2**24
+        self.full = self.n if self.has_ordinals else -(-self.n // 16)
+        self.size = 3 if self.n < 2**16 else 4
+        need(self.f == min(16, 8 * self.size - self.full.bit_length()), f"domains.mphf: {self.f} bits of fingerprint")
         need(len(self.pilots) == self.parts * self.buckets, "domains.mphf: size of PILO")
-        need(len(self.table) == 4 * self.parts * self.slots, "domains.mphf: size of SLOT")
+        need(len(self.table) == self.size * self.parts * self.slots, "domains.mphf: size of SLOT")
         need(self.n or self.parts == self.buckets == self.slots == 0, "domains.mphf: empty, but has parts")
         need(self.parts * self.slots >= self.n, "domains.mphf: fewer slots than domains")
         self._shape_of_ours(domains)
         self._ids(envelope[b"COLL"], collisions, domains)
-        taken = sum(v >> self.f != self.full for v in struct.unpack(f"<{self.parts * self.slots}I", self.table))
+        taken = sum(self._slot(i) >> self.f != self.full for i in range(self.parts * self.slots))
         need(taken == self.n, f"domains.mphf: {taken} slots taken")
+
+    def _slot(self, i):
+        return int.from_bytes(self.table[self.size * i:self.size * (i + 1)], "little")
 
     def _shape_of_ours(self, domains):
         """5.2: how our builder chooses P, B and S."""
@@ -367,12 +372,15 @@ class Mphf:
         b = (y - (y >> 4) + (x >> 4)) * self.buckets >> 64
         pilot = self.pilots[part * self.buckets + b]
         s = (((h ^ (pilot * 0xD1B54A32D192ED03 & M64)) * 0x9E3779B97F4A7C15) & M64) * self.slots >> 64
-        v = struct.unpack_from("<I", self.table, 4 * (part * self.slots + s))[0]
+        v = self._slot(part * self.slots + s)
         mask = (1 << self.f) - 1
         if (v & mask) != (h & mask) or v >> self.f == self.full:
             return None
-        need(v >> self.f < self.full, f"domains.mphf: a slot of bucket {v >> self.f}")
-        return self.dictionary.find(v >> self.f, key_of(domain))
+        number = v >> self.f
+        need(number < self.full, f"domains.mphf: a slot of {number}")
+        if not self.has_ordinals:
+            return self.dictionary.find(number, key_of(domain))
+        return number if self.dictionary.find(number // 16, key_of(domain)) == number else None
 
 
 # ---------------------------------------------------------------- sections 6, 7
@@ -1447,7 +1455,7 @@ class Part:
         self.files_text = Seekable("files.tsv.zst", self.read("files.tsv.zst")).lines()
         need(hash128(psl).hex() == self.manifest["psl_hash"], "psl_hash")
         files = b"".join(part.lines_without(self.gone) for part in [*self.older, self])
-        self.build_id = hash128(b"domaindex-build-5\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
+        self.build_id = hash128(b"domaindex-build-6\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
                                 + datasets + b"\n" + files)
         if self.older:  # 11.4
             self.build_id = hash128(b"domaindex-parts-1\n" + self.build_id + b"".join(part.build_id for part in self.older)
@@ -1462,7 +1470,7 @@ class Part:
         self.dictionary = Dictionary(self.envelope("domains.dict", b"DXDD", 1, b"DATA", b"ANCH", b"OFFS"))
         self.domains = self.dictionary.domains
         self.ordinals = {domain: ordinal for ordinal, domain in enumerate(self.domains)}
-        self.mphf = Mphf(self.envelope("domains.mphf", b"DXMP", 1, b"PILO", b"SLOT", b"COLL"), self.dictionary, self.domains)
+        self.mphf = Mphf(self.envelope("domains.mphf", b"DXMP", 2, b"PILO", b"SLOT", b"COLL"), self.dictionary, self.domains)
 
     def lines_without(self, gone):
         """files.tsv with holes for files that left."""

@@ -66,6 +66,8 @@ static void check_strangers(const struct dx_test_index *x, const struct dx_dicti
             CHECK(dx_dictionary_find_in_bucket(d, i / 16, key, &ordinal, &err) <= 0 ||
                       dx_span_equal(key, key_of(x->domains[ordinal], (uint8_t[DX_SURT_MAX]){ 0 })),
                   "a key like %llu is found", (unsigned long long)i);
+            CHECK(dx_dictionary_is(d, i, key, &err) == (how == 2 && false), "a key like %llu is it",
+                  (unsigned long long)i);
             if (x->n <= 1000)
                 CHECK(dx_dictionary_lower_bound(d, key, &ordinal, &err) == DX_OK &&
                           ordinal == naive_lower_bound(x, key),
@@ -101,6 +103,11 @@ static void check_round_trip(size_t n)
               "n %zu: domain %zu: %s", n, i, err.text);
         CHECK(dx_dictionary_find_in_bucket(&d, i / 16, want, &ordinal, &err) == 1 && ordinal == i,
               "n %zu: domain %zu in its bucket: %s", n, i, err.text);
+        CHECK(dx_dictionary_is(&d, i, want, &err) == 1, "n %zu: domain %zu is not itself: %s", n, i,
+              err.text);
+        CHECK(dx_dictionary_is(&d, i ^ 1, want, &err) <= 0 &&
+                  dx_dictionary_is(&d, n - 1 - i, want, &err) == (n - 1 - i == i),
+              "n %zu: domain %zu is another", n, i);
         CHECK(dx_dictionary_find(&d, want, &ordinal, &err) == 1 && ordinal == i,
               "n %zu: domain %zu: %s", n, i, err.text);
         CHECK(dx_dictionary_next(&c, &key, &err) == 1 && dx_span_equal(key, want),
