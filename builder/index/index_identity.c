@@ -3,7 +3,9 @@
 
 #include "builder/lake/lake_files.h"
 #include "canon/url.h"
+#include "format/core/mphf.h"
 #include "format/root/registry_json.h"
+#include "format/version/cold.h"
 #include "format/version/files_tsv.h"
 #include "loader/version.h"
 
@@ -51,7 +53,8 @@ static int hash_all(struct dx_index_identity *id, const struct dx_buf *files, st
 
     dx_hash128_text(&id->psl_hash, psl);
     /* The number goes up with the layouts: who publishes the same lake again gets new files. */
-    dx_buf_fmt(&head, "domaindex-build-6\n%d\n%s\n", DX_CANON_VERSION, psl);
+    dx_buf_fmt(&head, "domaindex-build-%d\n%d\n%s\n", DX_COLD_VERSION + DX_MPHF_VERSION,
+               DX_CANON_VERSION, psl);
     if (st == NULL || head.failed) {
         rc = dx_no_memory(err, "build id");
     } else {

@@ -7,8 +7,6 @@
 #include <string.h>
 
 #define MAGIC DX_KIND('D', 'X', 'M', 'P')
-#define VERSION 2
-#define VERSION_OLD 1 /* slots of four bytes, with buckets */
 #define HEADER_SIZE 64
 #define TAG_PILOTS DX_KIND('P', 'I', 'L', 'O')
 #define TAG_SLOTS DX_KIND('S', 'L', 'O', 'T')
@@ -78,7 +76,7 @@ static struct slots slots_of(uint64_t n, uint32_t version)
     struct slots s = { .empty = n, .size = 4, .has_ordinals = true };
     unsigned bits = bits_of(n);
 
-    if (version == VERSION_OLD || bits + FINGERPRINT_BITS_LEAST > 32) {
+    if (version == DX_MPHF_VERSION_OLD || bits + FINGERPRINT_BITS_LEAST > 32) {
         s.empty = dictionary_buckets_of(n);
         s.has_ordinals = false;
         bits = bits_of(s.empty);
@@ -103,8 +101,7 @@ static void store_slot(uint8_t *p, unsigned size, uint32_t v)
 
 /* ---- reader ---- */
 
-static int parse_header(struct dx_mphf *m, struct dx_span header, uint32_t version,
-                        struct dx_error *err)
+static int parse_header(struct dx_mphf *m, struct dx_span header, struct dx_error *err)
 {
     struct dx_bytes r = dx_bytes_of(header);
     const char *name = m->envelope.name;
@@ -128,7 +125,7 @@ static int parse_header(struct dx_mphf *m, struct dx_span header, uint32_t versi
                        "%s: header: %u parts of %u buckets and %u slots for "
                        "%llu keys",
                        name, m->parts, m->part_buckets, m->part_slots, (unsigned long long)m->n);
-    slots = slots_of(m->n, version);
+    slots = slots_of(m->n, m->version);
     if (m->fingerprint_bits != slots.fingerprint_bits)
         return dx_fail(err, DX_E_CORRUPT, "%s: header: fingerprints of %u bits, expected %u", name,
                        m->fingerprint_bits, slots.fingerprint_bits);
@@ -169,25 +166,26 @@ static int open_collisions(struct dx_mphf *m, struct dx_error *err)
 static uint32_t version_of(struct dx_span file)
 {
     bool is_old = file.size >= DX_ENVELOPE_TRAILER_SIZE &&
-                  dx_load_u32(file.data + file.size - DX_ENVELOPE_TRAILER_SIZE + 20) == VERSION_OLD;
+                  dx_load_u32(file.data + file.size - DX_ENVELOPE_TRAILER_SIZE + 20) ==
+                      DX_MPHF_VERSION_OLD;
 
-    return is_old ? VERSION_OLD : VERSION;
+    return is_old ? DX_MPHF_VERSION_OLD : DX_MPHF_VERSION;
 }
 
 int dx_mphf_open(struct dx_mphf *m, struct dx_span file, unsigned flags, const char *name,
                  struct dx_error *err)
 {
-    const uint32_t version = version_of(file);
     struct dx_span header;
     int rc;
 
     memset(m, 0, sizeof *m);
-    rc = dx_envelope_open(&m->envelope, file, MAGIC, version, flags, name, err);
+    m->version = version_of(file);
+    rc = dx_envelope_open(&m->envelope, file, MAGIC, m->version, flags, name, err);
     if (rc < 0)
         return rc;
     rc = dx_envelope_header(&m->envelope, HEADER_SIZE, &header, err);
     if (rc == DX_OK)
-        rc = parse_header(m, header, version, err);
+        rc = parse_header(m, header, err);
     if (rc == DX_OK)
         rc = dx_envelope_array(&m->envelope, TAG_PILOTS, 1, (uint64_t)m->parts * m->part_buckets,
                                &m->pilots, err);
@@ -1086,13 +1084,13 @@ static int write_header(struct dx_envelope_writer *w, const struct dx_mphf_built
     uint8_t h[HEADER_SIZE] = { 0 };
 
     dx_store_u32(h, MAGIC);
-    dx_store_u32(h + 4, VERSION);
+    dx_store_u32(h + 4, DX_MPHF_VERSION);
     dx_store_u64(h + 8, b->n);
     dx_store_u64(h + 16, b->seed);
     dx_store_u32(h + 24, b->parts);
     dx_store_u32(h + 28, b->part_buckets);
     dx_store_u32(h + 32, b->part_slots);
-    dx_store_u32(h + 36, slots_of(b->n, VERSION).fingerprint_bits);
+    dx_store_u32(h + 36, slots_of(b->n, DX_MPHF_VERSION).fingerprint_bits);
     dx_store_u64(h + 40, collision_count);
     memcpy(h + 48, text_hash->bytes, 16);
     return dx_envelope_writer_header(w, dx_span_of(h, sizeof h), err);
@@ -1102,7 +1100,7 @@ static int write_header(struct dx_envelope_writer *w, const struct dx_mphf_built
 static int fill_window(const struct dx_mphf_built *b, const uint64_t *hashes, uint32_t first,
                        uint32_t last, uint8_t *window, struct dx_error *err)
 {
-    const struct slots of = slots_of(b->n, VERSION);
+    const struct slots of = slots_of(b->n, DX_MPHF_VERSION);
     const unsigned bits = of.fingerprint_bits;
     const uint32_t mask = (UINT32_C(1) << bits) - 1;
     const uint32_t empty = (uint32_t)(of.empty << bits);
@@ -1132,7 +1130,7 @@ static int fill_window(const struct dx_mphf_built *b, const uint64_t *hashes, ui
 static int write_slots(struct dx_envelope_writer *w, const struct dx_mphf_built *b,
                        const uint64_t *hashes, struct dx_error *err)
 {
-    size_t part_bytes = slots_of(b->n, VERSION).size * (size_t)b->part_slots;
+    size_t part_bytes = slots_of(b->n, DX_MPHF_VERSION).size * (size_t)b->part_slots;
     size_t memory = b->memory_bytes == 0 ? WRITE_WINDOW : b->memory_bytes;
     uint32_t at_once;
     uint8_t *window;
@@ -1183,7 +1181,7 @@ int dx_mphf_write(const struct dx_mphf_built *b, const uint64_t *hashes,
     struct dx_envelope_writer w;
     int rc;
 
-    dx_envelope_writer_init(&w, MAGIC, VERSION, build, sink, sink_ctx);
+    dx_envelope_writer_init(&w, MAGIC, DX_MPHF_VERSION, build, sink, sink_ctx);
     rc = write_header(&w, b, collision_count, text_hash, err);
     if (rc == DX_OK)
         rc = dx_envelope_writer_section(&w, TAG_PILOTS, err);

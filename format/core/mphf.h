@@ -41,6 +41,9 @@
 #include "format/core/dictionary.h"
 #include "format/core/envelope.h"
 
+#define DX_MPHF_VERSION 2
+#define DX_MPHF_VERSION_OLD 1 /* slots of four bytes, with buckets of the dictionary */
+
 #define DX_MPHF_RESEED 1
 
 /* A domain whose domain_id is not its XXH3 because another one has that. */
@@ -51,6 +54,7 @@ struct dx_collision {
 
 struct dx_mphf {
     struct dx_envelope envelope;
+    uint32_t version;
     uint64_t n;
     uint64_t seed;
     uint32_t parts;
