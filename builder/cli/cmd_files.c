@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "builder/cli/command.h"
 #include "builder/lake/listed_files.h"
+#include "builder/root/opened_version.h"
 #include "builder/root/root.h"
 #include "builder/root/version_files.h"
 #include "format/root/registry_json.h"
@@ -25,7 +26,8 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_VERSION] = { "version", "VERSION", NULL, "of this version instead of the current one",
                       DX_OPT_TEXT },
     [OPT_DATASET] = { "dataset", "NAME", NULL,
-                      "of this dataset alone, by its name or its id; may be given again",
+                      "of this dataset alone, by its name or its id (id:7 or name:7 where it may "
+                      "be either); may be given again",
                       DX_OPT_TEXT },
     [OPT_JSON] = { "json", NULL, NULL, "JSON, with datasets, rows, bytes and hashes", DX_OPT_FLAG },
 };
@@ -86,28 +88,16 @@ static int read_datasets(struct files *f, struct dx_error *err)
     return rc;
 }
 
-static bool is_called(const struct dx_dataset *d, const char *text)
-{
-    char id[16];
-
-    (void)snprintf(id, sizeof id, "%u", d->dataset_id);
-    return strcmp(text, id) == 0 || strcmp(text, d->name) == 0;
-}
-
 static int check_datasets(const struct files *f, struct dx_error *err)
 {
     const char *text;
+    uint32_t id;
+    int rc = DX_OK;
 
-    for (size_t n = 0; (text = dx_options_nth(f->options, OPT_DATASET, n)) != NULL; n++) {
-        size_t i = 0;
-
-        while (i < f->datasets.count && !is_called(&f->datasets.datasets[i], text))
-            i++;
-        if (i == f->datasets.count)
-            return dx_fail(err, DX_E_NOT_FOUND, "version %s has no dataset %s", f->entry->version,
-                           text);
-    }
-    return DX_OK;
+    for (size_t n = 0; rc == DX_OK && (text = dx_options_nth(f->options, OPT_DATASET, n)) != NULL;
+         n++)
+        rc = dx_dataset_said(&f->datasets, f->entry->version, text, &id, err);
+    return rc;
 }
 
 static const struct dx_dataset *find_dataset(const struct files *f, uint32_t id)
@@ -128,12 +118,15 @@ static const struct dx_dataset *find_dataset(const struct files *f, uint32_t id)
                : NULL;
 }
 
-static bool is_wanted(const struct files *f, const struct dx_dataset *d)
+static bool is_wanted(const struct files *f, uint32_t dataset_id)
 {
+    struct dx_error err = DX_ERROR_INIT;
     const char *text = dx_options_nth(f->options, OPT_DATASET, 0);
+    uint32_t id;
 
     for (size_t n = 0; text != NULL; text = dx_options_nth(f->options, OPT_DATASET, ++n))
-        if (d != NULL && is_called(d, text))
+        if (dx_dataset_said(&f->datasets, f->entry->version, text, &id, &err) == DX_OK &&
+            id == dataset_id)
             return true;
     return dx_options_nth(f->options, OPT_DATASET, 0) == NULL;
 }
@@ -167,7 +160,7 @@ static int see_file(void *ctx, const struct dx_files_row *row, struct dx_error *
     bool printed = true;
     char *path = NULL;
 
-    if (!is_wanted(f, d))
+    if (!is_wanted(f, row->dataset_id))
         return DX_OK;
     if (asprintf(&path, "%s%s%.*s", f->prefix, f->entry->parquet_root, (int)row->path.size,
                  (const char *)row->path.data) < 0)

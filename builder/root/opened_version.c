@@ -4,7 +4,7 @@
 #include "builder/root/root.h"
 #include "loader/suppressions_live.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int dx_opened_version_open(struct dx_opened_version *o, const char *root, const char *name,
@@ -29,34 +29,45 @@ int dx_opened_version_open(struct dx_opened_version *o, const char *root, const 
     return rc == DX_OK ? dx_version_canon_new(o->version, &o->canon, err) : rc;
 }
 
+/* NULL: it is no number, or no dataset has it. */
+static const struct dx_dataset *numbered(const struct dx_registry *registry, const char *said)
+{
+    char *end;
+    unsigned long id;
+
+    if (said[0] < '1' || said[0] > '9' || strlen(said) > 10)
+        return NULL;
+    id = strtoul(said, &end, 10);
+    return *end == '\0' && id <= UINT32_MAX ? dx_registry_by_id(registry, (uint32_t)id) : NULL;
+}
+
+int dx_dataset_said(const struct dx_registry *registry, const char *version, const char *said,
+                    uint32_t *id, struct dx_error *err)
+{
+    bool as_id = strncmp(said, "id:", 3) == 0;
+    bool as_name = strncmp(said, "name:", 5) == 0;
+    const struct dx_dataset *by_name = as_id ? NULL
+                                             : dx_registry_by_name(
+                                                   registry, dx_span_str(said + (as_name ? 5 : 0)));
+    const struct dx_dataset *by_id = as_name ? NULL : numbered(registry, said + (as_id ? 3 : 0));
+
+    if (by_name != NULL && by_id != NULL && by_name != by_id)
+        return dx_fail(err, DX_E_INVALID,
+                       "'%.60s' is the name of dataset %u, and the number of another one: say "
+                       "id:%.60s or name:%.60s",
+                       said, (unsigned)by_name->dataset_id, said, said);
+    if (by_name == NULL)
+        by_name = by_id;
+    if (by_name == NULL)
+        return dx_fail(err, DX_E_NOT_FOUND, "version %s has no dataset '%.60s'", version, said);
+    *id = by_name->dataset_id;
+    return DX_OK;
+}
+
 int dx_opened_version_dataset(const struct dx_opened_version *o, const char *said, uint32_t *id,
                               struct dx_error *err)
 {
-    const struct dx_registry *registry = &o->version->registry;
-    const struct dx_dataset *by_name = NULL;
-    const struct dx_dataset *by_number = NULL;
-    char number[16];
-
-    for (size_t i = 0; i < registry->count; i++) {
-        const struct dx_dataset *d = &registry->datasets[i];
-
-        (void)snprintf(number, sizeof number, "%u", (unsigned)d->dataset_id);
-        if (strcmp(d->name, said) == 0)
-            by_name = d;
-        if (strcmp(number, said) == 0)
-            by_number = d;
-    }
-    if (by_name != NULL && by_number != NULL && by_name != by_number)
-        return dx_fail(err, DX_E_INVALID,
-                       "'%.60s' is the name of dataset %u, and the number of another one", said,
-                       (unsigned)by_name->dataset_id);
-    if (by_name == NULL)
-        by_name = by_number;
-    if (by_name == NULL)
-        return dx_fail(err, DX_E_NOT_FOUND, "version %s has no dataset '%.60s'",
-                       dx_version_name(o->version), said);
-    *id = by_name->dataset_id;
-    return DX_OK;
+    return dx_dataset_said(&o->version->registry, dx_version_name(o->version), said, id, err);
 }
 
 void dx_opened_version_close(struct dx_opened_version *o)

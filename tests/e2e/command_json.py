@@ -210,6 +210,20 @@ def documented():
         equal([path for path in sorted(seen[command]) if not re.fullmatch(pattern, path)], [], f"members of {command} that OPERATIONS does not document")
 
 
+def named_as_number(tmp):
+    """Whoever makes a dataset called 1 neither adds its files to those of the dataset with this number nor keeps others from it."""
+    root = tmp / "numbers"
+    for name in ("one", "1"):
+        dxtest.domaindex("ingest", "--root", root, "--dataset", name, "--format", "list", "-", input=f"https://site-{name}.example/\n".encode())
+    dxtest.domaindex("publish", "--root", root)
+    done = dxtest.domaindex("files", "--root", root, "--dataset", "1", expect=1)
+    check(b"id:1 or name:1" in done.stderr, f"a dataset called as the number of another: {done.stderr}")
+    for said, name in (("id:1", "one"), ("name:1", "1"), ("one", "one"), ("2", "1")):
+        equal([file["dataset"] for file in result("files", "--root", root, "--dataset", said)["files"]], [name], f"files --dataset {said}")
+        top = dxtest.domaindex("top-domains", "--root", root, "--dataset", said, "--json").stdout
+        equal(json.loads(top)["domain"], f"site-{name}.example", f"top-domains --dataset {said}")
+
+
 def main():
     dxtest.need_programs()
     capacity()
@@ -295,6 +309,8 @@ def main():
         suppressions(root)
         quiet(root, tmp)
     documented()
+    with dxtest.tempdir() as tmp:
+        named_as_number(tmp)
     dxtest.finish()
 
 
