@@ -29,7 +29,7 @@ int dx_opened_version_open(struct dx_opened_version *o, const char *root, const 
     return rc == DX_OK ? dx_version_canon_new(o->version, &o->canon, err) : rc;
 }
 
-/* NULL: it is no number, or no dataset has it. */
+/* NULL: not a number, or no dataset has it. */
 static const struct dx_dataset *numbered(const struct dx_registry *registry, const char *said)
 {
     char *end;
