@@ -434,6 +434,9 @@ static void take_stars(struct dx_cdx_ask *ask)
 static int check(struct dx_cdx_ask *ask, struct dx_problem *problem)
 {
     take_stars(ask);
+    if (ask->url.size == 0 && ask->shown.size > 0)
+        return refuse(problem, "url", ask->shown,
+                      "names no site: write *.example.com, or *.org for all of a suffix");
     if (ask->url.size == 0)
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "missing-parameter",
                               "Parameter missing", "The \"url\" param is required");

@@ -157,6 +157,8 @@ int dx_row_filter_check(struct dx_row_filter *f, struct dx_problem *problem)
         return refused(problem, "prefix", "a path begins with a slash");
     if (why != NULL)
         return refused(problem, which, why);
+    if (f->from.data != NULL && f->to.data != NULL && f->from_us >= f->to_us)
+        return refused(problem, "from", "it lies behind `to`: no time is in between");
     if (is_empty(f->status))
         return refused(problem, "status", "it is empty");
     if (is_empty(f->lang))

@@ -7,8 +7,11 @@
 #include "canon/url.h"
 #include "query/view/problem.h"
 
+/* ".gov", "gov." and "*.gov" too. */
 static struct dx_span without_dots(struct dx_span s)
 {
+    if (s.size > 1 && s.data[0] == '*' && s.data[1] == '.')
+        s = dx_span_of(s.data + 1, s.size - 1);
     if (s.size > 0 && s.data[0] == '.')
         s = dx_span_of(s.data + 1, s.size - 1);
     if (s.size > 0 && s.data[s.size - 1] == '.')
@@ -25,7 +28,8 @@ int dx_suffix_name_read(struct dx_suffix_name *n, struct dx_canon *canon, struct
     asked = without_dots(asked);
     if (asked.size == 0 || asked.size > DX_URL_MAX ||
         dx_host_parse(asked, n->text, sizeof n->text, &host, &why) == 0 ||
-        host.kind != DX_HOST_NAME || host.text.size > DX_DOMAIN_MAX)
+        host.kind != DX_HOST_NAME || memchr(host.text.data, '*', host.text.size) != NULL ||
+        host.text.size > DX_DOMAIN_MAX)
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "not-a-name", "Not a name",
                               "a suffix is a name, such as com, co.uk or github.io: no address, "
                               "and nothing but letters, digits, '-', '_' and dots between them");

@@ -51,8 +51,10 @@ int dx_bulk_new(struct dx_bulk **out, const struct dx_request_head *head, struct
     struct dx_bulk *b;
 
     *out = NULL;
-    *why = (struct dx_bulk_refusal){ 415, "the body must be text/plain, text/csv, "
-                                          "application/json or application/x-ndjson" };
+    *why = (struct dx_bulk_refusal){ 415,
+                                     "the body must be text/plain, text/csv, "
+                                     "application/json or application/x-ndjson; curl says so with "
+                                     "-H 'Content-Type: text/plain'" };
     if (!format_of(dx_head_slice(bytes, head->content_type), &format))
         return 0;
     *why = (struct dx_bulk_refusal){ 500, "out of memory" };

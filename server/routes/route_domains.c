@@ -49,9 +49,24 @@ static int set_prefix(struct dx_span value, struct dx_ask *ask, struct dx_proble
     return set_name("prefix", value, &ask->prefix, problem);
 }
 
+/* One label as a whole: no domain is that. */
+static bool is_a_word(struct dx_span value)
+{
+    for (size_t i = 0; i < value.size; i++)
+        if (strchr("*?.[:", value.data[i]) != NULL)
+            return false;
+    return value.size > 0;
+}
+
 static int set_match(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
 {
     ask->match = value;
+    if (dx_name_pattern_check(value) && is_a_word(value))
+        return dx_route_refuse(problem,
+                               "match '%.*s' is a whole name without a dot, which no domain has; "
+                               "write *%.*s* for names with it",
+                               dx_shown(value), (const char *)value.data, dx_shown(value),
+                               (const char *)value.data);
     return dx_name_pattern_check(value)
                ? 1
                : dx_route_refuse(

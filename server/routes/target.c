@@ -124,31 +124,44 @@ static enum dx_route_id find_route(const struct dx_span *segments, size_t count,
 /* ---- paths that no route has ---- */
 
 #define NEAR_COUNT 3
-#define NEAR_ENOUGH 8
+#define NEAR_ENOUGH 16
+#define LETTER 2
+#define SEGMENT \
+    3 /* one that is missing or too many: more than a typing error, less than another word */
 
 static size_t segment_distance(struct dx_span a, struct dx_span b)
 {
-    return dx_near_name_distance((const char *)a.data, a.size, (const char *)b.data, b.size);
+    return LETTER *
+           dx_near_name_distance((const char *)a.data, a.size, (const char *)b.data, b.size);
 }
 
-/* How far a path is from a route: letters that differ, and segments too few or too many.
+static size_t least_of(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How far a path is from a route: letters that differ, and segments that are missing or too many, wherever they are.
  * Of no segment at all each is as near as the other. */
 static size_t route_distance(const struct dx_span *segments, size_t count, const char *pattern)
 {
-    size_t distance = 0;
+    size_t far[SEGMENTS_MAX + 1]; /* [j]: of the first j segments from the pattern so far */
     struct dx_span want;
-    size_t i = 0;
 
-    if (count == 0)
-        return 0;
-    while ((want = next_segment(&pattern)).size > 0)
-        if (i == count)
-            distance++;
-        else if (want.data[0] == '{')
-            i++;
-        else
-            distance += segment_distance(segments[i++], want);
-    return distance + count - i;
+    for (size_t j = 0; j <= count; j++)
+        far[j] = j * SEGMENT;
+    while ((want = next_segment(&pattern)).size > 0) {
+        size_t before = far[0];
+
+        far[0] += SEGMENT;
+        for (size_t j = 1; j <= count; j++) {
+            size_t same = before +
+                          (want.data[0] == '{' ? 0 : segment_distance(segments[j - 1], want));
+
+            before = far[j];
+            far[j] = least_of(same, SEGMENT + least_of(far[j], far[j - 1]));
+        }
+    }
+    return count == 0 ? 0 : far[count];
 }
 
 /* "/v1/domain/{d}/hosts", "POST /v1/domains", "/v1/url?u=". */

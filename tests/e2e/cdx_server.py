@@ -245,7 +245,7 @@ def by_pages(server, everything):
 
 def errors(server):
     for path, params, status, words in (
-            ("/cdx", {}, 400, "url"), ("/index", {"matchType": "exact"}, 400, "url"), ("/cdx", {"url": "com"}, 400, "public suffix"), ("/cdx", {"url": "http://co.uk/x", "matchType": "host"}, 400, "public suffix"),
+            ("/cdx", {}, 400, "url"), ("/cdx", {"url": "*"}, 400, "names no site"), ("/index", {"matchType": "exact"}, 400, "url"), ("/cdx", {"url": "com"}, 400, "public suffix"), ("/cdx", {"url": "http://co.uk/x", "matchType": "host"}, 400, "public suffix"),
             ("/cdx", {"url": SITE, "matchType": "range"}, 400, "matchType"), ("/cdx", {"url": SITE, "filter": "statuscode"}, 400, "':'"), ("/cdx", {"url": SITE, "filter": "nope:1"}, 400, "names no field"),
             ("/cdx", {"url": SITE, "filter": "original:(?=a)"}, 400, "look around"), ("/index", {"url": SITE, "filter": "~url:(a"}, 400, "regular expression"), ("/cdx", {"url": SITE, "fl": "nope"}, 400, "not a field"),
             ("/cdx", {"url": SITE, "from": "2015-01"}, 400, "timestamp"), ("/cdx", {"url": SITE, "limit": "x"}, 400, "limit"), ("/cdx", {"url": SITE, "output": "xml"}, 400, "output"),

@@ -25,7 +25,7 @@ from dxtest import check, equal
 
 SUFFIXES = ("com", "co.uk", "uk", "net", "com.au", "xn--p1ai", "github.io", "io")
 # As they are asked for, what the answer says of the name, and its registered domain.
-ASKED = (("com", "com", None), ("CO.uk", "co.uk", None), ("uk.", "uk", None), (".io", "io", None), ("github.io", "github.io", None), ("рф", "xn--p1ai", None),
+ASKED = (("com", "com", None), ("CO.uk", "co.uk", None), ("uk.", "uk", None), ("*.uk", "uk", None), (".io", "io", None), ("github.io", "github.io", None), ("рф", "xn--p1ai", None),
          ("com.au", "com.au", None), ("site001.co.uk", "site001.co.uk", "site001.co.uk"), ("www.site001.co.uk", "www.site001.co.uk", "site001.co.uk"),
          ("e001.co.uk", "e001.co.uk", "e001.co.uk"), ("net", "net", None), ("nowhere", "nowhere", None), ("info", "info", None))
 # As it is asked for, and the domain by ICANN's rules: what is below it is its own, but what they register below another suffix.
@@ -192,7 +192,7 @@ def heads_and_refusals(server):
     cursor = server.get("/v1/suffix/com?limit=1").json["next_cursor"]
     for target, status, slug in ((f"/v1/suffix/io?cursor={cursor}", 400, "cursor-mismatch"), (f"/v1/suffix/com?cursor={cursor}&dataset=1", 400, "cursor-mismatch"),
                                  (f"/v1/tlds?cursor={cursor}", 400, "cursor-mismatch"), ("/v1/suffix/com?cursor=AAAA", 400, "bad-cursor"), ("/v1/suffix/com?limit=10001", 400, "limit-too-large"),
-                                 ("/v1/suffix/com?offset=1", 400, "unknown-parameter"), ("/v1/suffix/com?dataset=99", 404, "dataset-not-found"), ("/v1/suffix/192.0.2.1", 400, "not-a-name"),
+                                 ("/v1/suffix/com?offset=1", 400, "unknown-parameter"), ("/v1/suffix/com?dataset=99", 404, "dataset-not-found"), ("/v1/suffix/192.0.2.1", 400, "not-a-name"), ("/v1/suffix/a*.com", 400, "not-a-name"), ("/v1/suffix/*", 400, "not-a-name"), ("/v1/suffix/a.*.com/urls", 400, "not-a-name"),
                                  ("/v1/suffix/.", 400, "not-a-name"), ("/v1/suffix/a%20b", 400, "not-a-name"), (f"/v1/suffix/{'a' * 60}.{'b' * 200}", 400, "not-a-name"), ("/v1/suffix", 404, "no-such-resource")):
         reply = server.get(target)
         equal((reply.status, reply.json["type"].rsplit(":", 1)[1]), (status, slug), target)

@@ -111,6 +111,7 @@ def refusals(server):
         reply = server.get(target)
         equal((reply.status, reply.json["type"].rsplit(":", 1)[1]), (status, slug), target)
     check("/v1/tlds" in server.get("/v1/tld").json["detail"], "the nearest path")
+    check("/v1/host/{host}/urls" in server.get("/v1/host/example.com").json["detail"], "the nearest path, which has a segment more")
 
 
 def suppressed(root, server, rows, ids):

@@ -139,6 +139,8 @@ def some_ask(rng):
             if rng.random() < 0.2:
                 moment = datetime.datetime.fromtimestamp(1700000000 + rng.randrange(-100, 7000), datetime.timezone.utc)
                 ask[name] = moment.strftime(rng.choice(FORMS))
+        if "from" in ask and "to" in ask and stretch(ask["from"])[0] >= stretch(ask["to"])[1]:
+            ask["from"], ask["to"] = ask["to"], ask["from"]
         if rng.random() < 0.15:
             ask["status"] = rng.choice(["200", "301", "404", "20", "500"])
         if rng.random() < 0.15:
@@ -219,6 +221,8 @@ def check_refused(server):
     for name, value in bad:
         reply = server.get(f"{path}?{name}={value if value == '%FF' else urllib.parse.quote(value)}")
         dxtest.equal((reply.status, code(reply)), (400, "bad-parameter"), f"{name}={value[:40]}: {reply.body[:200]!r}")
+    for times, status in (("from=2024&to=2023", 400), ("from=2024-01-02&to=2024-01-01T23:59:59", 400), ("from=2024-01-02&to=2024-01-02", 200), ("from=2024-06&to=2024", 200)):
+        dxtest.equal(server.get(f"{path}?{times}").status, status, times)
     dxtest.equal(server.get(f"{path}?tag=news&offset=1").status, 400, "offset and a filter")
     dxtest.equal(code(server.get(f"{path}?tag=news&tag=new")), "duplicate-parameter", "a filter twice")
     dxtest.equal(code(server.get("/v1/datasets?tag=news")), "unknown-parameter", "a filter elsewhere")
