@@ -127,7 +127,7 @@ static enum dx_route_id find_route(const struct dx_span *segments, size_t count,
 #define NEAR_ENOUGH 16
 #define LETTER 2
 #define SEGMENT \
-    3 /* one that is missing or too many: more than a typing error, less than another word */
+    3 /* a word that is missing, or one too many: more than a typing error, less than another word */
 
 static size_t segment_distance(struct dx_span a, struct dx_span b)
 {
@@ -150,15 +150,16 @@ static size_t route_distance(const struct dx_span *segments, size_t count, const
     for (size_t j = 0; j <= count; j++)
         far[j] = j * SEGMENT;
     while ((want = next_segment(&pattern)).size > 0) {
+        size_t missing = want.data[0] == '{' ? 1 : SEGMENT;
         size_t before = far[0];
 
-        far[0] += SEGMENT;
+        far[0] += missing;
         for (size_t j = 1; j <= count; j++) {
             size_t same = before +
                           (want.data[0] == '{' ? 0 : segment_distance(segments[j - 1], want));
 
             before = far[j];
-            far[j] = least_of(same, SEGMENT + least_of(far[j], far[j - 1]));
+            far[j] = least_of(same, least_of(missing + far[j], SEGMENT + far[j - 1]));
         }
     }
     return count == 0 ? 0 : far[count];

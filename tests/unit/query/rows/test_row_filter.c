@@ -129,7 +129,7 @@ static void check_rest(void)
         { NULL, "2019-07-03", NULL, NULL, NULL, true, false },
         { "2019-07-04T10:20:30", "20190704102030", NULL, NULL, NULL, true, true },
         { "20190704102031", NULL, NULL, NULL, NULL, true, false },
-        { "2020", "2019", NULL, NULL, NULL, true, false },
+        { "2020", "2019", NULL, NULL, NULL, false, false },
         { "", NULL, NULL, NULL, NULL, false, false },
         { NULL, "soon", NULL, NULL, NULL, false, false },
         { NULL, NULL, "200", NULL, NULL, true, true },
