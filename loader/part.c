@@ -320,6 +320,8 @@ static int check_together(const struct dx_part *p, struct dx_error *err)
         { "pairs in " DX_FILE_MEMBERSHIP, p->membership.pairs, n->pairs },
         { "pairs in " DX_FILE_COUNTS, p->counts.totals.pairs, n->pairs },
         { "pairs in " DX_FILE_POSTINGS_DIR, p->postings.totals.pairs, n->pairs },
+        { "domains in " DX_FILE_POSTINGS_DIR,
+          p->postings.by_ids ? n->domains : p->postings.totals.domains, n->domains },
         { "rows in " DX_FILE_COUNTS, p->counts.totals.row_count, n->rows },
         { "urls in " DX_FILE_COUNTS, p->counts.totals.url_count, n->urls },
         { "numbers of files in " DX_FILE_PAGES, p->pages.files,

@@ -367,6 +367,7 @@ static void write_sample(const struct dx_inspect *in, struct dx_span plain)
     struct dx_error why = DX_ERROR_INIT;
     const char *cold = cold_content(in->path);
     uint64_t entries;
+    bool by_ids;
     int count;
 
     if (cold != NULL) {
@@ -374,7 +375,7 @@ static void write_sample(const struct dx_inspect *in, struct dx_span plain)
         return;
     }
     if (plain.size >= DX_POSTINGS_IDX_HEADER && memcmp(plain.data, "PDX1", 4) == 0) {
-        count = dx_postings_idx_peek(plain, &entries, first, SAMPLE, &why);
+        count = dx_postings_idx_peek(plain, &entries, &by_ids, first, SAMPLE, &why);
         dx_inspect_str(in, "content", dx_span_str("postings.idx"));
         if (count < 0) {
             dx_inspect_str(in, "unread", dx_span_str(why.text));
@@ -385,9 +386,13 @@ static void write_sample(const struct dx_inspect *in, struct dx_span plain)
         dx_json_array(in->json);
         for (int i = 0; i < count; i++) {
             dx_json_object(in->json);
-            dx_json_key(in->json, "domain_id");
-            dx_json_hex64(in->json, first[i].domain_id);
-            dx_inspect_u64(in, "dataset_id", first[i].dataset_id);
+            if (by_ids) {
+                dx_json_key(in->json, "domain_id");
+                dx_json_hex64(in->json, first[i].place.domain);
+            } else {
+                dx_inspect_u64(in, "domain", first[i].place.domain);
+            }
+            dx_inspect_u64(in, by_ids ? "dataset_id" : "pair", first[i].place.dataset);
             dx_inspect_u64(in, "payload_offset", first[i].payload_offset);
             dx_inspect_u64(in, "payload_len", first[i].payload_size);
             dx_json_end(in->json);

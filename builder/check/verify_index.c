@@ -276,30 +276,54 @@ static int check_stored_sets(struct index_check *c, struct dx_error *err)
 
 /* Where the walk over all postings of a part stands among the pairs that the sets tell. */
 struct pair_walk {
-    uint64_t domain; /* in c->ids */
+    uint64_t domain; /* by ordinal; where postings know ids, in c->ids */
     size_t index;    /* in its pairs */
     bool loaded;
-    bool live; /* the domain of the pair that came last */
+    uint64_t ordinal;
+    uint64_t domain_id;
+    /* the pair that came last */
+    struct dx_pair_place place;
+    uint32_t dataset_id;
+    uint64_t rows;
+    bool live;
 };
 
-static int next_pair(struct index_check *c, struct pair_walk *p, uint64_t *domain_id,
-                     uint32_t *dataset_id, uint64_t *rows, struct dx_error *why)
+static int load_domain(struct index_check *c, struct pair_walk *p, struct dx_error *why)
 {
-    while (p->domain < c->w->part->entry.part.domains) {
-        if (!p->loaded) {
-            int rc = dx_domain_pairs_read(&c->pairs, c->w->part,
-                                          c->ids[c->w->at][p->domain].ordinal, why);
+    const struct dx_part *part = c->w->part;
+    uint8_t domain[DX_SURT_MAX];
+    size_t size;
+    int rc = 1;
 
-            if (rc < 0)
-                return rc;
-            p->loaded = true;
-            p->index = 0;
-        }
+    p->ordinal = part->postings.by_ids ? c->ids[c->w->at][p->domain].ordinal : p->domain;
+    rc = dx_dictionary_get(&part->dictionary, p->ordinal, domain, &size, why);
+    if (rc >= 0)
+        rc = dx_mphf_domain_id(&part->mphf, p->ordinal, dx_span_of(domain, size), &p->domain_id,
+                               why);
+    if (rc >= 0)
+        rc = dx_domain_pairs_read(&c->pairs, part, p->ordinal, why);
+    p->live = !dx_version_is_dead(c->v, c->w->at, p->ordinal);
+    p->loaded = true;
+    p->index = 0;
+    return rc;
+}
+
+static int next_pair(struct index_check *c, struct pair_walk *p, struct dx_error *why)
+{
+    const struct dx_part *part = c->w->part;
+
+    while (p->domain < part->entry.part.domains) {
+        int rc = p->loaded ? DX_OK : load_domain(c, p, why);
+
+        if (rc < 0)
+            return rc;
         if (p->index < c->pairs.count) {
-            *domain_id = c->ids[c->w->at][p->domain].domain_id;
-            p->live = !dx_version_is_dead(c->v, c->w->at, c->ids[c->w->at][p->domain].ordinal);
-            *dataset_id = c->pairs.ids[p->index];
-            *rows = c->pairs.counts[p->index++].row_count;
+            p->dataset_id = c->pairs.ids[p->index];
+            p->rows = c->pairs.counts[p->index].row_count;
+            p->place = part->postings.by_ids
+                           ? (struct dx_pair_place){ p->domain_id, p->dataset_id }
+                           : (struct dx_pair_place){ p->ordinal, (uint32_t)p->index };
+            p->index++;
             return 1;
         }
         p->domain++;
@@ -372,35 +396,35 @@ static int check_posting(struct index_check *c, struct pair_walk *walk,
     struct dx_span path = { NULL, 0 };
     struct dx_span bytes;
     struct dx_run run;
-    uint64_t domain_id;
-    uint64_t rows;
-    uint32_t dataset_id;
-    int rc = next_pair(c, walk, &domain_id, &dataset_id, &rows, why);
+    int rc = next_pair(c, walk, why);
 
     if (rc < 0)
         return rc;
-    if (rc == 0 || domain_id != posting->domain_id || dataset_id != posting->dataset_id)
+    if (rc == 0 || walk->place.domain != posting->place.domain ||
+        walk->place.dataset != posting->place.dataset)
         return dx_fail(why, DX_E_CORRUPT,
-                       "postings page %u: posting (0x%016llx, %u) where the sets have "
-                       "(0x%016llx, %u)",
-                       (unsigned)page->number, (unsigned long long)posting->domain_id,
-                       (unsigned)posting->dataset_id,
-                       rc == 0 ? 0ull : (unsigned long long)domain_id,
-                       rc == 0 ? 0u : (unsigned)dataset_id);
+                       "postings page %u: posting (%llu, %u) where the sets have (%llu, %u)",
+                       (unsigned)page->number, (unsigned long long)posting->place.domain,
+                       (unsigned)posting->place.dataset,
+                       rc == 0 ? 0ull : (unsigned long long)walk->place.domain,
+                       rc == 0 ? 0u : (unsigned)walk->place.dataset);
     rc = dx_postings_payload(page, dat, posting, &bytes, why);
     if (rc >= 0)
-        rc = dx_payload_open(&payload, domain_id, dataset_id, bytes, "payload", why);
-    if (rc >= 0 && (payload.rows > rows || (payload.rows != rows && counts_rows(c, dataset_id))))
+        rc = dx_payload_open(&payload, walk->ordinal, walk->dataset_id, bytes, "payload", why);
+    if (rc >= 0 && (payload.rows > walk->rows ||
+                    (payload.rows != walk->rows && counts_rows(c, walk->dataset_id))))
         rc = dx_fail(why, DX_E_CORRUPT,
-                     "posting (0x%016llx, %u) has %llu rows, the counts say %llu",
-                     (unsigned long long)domain_id, (unsigned)dataset_id,
-                     (unsigned long long)payload.rows, (unsigned long long)rows);
+                     "posting of domain %llu, dataset %u has %llu rows, the "
+                     "counts say %llu",
+                     (unsigned long long)walk->ordinal, (unsigned)walk->dataset_id,
+                     (unsigned long long)payload.rows, (unsigned long long)walk->rows);
     while (rc >= 0 && dx_payload_next(&payload, &run) == 1)
-        rc = check_run(c, dataset_id, &run, walk->live, &path, why);
+        rc = check_run(c, walk->dataset_id, &run, walk->live, &path, why);
     if (rc < 0)
         return rc;
     if (walk->live)
-        c->w->parts[c->w->at].postings_sum += dx_verify_payload_sum(domain_id, dataset_id, bytes);
+        c->w->parts[c->w->at].postings_sum += dx_verify_payload_sum(walk->domain_id,
+                                                                    walk->dataset_id, bytes);
     return DX_OK;
 }
 
@@ -549,16 +573,13 @@ static int check_coverage(struct index_check *c, struct dx_error *why)
 static int check_part_postings(struct index_check *c, struct dx_error *why)
 {
     struct pair_walk walk = { 0 };
-    uint64_t domain_id;
-    uint64_t rows;
-    uint32_t dataset_id;
     int rc = check_pages(c, &walk, why);
 
     if (rc == DX_OK)
-        rc = next_pair(c, &walk, &domain_id, &dataset_id, &rows, why);
+        rc = next_pair(c, &walk, why);
     if (rc == 1)
-        rc = dx_fail(why, DX_E_CORRUPT, "(0x%016llx, %u) has no posting",
-                     (unsigned long long)domain_id, (unsigned)dataset_id);
+        rc = dx_fail(why, DX_E_CORRUPT, "domain %llu, dataset %u has no posting",
+                     (unsigned long long)walk.ordinal, (unsigned)walk.dataset_id);
     return rc;
 }
 

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "builder/index/index_dead.h"
 #include "builder/index/index_identity.h"
-#include "builder/index/index_postings.h"
 #include "builder/index/index_state.h"
 #include "builder/lake/lake_files.h"
 #include "builder/scan/index_lake.h"
@@ -23,7 +22,7 @@
 
 const char *dx_index_phase_name(enum dx_index_phase phase)
 {
-    static const char *const names[DX_INDEX_PHASES] = { "names", "mphf", "counts", "postings",
+    static const char *const names[DX_INDEX_PHASES] = { "names", "mphf", "counts",
                                                         "urls",  "tags", "pages" };
 
     return (unsigned)phase < DX_INDEX_PHASES ? names[phase] : "unknown";
@@ -42,36 +41,6 @@ void dx_index_state_count_spilled(struct dx_index_state *b, const struct dx_spil
 
     dx_spill_sort_get_stats(sort, &stats);
     b->stats->spilled_bytes += stats.spilled_bytes;
-}
-
-static int write_postings(struct dx_index_state *b, struct dx_error *err)
-{
-    struct dx_index_postings job = { .dir = b->options->dir,
-                                     .tmp_dir = b->options->tmp_dir,
-                                     .sorted = b->postings,
-                                     .pairs = b->totals.pairs,
-                                     .build = b->id->build,
-                                     .memory_bytes = b->options->memory / 8,
-                                     .threads = b->options->threads,
-                                     .sync = b->options->sync,
-                                     .entry = b->entry,
-                                     .lake = b->lake };
-    int rc = dx_spill_sort_finish(b->postings, err);
-
-    if (rc == DX_OK)
-        rc = dx_index_postings_write(&job, err);
-    b->stats->postings_written = job.written;
-    b->stats->postings_kept = job.kept;
-    return rc;
-}
-
-static int postings_phase(struct dx_index_state *b, struct dx_error *err)
-{
-    int rc = write_postings(b, err);
-
-    dx_index_state_count_spilled(b, b->postings);
-    dx_spill_sort_free(&b->postings);
-    return rc;
 }
 
 static int urls_phase(struct dx_index_state *b, struct dx_error *err)
@@ -123,7 +92,6 @@ static void build_release(struct dx_index_state *b)
         dx_set_store_release(&b->sets);
     dx_spill_file_free(&b->set_entries);
     dx_index_ids_release(&b->domain_ids);
-    dx_spill_sort_free(&b->postings);
     dx_index_cold_release(&b->cold);
     dx_index_dead_free(&b->dead);
 }
@@ -174,13 +142,9 @@ int dx_index_build(struct dx_index_lake *lake, const struct dx_index_identity *i
                    struct dx_index_stats *stats, struct dx_error *err)
 {
     static int (*const phases[DX_INDEX_PHASES])(struct dx_index_state *, struct dx_error *) = {
-        [DX_INDEX_NAMES] = dx_index_names_phase,
-        [DX_INDEX_MPHF] = dx_index_mphf_phase,
-        [DX_INDEX_COUNTS] = dx_index_counts_phase,
-        [DX_INDEX_POSTINGS] = postings_phase,
-        [DX_INDEX_URLS] = urls_phase,
-        [DX_INDEX_TAGS] = dx_index_tags_phase,
-        [DX_INDEX_PAGES] = dx_index_lake_phase,
+        [DX_INDEX_NAMES] = dx_index_names_phase,   [DX_INDEX_MPHF] = dx_index_mphf_phase,
+        [DX_INDEX_COUNTS] = dx_index_counts_phase, [DX_INDEX_URLS] = urls_phase,
+        [DX_INDEX_TAGS] = dx_index_tags_phase,     [DX_INDEX_PAGES] = dx_index_lake_phase,
     };
     struct dx_index_state *b = calloc(1, sizeof *b);
     int rc;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/index/index_state.h"
 
+#include <stdlib.h>
+
 #include "builder/index/index_dead.h"
 #include "builder/index/index_domains.h"
 #include "builder/index/index_facts.h"
@@ -14,7 +16,6 @@
 #include "format/version/manifest.h"
 #include "loader/version.h"
 
-#define POSTING_LANES 2   /* halves of the domain_ids, sorted by a thread each */
 #define DOMAINS_MEMORY 16 /* the part of the memory that pairs by dataset have */
 
 /* All that is made of the pairs in the second pass. */
@@ -25,6 +26,8 @@ struct second {
     struct dx_counts_writer counts;
     struct dx_index_facts *facts;
     struct dx_index_domains *domains;
+    struct dx_index_postings_job postings_job;
+    struct dx_index_postings *postings;
 };
 
 static int second_domain(struct dx_index_pass *p, uint64_t ordinal, struct dx_error *err)
@@ -45,22 +48,26 @@ static int second_domain(struct dx_index_pass *p, uint64_t ordinal, struct dx_er
     return rc == DX_OK ? dx_index_domains_add(s->domains, ordinal, ids, counts, count, err) : rc;
 }
 
+/* The pair is the last one of those at hand. */
 static int take_posting(struct dx_index_pass *p, const struct dx_index_pair *pair,
                         enum dx_index_origin origin, struct dx_error *err)
 {
-    struct dx_index_state *b = p->b;
-    uint8_t key[DX_INDEX_POSTINGS_KEY + 1];
-    uint64_t id;
+    struct second *s = p->ctx;
+    const struct dx_index_merge *m = &p->b->merge;
+    const struct dx_pair_place known = { m->known_ordinal, (uint32_t)m->at };
+    size_t count;
 
-    id = dx_index_ids_next(&b->domain_ids, dx_index_pair_domain(pair), p->ordinal);
-    dx_index_postings_key(id, pair->dataset_id, key);
-    key[DX_INDEX_POSTINGS_KEY] = (uint8_t)b->merge.known_part;
-    return dx_spill_sort_add(b->postings, (unsigned)key[0] * POSTING_LANES >> 8,
-                             dx_span_of(key, sizeof key - (origin != DX_INDEX_KEPT)), pair->runs,
-                             err);
+    (void)dx_index_pass_ids(p->b, &count);
+    return origin == DX_INDEX_KEPT
+               ? dx_index_postings_keep(s->postings,
+                                        (struct dx_pair_place){ p->ordinal, (uint32_t)count - 1 },
+                                        m->known_part, &known, err)
+               : dx_index_postings_add(s->postings,
+                                       (struct dx_pair_place){ p->ordinal, (uint32_t)count - 1 },
+                                       pair->runs, err);
 }
 
-/* Two domains of different parts with one domain_id: postings could not tell them apart. */
+/* Two domains of different parts with one domain_id: those who know domains by it could not tell them apart. */
 static int check_new(const struct dx_index_state *b, const struct dx_index_pair *pair,
                      struct dx_error *err)
 {
@@ -141,6 +148,17 @@ static int begin(struct second *s, struct dx_index_state *b, struct dx_error *er
                                     &s->counts_out, err);
     if (rc == DX_OK)
         rc = dx_index_facts_new(&s->facts, b, err);
+    s->postings_job = (struct dx_index_postings_job){ .dir = o->dir,
+                                                      .tmp_dir = o->tmp_dir,
+                                                      .pairs = b->totals.pairs,
+                                                      .build = *build,
+                                                      .memory_bytes = o->memory / 8,
+                                                      .threads = o->threads,
+                                                      .sync = o->sync,
+                                                      .entry = b->entry,
+                                                      .lake = b->lake };
+    if (rc == DX_OK)
+        rc = dx_index_postings_new(&s->postings, &s->postings_job, err);
     return rc == DX_OK ? dx_index_domains_new(&s->domains, b->lake, o->tmp_dir,
                                               o->memory / DOMAINS_MEMORY, err)
                        : rc;
@@ -169,6 +187,10 @@ static int end(struct second *s, struct dx_index_state *b, struct dx_error *err)
         rc = dx_dictionary_writer_finish(&s->dictionary, err);
     if (rc == DX_OK)
         rc = dx_counts_writer_end(&s->counts, err);
+    if (rc == DX_OK)
+        rc = dx_index_postings_end(s->postings, err);
+    b->stats->postings_written = s->postings_job.written;
+    b->stats->postings_kept = s->postings_job.kept;
     b->stats->distinct_bytes = s->counts.distinct_bytes;
     if (rc == DX_OK)
         rc = dx_index_out_commit(&s->dictionary_out, b->entry, err);
@@ -179,32 +201,34 @@ static int end(struct second *s, struct dx_index_state *b, struct dx_error *err)
 
 static int write_counts(struct dx_index_state *b, struct dx_error *err)
 {
-    struct second s = { .dictionary_out = DX_INDEX_OUT_INIT, .counts_out = DX_INDEX_OUT_INIT };
-    struct dx_index_pass p = { .b = b, .pair = second_pair, .domain = second_domain, .ctx = &s };
-    int rc = begin(&s, b, err);
+    struct second *s = calloc(1, sizeof *s); /* too large for a small stack */
+    struct dx_index_pass p = { .b = b, .pair = second_pair, .domain = second_domain, .ctx = s };
+    int rc;
 
+    if (s == NULL)
+        return dx_no_memory(err, "counts");
+    s->dictionary_out = s->counts_out = (struct dx_index_out)DX_INDEX_OUT_INIT;
+    rc = begin(s, b, err);
     if (rc == DX_OK)
         rc = dx_index_pass_run(&p, err);
     if (rc == DX_OK)
-        rc = end(&s, b, err);
-    dx_dictionary_writer_release(&s.dictionary);
-    dx_counts_writer_release(&s.counts);
-    dx_index_facts_free(&s.facts);
-    dx_index_domains_free(&s.domains);
-    dx_index_out_abort(&s.dictionary_out);
-    dx_index_out_abort(&s.counts_out);
+        rc = end(s, b, err);
+    dx_dictionary_writer_release(&s->dictionary);
+    dx_counts_writer_release(&s->counts);
+    dx_index_facts_free(&s->facts);
+    dx_index_domains_free(&s->domains);
+    dx_index_postings_free(&s->postings);
+    dx_index_out_abort(&s->dictionary_out);
+    dx_index_out_abort(&s->counts_out);
+    free(s);
     return rc;
 }
 
 int dx_index_counts_phase(struct dx_index_state *b, struct dx_error *err)
 {
-    struct dx_spill_sort_options sort = { .dir = b->options->tmp_dir,
-                                          .memory_bytes = b->options->memory / 8 * 3,
-                                          .lanes = POSTING_LANES,
-                                          .unique = true };
-    int rc = dx_spill_sort_new(&b->postings, &sort, err);
+    int rc = DX_OK;
 
-    if (rc == DX_OK && b->lake->base != NULL)
+    if (b->lake->base != NULL)
         rc = dx_index_tags_base(b->lake->tags, b->lake->base, b->lake->kept_parts, err);
     if (rc == DX_OK && b->lake->kept_parts > 0)
         rc = dx_index_dead_new(&b->dead, b->lake, err);

@@ -188,18 +188,6 @@ int dx_index_ids_resolve(struct dx_index_ids *ids, const uint64_t *hashes, struc
     return rc;
 }
 
-uint64_t dx_index_ids_next(struct dx_index_ids *ids, struct dx_span domain, uint64_t ordinal)
-{
-    const struct dx_collision *list = (const struct dx_collision *)(const void *)
-                                          ids->collisions.data;
-    size_t count = ids->collisions.size / sizeof *list;
-
-    while (ids->at < count && list[ids->at].ordinal < ordinal)
-        ids->at++;
-    return ids->at < count && list[ids->at].ordinal == ordinal ? list[ids->at].domain_id
-                                                               : dx_id64(domain);
-}
-
 void dx_index_ids_release(struct dx_index_ids *ids)
 {
     dx_buf_release(&ids->twice);

@@ -5,7 +5,6 @@
  *   if (ids.needs_names)
  *       rc = dx_index_ids_name(&ids, domain, ordinal, &err);        every domain, by ordinal
  *   rc = dx_index_ids_resolve(&ids, hashes, &err);                  ids.collisions
- *   id = dx_index_ids_next(&ids, domain, ordinal);                  ordinals ascending
  *   dx_index_ids_release(&ids);
  *
  *   dx_index_ids_distinct(&ids, n);         instead of the first three: no two hashes are equal
@@ -29,7 +28,6 @@ struct dx_index_ids {
     struct dx_buf named;      /* struct of index_ids.c */
     struct dx_buf text;       /* of the named */
     struct dx_buf collisions; /* struct dx_collision, by ordinal */
-    size_t at;                /* in collisions, of dx_index_ids_next */
 };
 
 void dx_index_ids_distinct(struct dx_index_ids *ids, uint64_t n);
@@ -38,7 +36,6 @@ int dx_index_ids_find(struct dx_index_ids *ids, const uint64_t *hashes, uint64_t
 int dx_index_ids_name(struct dx_index_ids *ids, struct dx_span domain, uint64_t ordinal,
                       struct dx_error *err);
 int dx_index_ids_resolve(struct dx_index_ids *ids, const uint64_t *hashes, struct dx_error *err);
-uint64_t dx_index_ids_next(struct dx_index_ids *ids, struct dx_span domain, uint64_t ordinal);
 void dx_index_ids_release(struct dx_index_ids *ids);
 
 #endif

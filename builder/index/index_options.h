@@ -19,8 +19,7 @@ enum dx_index_phase {
     DX_INDEX_NAMES, /* domains, membership, totals */
     DX_INDEX_MPHF,
     DX_INDEX_COUNTS, /* dictionary, counts, facts, sketches */
-    DX_INDEX_POSTINGS,
-    DX_INDEX_URLS, /* ids of URLs; the directory of cold pages */
+    DX_INDEX_URLS,   /* ids of URLs; the directory of cold pages */
     DX_INDEX_TAGS,
     DX_INDEX_PAGES, /* pages, files, datasets */
     DX_INDEX_PHASES

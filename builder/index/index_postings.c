@@ -9,8 +9,6 @@
 #include "builder/scan/base_postings.h"
 #include "builder/scan/index_pair.h"
 #include "builder/sort/spill_file.h"
-#include "builder/sort/spill_sort.h"
-#include "format/version/postings.h"
 #include "loader/version.h"
 
 #define THREADS_MAX 16
@@ -31,8 +29,8 @@ struct slot {
     struct dx_error err;
 };
 
-struct work {
-    struct dx_index_postings *job;
+struct dx_index_postings {
+    struct dx_index_postings_job *job;
     struct dx_base_postings known[DX_PARTS_MAX]; /* of the parts of the base; closed until needed */
     struct slot ring[RING_MAX];
     size_t ring_size;
@@ -46,12 +44,6 @@ struct work {
     size_t thread_count;
     struct dx_zstd_encoder *encoder; /* the calling thread's */
 
-    /* The sorter's next record: have says whether there is one. */
-    bool have;
-    uint64_t domain_id;
-    uint32_t dataset_id;
-    int known_part; /* that has its payload; -1: value has its runs */
-    struct dx_span value;
     struct dx_buf runs;
     struct dx_buf payload;
 
@@ -61,40 +53,9 @@ struct work {
     struct dx_spill_file *records;
 };
 
-void dx_index_postings_key(uint64_t domain_id, uint32_t dataset_id,
-                           uint8_t key[DX_INDEX_POSTINGS_KEY])
-{
-    for (size_t i = 0; i < 8; i++)
-        key[i] = (uint8_t)(domain_id >> (56 - 8 * i));
-    for (size_t i = 0; i < 4; i++)
-        key[8 + i] = (uint8_t)(dataset_id >> (24 - 8 * i));
-}
-
-static int next_record(struct work *w, struct dx_error *err)
-{
-    struct dx_span key;
-    int rc = dx_spill_sort_next(w->job->sorted, &key, &w->value, err);
-
-    w->have = rc == 1;
-    if (rc <= 0)
-        return rc;
-    w->known_part = -1;
-    if (key.size == DX_INDEX_POSTINGS_KEY + 1)
-        w->known_part = key.data[--key.size];
-    if (key.size != DX_INDEX_POSTINGS_KEY || w->known_part >= DX_PARTS_MAX)
-        return dx_fail(err, DX_E_CORRUPT, "postings: a key of %zu bytes", key.size);
-    w->domain_id = 0;
-    w->dataset_id = 0;
-    for (size_t i = 0; i < 8; i++)
-        w->domain_id = w->domain_id << 8 | key.data[i];
-    for (size_t i = 8; i < 12; i++)
-        w->dataset_id = w->dataset_id << 8 | key.data[i];
-    return DX_OK;
-}
-
 /* ---- the ring of pages ---- */
 
-static void encode(struct work *w, struct slot *s, struct dx_zstd_encoder *encoder)
+static void encode(struct dx_index_postings *w, struct slot *s, struct dx_zstd_encoder *encoder)
 {
     s->err = (struct dx_error)DX_ERROR_INIT;
     (void)dx_postings_draft_encode(&s->draft, s->number, w->job->pairs, &w->job->build, encoder,
@@ -102,7 +63,7 @@ static void encode(struct work *w, struct slot *s, struct dx_zstd_encoder *encod
 }
 
 /* The oldest page that no thread has taken; NULL: none. Under the lock. */
-static struct slot *take_slot(struct work *w)
+static struct slot *take_slot(struct dx_index_postings *w)
 {
     for (uint64_t i = w->reap; i < w->fill; i++) {
         struct slot *s = &w->ring[i % w->ring_size];
@@ -115,7 +76,8 @@ static struct slot *take_slot(struct work *w)
     return NULL;
 }
 
-static void encode_slot(struct work *w, struct slot *s, struct dx_zstd_encoder *encoder)
+static void encode_slot(struct dx_index_postings *w, struct slot *s,
+                        struct dx_zstd_encoder *encoder)
 {
     (void)pthread_mutex_unlock(&w->lock);
     encode(w, s, encoder);
@@ -126,7 +88,7 @@ static void encode_slot(struct work *w, struct slot *s, struct dx_zstd_encoder *
 
 static void *worker(void *ctx)
 {
-    struct work *w = ctx;
+    struct dx_index_postings *w = ctx;
     struct dx_zstd_encoder *encoder = NULL;
     struct dx_error err = DX_ERROR_INIT;
     int rc = dx_zstd_encoder_new(&encoder, LEVEL, &err);
@@ -145,7 +107,7 @@ static void *worker(void *ctx)
     return NULL;
 }
 
-static int save_records(struct work *w, struct dx_error *err)
+static int save_records(struct dx_index_postings *w, struct dx_error *err)
 {
     struct dx_buf *records = &w->files.records;
     int rc = dx_spill_file_append(w->records, dx_span_of(records->data, records->size), err);
@@ -155,7 +117,7 @@ static int save_records(struct work *w, struct dx_error *err)
 }
 
 /* Waits for the oldest page, compressing what no thread has taken, and writes it. */
-static int reap_slot(struct work *w, struct dx_error *err)
+static int reap_slot(struct dx_index_postings *w, struct dx_error *err)
 {
     struct slot *s = &w->ring[w->reap % w->ring_size];
     int rc;
@@ -185,7 +147,7 @@ static int reap_slot(struct work *w, struct dx_error *err)
 }
 
 /* The page that is filled is whole: on to the next one. */
-static int end_page(struct work *w, struct dx_error *err)
+static int end_page(struct dx_index_postings *w, struct dx_error *err)
 {
     struct slot *s = &w->ring[w->fill % w->ring_size];
     int rc = DX_OK;
@@ -205,7 +167,7 @@ static int end_page(struct work *w, struct dx_error *err)
 
 /* ---- the pairs ---- */
 
-static int add_pair(struct work *w, uint64_t domain_id, uint32_t dataset_id, struct dx_span payload,
+static int add_pair(struct dx_index_postings *w, struct dx_pair_place place, struct dx_span payload,
                     struct dx_error *err)
 {
     int rc = DX_OK;
@@ -213,61 +175,56 @@ static int add_pair(struct work *w, uint64_t domain_id, uint32_t dataset_id, str
     if (dx_postings_draft_full(&w->ring[w->fill % w->ring_size].draft, payload.size))
         rc = end_page(w, err);
     w->job->written++;
-    return rc == DX_OK ? dx_postings_draft_add(&w->ring[w->fill % w->ring_size].draft, domain_id,
-                                               dataset_id, payload, err)
-                       : rc;
+    return rc == DX_OK
+               ? dx_postings_draft_add(&w->ring[w->fill % w->ring_size].draft, place, payload, err)
+               : rc;
 }
 
-static int add_record(struct work *w, struct dx_error *err)
+int dx_index_postings_add(struct dx_index_postings *w, struct dx_pair_place place,
+                          struct dx_span runs, struct dx_error *err)
 {
     int rc;
 
     dx_buf_clear(&w->runs);
     dx_buf_clear(&w->payload);
-    rc = dx_index_pair_runs(w->value, &w->runs, err);
+    rc = dx_index_pair_runs(runs, &w->runs, err);
     if (rc == DX_OK)
         rc = dx_payload_encode((const struct dx_run *)(const void *)w->runs.data,
                                w->runs.size / sizeof(struct dx_run), &w->payload, err);
-    return rc == DX_OK ? add_pair(w, w->domain_id, w->dataset_id,
-                                  dx_span_of(w->payload.data, w->payload.size), err)
-                       : rc;
+    return rc == DX_OK ? add_pair(w, place, dx_span_of(w->payload.data, w->payload.size), err) : rc;
 }
 
 /* The bytes of the base as they are: nothing in them depends on the version. */
-static int add_known(struct work *w, struct dx_error *err)
+int dx_index_postings_keep(struct dx_index_postings *w, struct dx_pair_place place, size_t part,
+                           const struct dx_pair_place *known, struct dx_error *err)
 {
-    const struct dx_part *part = w->job->lake->base->parts[w->known_part].part;
-    struct dx_base_postings *b = &w->known[w->known_part];
+    const struct dx_part *from = w->job->lake->base->parts[part].part;
+    struct dx_base_postings *b = &w->known[part];
     struct dx_payload payload;
     struct dx_span bytes;
-    int rc = b->part != NULL ? DX_OK : dx_base_postings_open(b, part, err);
+    int rc = b->part != NULL ? DX_OK : dx_base_postings_open(b, from, err);
 
     if (rc == DX_OK)
-        rc = dx_base_postings_find(b, w->domain_id, w->dataset_id, &bytes, err);
+        rc = dx_base_postings_find(b, *known, &bytes, err);
     if (rc == 0)
         rc = dx_fail(err, DX_E_CORRUPT,
-                     "%s: domain 0x%016llx has no posting in dataset %lu: `domaindex verify` tells "
+                     "%s: domain %llu has no posting of its dataset %lu: `domaindex verify` tells "
                      "more",
-                     part->directory, (unsigned long long)w->domain_id,
-                     (unsigned long)w->dataset_id);
+                     from->directory, (unsigned long long)known->domain,
+                     (unsigned long)known->dataset);
     if (rc == 1)
-        rc = dx_payload_open(&payload, w->domain_id, w->dataset_id, bytes, "postings", err);
+        rc = dx_payload_open(&payload, known->domain, known->dataset, bytes, "postings", err);
     w->job->kept++;
-    return rc == DX_OK ? add_pair(w, w->domain_id, w->dataset_id, bytes, err) : rc;
+    return rc == DX_OK ? add_pair(w, place, bytes, err) : rc;
 }
 
-static int add_all(struct work *w, struct dx_error *err)
+static int write_rest(struct dx_index_postings *w, struct dx_error *err)
 {
-    int rc = next_record(w, err);
+    int rc = DX_OK;
 
-    while (rc == DX_OK && w->have) {
-        rc = w->known_part >= 0 ? add_known(w, err) : add_record(w, err);
-        if (rc == DX_OK)
-            rc = next_record(w, err);
-    }
     for (size_t i = 0; i < DX_PARTS_MAX; i++)
         dx_base_postings_close(&w->known[i]);
-    if (rc == DX_OK && w->ring[w->fill % w->ring_size].draft.page.entries > 0)
+    if (w->ring[w->fill % w->ring_size].draft.page.entries > 0)
         rc = end_page(w, err);
     while (rc == DX_OK && w->reap < w->fill)
         rc = reap_slot(w, err);
@@ -276,19 +233,21 @@ static int add_all(struct work *w, struct dx_error *err)
 
 /* ---- the files ---- */
 
-static int write_files(struct work *w, struct dx_error *err)
+static int begin_files(struct dx_index_postings *w, struct dx_error *err)
 {
     int rc = dx_index_out_open(&w->idx, w->job->dir, DX_FILE_POSTINGS_IDX, w->job->sync, err);
 
     if (rc == DX_OK)
         rc = dx_index_out_open(&w->dat, w->job->dir, DX_FILE_POSTINGS_DAT, w->job->sync, err);
-    if (rc == DX_OK)
-        rc = dx_postings_files_begin(&w->files, w->job->pairs, dx_index_out_sink, &w->idx,
-                                     dx_index_out_sink, &w->dat, err);
-    if (rc == DX_OK)
-        rc = add_all(w, err);
-    if (rc == DX_OK)
-        rc = dx_postings_files_end(&w->files, err);
+    return rc == DX_OK ? dx_postings_files_begin(&w->files, w->job->pairs, dx_index_out_sink,
+                                                 &w->idx, dx_index_out_sink, &w->dat, err)
+                       : rc;
+}
+
+static int end_files(struct dx_index_postings *w, struct dx_error *err)
+{
+    int rc = dx_postings_files_end(&w->files, err);
+
     if (rc == DX_OK)
         rc = save_records(w, err);
     if (rc == DX_OK)
@@ -301,7 +260,7 @@ static int add_records(void *ctx, struct dx_span piece, struct dx_error *err)
     return dx_postings_writer_pages(ctx, piece, err);
 }
 
-static int write_directory(struct work *w, struct dx_error *err)
+static int write_directory(struct dx_index_postings *w, struct dx_error *err)
 {
     struct dx_index_out out = DX_INDEX_OUT_INIT;
     struct dx_postings_writer to = { 0 };
@@ -322,7 +281,7 @@ static int write_directory(struct work *w, struct dx_error *err)
     return rc;
 }
 
-static int start(struct work *w, struct dx_error *err)
+static int start(struct dx_index_postings *w, struct dx_error *err)
 {
     size_t threads = w->job->threads < THREADS_MAX ? w->job->threads : THREADS_MAX;
 
@@ -338,7 +297,7 @@ static int start(struct work *w, struct dx_error *err)
     return dx_zstd_encoder_new(&w->encoder, LEVEL, err);
 }
 
-static void stop(struct work *w)
+static void stop(struct dx_index_postings *w)
 {
     (void)pthread_mutex_lock(&w->lock);
     w->end = true;
@@ -353,11 +312,13 @@ static void stop(struct work *w)
     dx_buf_release(&w->payload);
 }
 
-int dx_index_postings_write(struct dx_index_postings *job, struct dx_error *err)
+int dx_index_postings_new(struct dx_index_postings **out, struct dx_index_postings_job *job,
+                          struct dx_error *err)
 {
-    struct work *w = calloc(1, sizeof *w);
+    struct dx_index_postings *w = calloc(1, sizeof *w);
     int rc;
 
+    *out = w;
     if (w == NULL)
         return dx_no_memory(err, "postings");
     w->job = job;
@@ -367,11 +328,27 @@ int dx_index_postings_write(struct dx_index_postings *job, struct dx_error *err)
     rc = start(w, err);
     if (rc == DX_OK)
         rc = dx_spill_file_new(&w->records, job->tmp_dir, err);
+    return rc == DX_OK ? begin_files(w, err) : rc;
+}
+
+int dx_index_postings_end(struct dx_index_postings *w, struct dx_error *err)
+{
+    int rc = write_rest(w, err);
+
     if (rc == DX_OK)
-        rc = write_files(w, err);
-    stop(w); /* no thread works on after an error */
-    if (rc == DX_OK)
-        rc = write_directory(w, err);
+        rc = end_files(w, err);
+    return rc == DX_OK ? write_directory(w, err) : rc;
+}
+
+void dx_index_postings_free(struct dx_index_postings **p)
+{
+    struct dx_index_postings *w = *p;
+
+    if (w == NULL)
+        return;
+    stop(w);
+    for (size_t i = 0; i < DX_PARTS_MAX; i++)
+        dx_base_postings_close(&w->known[i]);
     dx_postings_files_release(&w->files);
     dx_index_out_abort(&w->idx);
     dx_index_out_abort(&w->dat);
@@ -379,5 +356,5 @@ int dx_index_postings_write(struct dx_index_postings *job, struct dx_error *err)
     (void)pthread_cond_destroy(&w->change);
     (void)pthread_mutex_destroy(&w->lock);
     free(w);
-    return rc;
+    *p = NULL;
 }

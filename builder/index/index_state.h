@@ -62,9 +62,6 @@ struct dx_index_state {
     struct dx_index_known_totals known; /* of domains that the new part has, as the base has them */
     uint64_t noted;                     /* domains that these know of, by merge.domains */
     uint64_t placed;                    /* domains of the new part that were looked at */
-
-    /* for the second sort */
-    struct dx_spill_sort *postings;
 };
 
 int dx_index_names_phase(struct dx_index_state *b, struct dx_error *err);

@@ -152,11 +152,10 @@ int dx_base_postings_load(struct dx_base_postings *b, uint64_t number, struct dx
 }
 
 /* The page at hand, if the pair can be in no other. */
-static int enter_page(struct dx_base_postings *b, uint64_t domain_id, uint32_t dataset_id,
-                      struct dx_error *err)
+static int enter_page(struct dx_base_postings *b, struct dx_pair_place place, struct dx_error *err)
 {
     struct dx_postings_page page;
-    int rc = dx_postings_page_find(&b->part->postings, domain_id, dataset_id, &page, err);
+    int rc = dx_postings_page_find(&b->part->postings, place, &page, err);
 
     if (rc != 1 || (b->has_page && page.number == b->page.number))
         return rc;
@@ -167,15 +166,15 @@ static int enter_page(struct dx_base_postings *b, uint64_t domain_id, uint32_t d
     return rc < 0 ? rc : 1;
 }
 
-int dx_base_postings_find(struct dx_base_postings *b, uint64_t domain_id, uint32_t dataset_id,
+int dx_base_postings_find(struct dx_base_postings *b, struct dx_pair_place place,
                           struct dx_span *payload, struct dx_error *err)
 {
     struct dx_posting posting;
-    int rc = enter_page(b, domain_id, dataset_id, err);
+    int rc = enter_page(b, place, err);
 
     if (rc == 1)
         rc = dx_postings_entry_find(&b->page, dx_span_of(b->plain[DX_BASE_IDX], b->page.idx_plain),
-                                    domain_id, dataset_id, &posting, err);
+                                    place, &posting, err);
     if (rc == 1)
         rc = dx_postings_payload(&b->page, dx_span_of(b->plain[DX_BASE_DAT], b->page.dat_plain),
                                  &posting, payload, err) < 0

@@ -3,7 +3,7 @@
  *
  *   struct dx_base_postings b = { 0 };
  *   rc = dx_base_postings_open(&b, part, &err);
- *   rc = dx_base_postings_find(&b, domain_id, dataset_id, &payload, &err);      1, 0 it has none, <0
+ *   rc = dx_base_postings_find(&b, place, &payload, &err);      1, 0 it has none, <0
  *   or
  *   rc = dx_base_postings_load(&b, page_number, &err);          one page: b.page, b.plain
  *   dx_base_postings_close(&b);                                 keeps nothing; safe at any time
@@ -44,7 +44,7 @@ struct dx_base_postings {
 int dx_base_postings_open(struct dx_base_postings *b, const struct dx_part *part,
                           struct dx_error *err);
 int dx_base_postings_load(struct dx_base_postings *b, uint64_t number, struct dx_error *err);
-int dx_base_postings_find(struct dx_base_postings *b, uint64_t domain_id, uint32_t dataset_id,
+int dx_base_postings_find(struct dx_base_postings *b, struct dx_pair_place place,
                           struct dx_span *payload, struct dx_error *err);
 void dx_base_postings_close(struct dx_base_postings *b);
 

@@ -84,7 +84,7 @@ static int load_page(struct dx_known *k, const struct dx_postings_page *page,
 }
 
 static int take_runs(struct dx_known *k, const struct dx_postings_page *page, struct dx_span block,
-                     uint64_t domain_id, uint32_t dataset_id, struct dx_error *err)
+                     struct dx_pair_place place, uint32_t dataset_id, struct dx_error *err)
 {
     struct dx_span idx = dx_span_of(block.data, page->idx_plain);
     struct dx_span dat = dx_span_of(block.data + page->idx_plain, page->dat_plain);
@@ -92,13 +92,14 @@ static int take_runs(struct dx_known *k, const struct dx_postings_page *page, st
     struct dx_payload payload;
     struct dx_span bytes;
     struct dx_run run;
-    int rc = dx_postings_entry_find(page, idx, domain_id, dataset_id, &posting, err);
+    int rc = dx_postings_entry_find(page, idx, place, &posting, err);
 
     if (rc <= 0)
         return rc;
     rc = dx_postings_payload(page, dat, &posting, &bytes, err);
     if (rc == DX_OK)
-        rc = dx_payload_open(&payload, domain_id, dataset_id, bytes, dx_version_name(k->base), err);
+        rc = dx_payload_open(&payload, place.domain, dataset_id, bytes, dx_version_name(k->base),
+                             err);
     if (rc == DX_OK && !dx_registry_of_counts(&k->base->registry, dataset_id) &&
         payload.rows != k->count.row_count)
         rc = dx_fail(err, DX_E_CORRUPT,
@@ -113,14 +114,13 @@ static int take_runs(struct dx_known *k, const struct dx_postings_page *page, st
     return rc == DX_OK ? 1 : rc;
 }
 
-static int find_runs(struct dx_known *k, uint64_t domain_id, uint32_t dataset_id,
+static int find_runs(struct dx_known *k, struct dx_pair_place place, uint32_t dataset_id,
                      struct dx_error *err)
 {
     struct dx_cache_key key = { .kind = KIND_BOTH };
     struct dx_postings_page page;
     struct dx_cached *block;
-    int rc = dx_postings_page_find(&k->base->parts[k->part].part->postings, domain_id, dataset_id,
-                                   &page, err);
+    int rc = dx_postings_page_find(&k->base->parts[k->part].part->postings, place, &page, err);
 
     if (rc <= 0)
         return rc;
@@ -130,7 +130,7 @@ static int find_runs(struct dx_known *k, uint64_t domain_id, uint32_t dataset_id
     rc = block != NULL ? DX_OK : load_page(k, &page, &key, &block, err);
     if (rc < 0)
         return rc;
-    rc = take_runs(k, &page, block->bytes, domain_id, dataset_id, err);
+    rc = take_runs(k, &page, block->bytes, place, dataset_id, err);
     dx_page_cache_put(k->cache, &block);
     return rc;
 }
@@ -153,14 +153,15 @@ static void count_lookup(struct dx_known *k)
 }
 
 /* 1 and k->count, 0. */
-static int find_count(struct dx_known *k, uint32_t dataset_id, uint64_t *domain_id,
+static int find_count(struct dx_known *k, uint32_t dataset_id, struct dx_pair_place *place,
                       struct dx_error *err)
 {
     struct dx_dataset_set set;
     const struct dx_part *part;
+    uint64_t domain_id;
     uint64_t ordinal;
     uint32_t rank;
-    int rc = dx_version_find(k->base, k->domain, &part, &ordinal, domain_id, err);
+    int rc = dx_version_find(k->base, k->domain, &part, &ordinal, &domain_id, err);
 
     count_lookup(k);
     if (rc == 1) {
@@ -170,6 +171,7 @@ static int find_count(struct dx_known *k, uint32_t dataset_id, uint64_t *domain_
     if (rc == 1)
         rc = dx_dataset_set_rank(&set, dataset_id, &rank);
     if (rc == 1) {
+        *place = (struct dx_pair_place){ ordinal, rank };
         rc = dx_counts_one(&part->counts, ordinal, rank, &k->count, err);
         rc = rc < 0 ? rc : 1;
     }
@@ -277,17 +279,17 @@ static int open_files(struct dx_known *k, struct dx_error *err)
 int dx_known_find(struct dx_known *k, struct dx_span domain, uint32_t dataset_id,
                   struct dx_error *err)
 {
-    uint64_t domain_id;
+    struct dx_pair_place place;
     int rc;
 
     k->find++;
     k->domain = domain;
     k->cursor_count = 0;
     dx_buf_clear(&k->runs);
-    rc = find_count(k, dataset_id, &domain_id, err);
+    rc = find_count(k, dataset_id, &place, err);
     if (rc <= 0)
         return rc;
-    rc = find_runs(k, domain_id, dataset_id, err);
+    rc = find_runs(k, place, dataset_id, err);
     if (rc == 0)
         rc = dx_fail(err, DX_E_CORRUPT,
                      "version %s: %.*s is in dataset %u, but has no posting there: `domaindex "

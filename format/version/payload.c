@@ -218,7 +218,7 @@ static bool next_in_list(void *from, uint32_t *file_id)
     return true;
 }
 
-int dx_payload_open(struct dx_payload *p, uint64_t domain_id, uint32_t dataset_id,
+int dx_payload_open(struct dx_payload *p, uint64_t ordinal, uint32_t dataset_id,
                     struct dx_span payload, const char *name, struct dx_error *err)
 {
     struct dx_bytes r = dx_bytes_of(payload);
@@ -239,9 +239,9 @@ int dx_payload_open(struct dx_payload *p, uint64_t domain_id, uint32_t dataset_i
             why = "fetches the rows over 64 bits";
         if (why != NULL)
             return dx_fail(err, DX_E_CORRUPT,
-                           "%s: posting list of domain %016" PRIx64 ", dataset %" PRIu32
+                           "%s: posting list of domain %" PRIu64 ", dataset %" PRIu32
                            ": run %" PRIu64 " at offset %zu %s",
-                           name, domain_id, dataset_id, p->runs, at, why);
+                           name, ordinal, dataset_id, p->runs, at, why);
         walk_file(&walk, &run, before);
         p->rows += run.row_count;
         p->runs++;
@@ -251,9 +251,9 @@ int dx_payload_open(struct dx_payload *p, uint64_t domain_id, uint32_t dataset_i
     once = files_once(&walk, next_in_list, &again, err);
     if (once == 0)
         once = dx_fail(err, DX_E_CORRUPT,
-                       "%s: posting list of domain %016" PRIx64 ", dataset %" PRIu32
+                       "%s: posting list of domain %" PRIu64 ", dataset %" PRIu32
                        ": a file comes back in it",
-                       name, domain_id, dataset_id);
+                       name, ordinal, dataset_id);
     return once < 0 ? once : DX_OK;
 }
 

@@ -3,7 +3,7 @@
  *
  *   rc = dx_payload_encode(runs, n, &buf, &err);                          appends
  *
- *   rc = dx_payload_open(&p, domain_id, dataset_id, payload, name, &err);   ids for messages
+ *   rc = dx_payload_open(&p, ordinal, dataset_id, payload, name, &err);   both for messages
  *   while (dx_payload_next(&p, &run) == 1)  ...
  *   p.rows, p.runs                          totals, known after open
  *
@@ -41,7 +41,7 @@ struct dx_payload {
 
 int dx_payload_encode(const struct dx_run *runs, size_t count, struct dx_buf *out,
                       struct dx_error *err);
-int dx_payload_open(struct dx_payload *p, uint64_t domain_id, uint32_t dataset_id,
+int dx_payload_open(struct dx_payload *p, uint64_t ordinal, uint32_t dataset_id,
                     struct dx_span payload, const char *name, struct dx_error *err);
 int dx_payload_next(struct dx_payload *p, struct dx_run *run); /* 1 a run, 0 the end */
 

@@ -5,23 +5,32 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #define HEADER_SIZE 64
 #define TAG_PAGE DX_KIND('P', 'A', 'G', 'E')
 #define KIND_IDX DX_KIND('P', 'I', 'D', 'X')
 #define KIND_DAT DX_KIND('P', 'D', 'A', 'T')
 #define IDX_MAGIC DX_KIND('P', 'D', 'X', '1')
-#define IDX_VERSION 2 /* 1 is the layout of the seed specification */
+#define IDX_VERSION 3
+#define IDX_VERSION_OLD 2 /* by_ids; 1 is the layout of the seed specification */
+#define PAGE_HEADER_OLD 14
 #define RICE_MAX 63
 #define FIRST_STEP 4         /* pages, of a search */
 #define SPARE_MAX (1u << 20) /* of a draft's buffer that is kept for the next page */
 
-static int compare_pair(uint64_t domain_a, uint32_t dataset_a, uint64_t domain_b,
-                        uint32_t dataset_b)
+static int compare_places(struct dx_pair_place a, struct dx_pair_place b)
 {
-    if (domain_a != domain_b)
-        return domain_a < domain_b ? -1 : 1;
-    return dataset_a == dataset_b ? 0 : dataset_a < dataset_b ? -1 : 1;
+    if (a.domain != b.domain)
+        return a.domain < b.domain ? -1 : 1;
+    return a.dataset == b.dataset ? 0 : a.dataset < b.dataset ? -1 : 1;
+}
+
+/* No pair is between them: the next one of the domain, or the first of the next domain. */
+static bool follows(struct dx_pair_place place, struct dx_pair_place before)
+{
+    return place.domain == before.domain ? place.dataset == before.dataset + 1
+                                         : place.domain == before.domain + 1 && place.dataset == 0;
 }
 
 /* ---- the directory ---- */
@@ -30,8 +39,8 @@ static void read_page(const uint8_t *record, struct dx_postings_page *p)
 {
     struct dx_bytes r = dx_bytes_of(dx_span_of(record, DX_POSTINGS_PAGE_RECORD));
 
-    p->first_domain_id = dx_bytes_u64(&r);
-    p->first_dataset_id = dx_bytes_u32(&r);
+    p->first.domain = dx_bytes_u64(&r);
+    p->first.dataset = dx_bytes_u32(&r);
     p->entries = dx_bytes_u32(&r);
     p->idx_offset = dx_bytes_u64(&r);
     p->dat_offset = dx_bytes_u64(&r);
@@ -45,8 +54,8 @@ static void read_page(const uint8_t *record, struct dx_postings_page *p)
 
 static void append_page(struct dx_buf *b, const struct dx_postings_page *p)
 {
-    dx_buf_u64(b, p->first_domain_id);
-    dx_buf_u32(b, p->first_dataset_id);
+    dx_buf_u64(b, p->first.domain);
+    dx_buf_u32(b, p->first.dataset);
     dx_buf_u32(b, p->entries);
     dx_buf_u64(b, p->idx_offset);
     dx_buf_u64(b, p->dat_offset);
@@ -78,6 +87,8 @@ static int open_sections(struct dx_postings *p, struct dx_error *err)
     t->pairs = dx_bytes_u64(&r);
     t->idx_size = dx_bytes_u64(&r);
     t->dat_size = dx_bytes_u64(&r);
+    if (!p->by_ids)
+        t->domains = dx_bytes_u64(&r);
     rc = dx_envelope_reserved(e, &r, err);
     if (rc < 0)
         return rc;
@@ -93,7 +104,21 @@ static int open_sections(struct dx_postings *p, struct dx_error *err)
         return dx_fail(err, DX_E_CORRUPT,
                        "%s: header: %" PRIu64 " pages cannot have %" PRIu64 " pairs", e->name,
                        t->pages, t->pairs);
+    if (!p->by_ids && (t->domains > t->pairs || (t->domains == 0) != (t->pairs == 0)))
+        return dx_fail(err, DX_E_CORRUPT,
+                       "%s: header: %" PRIu64 " domains cannot have %" PRIu64 " pairs", e->name,
+                       t->domains, t->pairs);
     return dx_envelope_array(e, TAG_PAGE, DX_POSTINGS_PAGE_RECORD, t->pages, &p->page_records, err);
+}
+
+/* What the trailer says, which the envelope checks. */
+static uint32_t version_of(struct dx_span file)
+{
+    uint32_t version = DX_POSTINGS_VERSION;
+
+    if (file.size >= DX_ENVELOPE_TRAILER_SIZE)
+        version = dx_load_u32(file.data + file.size - DX_ENVELOPE_TRAILER_SIZE + 20);
+    return version == DX_POSTINGS_VERSION_OLD ? version : DX_POSTINGS_VERSION;
 }
 
 int dx_postings_open(struct dx_postings *p, struct dx_span file, unsigned flags, const char *name,
@@ -101,8 +126,8 @@ int dx_postings_open(struct dx_postings *p, struct dx_span file, unsigned flags,
 {
     int rc;
 
-    *p = (struct dx_postings){ .totals = { 0 } };
-    rc = dx_envelope_open(&p->envelope, file, DX_POSTINGS_MAGIC, DX_POSTINGS_VERSION, flags, name,
+    *p = (struct dx_postings){ .by_ids = version_of(file) == DX_POSTINGS_VERSION_OLD };
+    rc = dx_envelope_open(&p->envelope, file, DX_POSTINGS_MAGIC, version_of(file), flags, name,
                           err);
     if (rc >= 0)
         rc = open_sections(p, err);
@@ -122,7 +147,7 @@ static const char *page_fault(const struct dx_postings_page *page,
 {
     if (page->entries == 0 || page->entries > DX_POSTINGS_PAGE_ENTRIES)
         return "number of entries is not in 1..512";
-    if (page->idx_packed < DX_POSTINGS_PAGE_HEADER ||
+    if (page->idx_packed < PAGE_HEADER_OLD ||
         page->idx_packed > DX_POSTINGS_IDX_HEADER + DX_POSTINGS_PAGE_HEADER +
                                page->entries * DX_POSTINGS_ENTRY_PACKED)
         return "plain idx size does not fit its entries";
@@ -153,6 +178,7 @@ int dx_postings_page_at(const struct dx_postings *p, uint64_t number, struct dx_
         return rc;
     read_page(at, out);
     out->number = (uint32_t)number;
+    out->by_ids = p->by_ids;
     out->idx_plain = out->entries * DX_POSTINGS_ENTRY;
     out->pairs = p->totals.pairs;
     out->build = p->envelope.build;
@@ -164,33 +190,45 @@ int dx_postings_page_at(const struct dx_postings *p, uint64_t number, struct dx_
 }
 
 /* 1 the page begins behind the pair, 0 at it or before. */
-static int begins_behind(const struct dx_postings *p, uint64_t number, uint64_t domain_id,
-                         uint32_t dataset_id, struct dx_error *err)
+static int begins_behind(const struct dx_postings *p, uint64_t number, struct dx_pair_place place,
+                         struct dx_error *err)
 {
     const uint8_t *at = p->page_records.data + number * DX_POSTINGS_PAGE_RECORD;
     int rc = dx_envelope_check(&p->envelope, at, 12, err);
 
     if (rc < 0)
         return rc;
-    return compare_pair(dx_load_u64(at), dx_load_u32(at + 8), domain_id, dataset_id) > 0;
+    return compare_places((struct dx_pair_place){ dx_load_u64(at), dx_load_u32(at + 8) }, place) >
+           0;
 }
 
-/* Ids are hashes, spread evenly: of 300,000 pages the one that is wanted lies some ten from where
- * its id says. So the search begins there and goes on in growing steps until it is past it, which
- * touches few records, near each other, and needs no table in front of them. However the ids lie,
- * it ends like a search by halves. */
-int dx_postings_page_find(const struct dx_postings *p, uint64_t domain_id, uint32_t dataset_id,
+/* Where the pair's page would be if all domains had as many pairs: domain_ids are hashes, spread evenly. */
+static uint64_t guess_page(const struct dx_postings *p, uint64_t domain)
+{
+    uint64_t pages = p->totals.pages;
+
+    if (p->by_ids)
+        return (uint64_t)((unsigned __int128)domain * pages >> 64);
+    return domain < p->totals.domains
+               ? (uint64_t)((unsigned __int128)domain * pages / p->totals.domains)
+               : pages - 1;
+}
+
+/* The page that is wanted lies near the guess. So the search begins there and goes on in growing
+ * steps until it is past it, which touches few records, near each other, and needs no table in front
+ * of them. However the pairs lie, it ends like a search by halves. */
+int dx_postings_page_find(const struct dx_postings *p, struct dx_pair_place place,
                           struct dx_postings_page *out, struct dx_error *err)
 {
     uint64_t lo = 0; /* pages before lo begin at or before the pair, those from hi on behind it */
     uint64_t hi = p->totals.pages;
-    uint64_t probe = (uint64_t)((unsigned __int128)domain_id * hi >> 64);
+    uint64_t probe = hi == 0 ? 0 : guess_page(p, place.domain);
     uint64_t step = FIRST_STEP;
     bool below = false;
     bool above = false;
 
     while (lo < hi) {
-        int rc = begins_behind(p, probe, domain_id, dataset_id, err);
+        int rc = begins_behind(p, probe, place, err);
 
         if (rc < 0)
             return rc;
@@ -234,8 +272,8 @@ static const char *front_fault(const struct dx_postings_page *page, struct dx_sp
         return "idx is shorter than its header";
     if (dx_load_u32(packed.data) != IDX_MAGIC)
         return "idx does not begin with PDX1";
-    if (dx_load_u32(packed.data + 4) != IDX_VERSION)
-        return "idx is not of version 2";
+    if (dx_load_u32(packed.data + 4) != (page->by_ids ? IDX_VERSION_OLD : IDX_VERSION))
+        return "idx is of another version than the directory";
     return dx_load_u64(packed.data + 8) == page->pairs
                ? NULL
                : "idx says another number of entries than the directory";
@@ -244,37 +282,41 @@ static const char *front_fault(const struct dx_postings_page *page, struct dx_sp
 /* An entry in memory: what the caches hold, so that a search need not unpack. */
 static void store_entry(uint8_t *to, const struct dx_posting *p)
 {
-    dx_store_u64(to, p->domain_id);
-    dx_store_u32(to + 8, p->dataset_id);
+    dx_store_u64(to, p->place.domain);
+    dx_store_u32(to + 8, p->place.dataset);
     dx_store_u32(to + 12, p->payload_offset);
     dx_store_u32(to + 16, p->payload_size);
 }
 
 static void load_entry(const uint8_t *from, struct dx_posting *p)
 {
-    p->domain_id = dx_load_u64(from);
-    p->dataset_id = dx_load_u32(from + 8);
+    p->place.domain = dx_load_u64(from);
+    p->place.dataset = dx_load_u32(from + 8);
     p->payload_offset = dx_load_u32(from + 12);
     p->payload_size = dx_load_u32(from + 16);
 }
 
-/* The numbers of a page, each kind with a Rice code of its own. */
+/* The numbers of a page, each kind with a Rice code of its own; without by_ids there are lengths alone. */
 enum column { DOMAINS, DATASETS, GAPS, SIZES, COLUMNS };
 
 struct unpacking {
     struct dx_bits bits;
+    bool by_ids;
     unsigned k[COLUMNS];
     uint32_t entries;
-    uint64_t first_domain_id;
+    struct dx_pair_place first; /* by_ids: without the dataset */
 };
 
-static const char *unpack_begin(struct unpacking *u, struct dx_span packed)
+static const char *unpack_begin(struct unpacking *u, bool by_ids, struct dx_span packed)
 {
     struct dx_bytes r = dx_bytes_of(packed);
 
+    *u = (struct unpacking){ .by_ids = by_ids };
     u->entries = dx_bytes_u16(&r);
-    u->first_domain_id = dx_bytes_u64(&r);
-    for (int i = 0; i < COLUMNS; i++)
+    u->first.domain = dx_bytes_u64(&r);
+    if (!by_ids)
+        u->first.dataset = dx_bytes_u32(&r);
+    for (int i = by_ids ? DOMAINS : SIZES; i < COLUMNS; i++)
         u->k[i] = dx_bytes_u8(&r);
     if (r.failed)
         return "idx: page is shorter than its header";
@@ -290,32 +332,62 @@ static uint64_t take(struct unpacking *u, enum column column)
     return dx_bits_rice(&u->bits, u->k[column]);
 }
 
-/* p is the entry before (first: none) and becomes the next one. */
-static const char *unpack_entry(struct unpacking *u, bool first, struct dx_posting *p)
+/* Of a pair of ids; the first one begins at the page's domain. */
+static const char *unpack_ids(struct unpacking *u, bool first, struct dx_pair_place *p)
 {
     bool again = !first && dx_bits_take(&u->bits, 1) != 0;
     uint64_t dataset_id;
     uint64_t gap;
 
     if (first) {
-        *p = (struct dx_posting){ .domain_id = u->first_domain_id };
+        *p = u->first;
     } else if (!again) {
         gap = take(u, DOMAINS);
-        if (gap >= UINT64_MAX - p->domain_id)
+        if (gap >= UINT64_MAX - p->domain)
             return "idx: a domain_id over 64 bits";
-        p->domain_id += gap + 1;
+        p->domain += gap + 1;
     }
-    dataset_id = again ? (uint64_t)p->dataset_id + 1 : 0;
+    dataset_id = again ? (uint64_t)p->dataset + 1 : 0;
     gap = take(u, again ? GAPS : DATASETS);
     if (gap > UINT32_MAX || dataset_id + gap > UINT32_MAX)
         return "idx: a dataset_id over 32 bits";
-    p->dataset_id = (uint32_t)(dataset_id + gap);
-    gap = take(u, SIZES);
-    if (gap > DX_PAYLOAD_MAX - DX_PAYLOAD_MIN ||
+    p->dataset = (uint32_t)(dataset_id + gap);
+    return NULL;
+}
+
+static const char *unpack_place(struct unpacking *u, bool first, struct dx_pair_place *p)
+{
+    if (first) {
+        *p = u->first;
+    } else if (dx_bits_take(&u->bits, 1) != 0) {
+        if (p->dataset == UINT32_MAX)
+            return "idx: a domain of over 2^32 pairs";
+        p->dataset++;
+    } else {
+        if (p->domain == UINT64_MAX)
+            return "idx: an ordinal over 64 bits";
+        *p = (struct dx_pair_place){ p->domain + 1, 0 };
+    }
+    return NULL;
+}
+
+/* p is the entry before (first: none) and becomes the next one. */
+static const char *unpack_entry(struct unpacking *u, bool first, struct dx_posting *p)
+{
+    const char *why = u->by_ids ? unpack_ids(u, first, &p->place)
+                                : unpack_place(u, first, &p->place);
+    uint64_t more;
+
+    if (why != NULL)
+        return why;
+    if (first)
+        p->payload_offset = p->payload_size = 0;
+    more = take(u, SIZES);
+    if (more > DX_PAYLOAD_MAX - DX_PAYLOAD_MIN ||
         p->payload_size > UINT32_MAX - DX_PAYLOAD_MAX - p->payload_offset)
         return "idx: payloads are longer than they may be";
     p->payload_offset += p->payload_size;
-    p->payload_size = (uint32_t)gap + DX_PAYLOAD_MIN;
+    p->payload_size = (uint32_t)more + DX_PAYLOAD_MIN;
     return u->bits.failed ? "idx: page is cut" : NULL;
 }
 
@@ -325,7 +397,7 @@ static const char *unpack(const struct dx_postings_page *page, struct dx_span pa
 {
     struct dx_posting p = { 0 };
     struct unpacking u;
-    const char *why = unpack_begin(&u, packed);
+    const char *why = unpack_begin(&u, page->by_ids, packed);
 
     if (why == NULL && u.entries != page->entries)
         why = "idx has another number of entries than the directory says";
@@ -337,8 +409,8 @@ static const char *unpack(const struct dx_postings_page *page, struct dx_span pa
         return why;
     if (!dx_bits_done(&u.bits))
         return "idx has bits behind its last entry";
-    if (u.first_domain_id != page->first_domain_id ||
-        dx_load_u32(plain + 8) != page->first_dataset_id)
+    if (compare_places((struct dx_pair_place){ dx_load_u64(plain), dx_load_u32(plain + 8) },
+                       page->first) != 0)
         return "idx does not begin with the pair that the directory names";
     return (uint64_t)p.payload_offset + p.payload_size == page->dat_plain
                ? NULL
@@ -349,29 +421,33 @@ int dx_postings_idx_decode(const struct dx_postings_page *page, struct dx_zstd_d
                            unsigned flags, struct dx_span compressed, uint8_t *plain,
                            struct dx_error *err)
 {
-    uint8_t packed[DX_POSTINGS_IDX_PACKED_MAX];
     size_t front = page->number == 0 ? DX_POSTINGS_IDX_HEADER : 0;
-    struct dx_span bytes = dx_span_of(packed, page->idx_packed);
-    const char *why;
+    const char *why = NULL;
+    uint8_t *packed; /* too much for the stacks that this is deep down in */
     int rc;
 
     if (compressed.size != page->idx_size)
         return page_corrupt(page, err, "idx frame has another size than the directory says");
-    if (page->idx_packed > sizeof packed)
+    if (page->idx_packed > DX_POSTINGS_IDX_PACKED_MAX)
         return page_corrupt(page, err, "idx is larger than a page can be");
     if ((flags & DX_OPEN_UNCHECKED) == 0 && frame_sum(page, KIND_IDX, compressed) != page->idx_sum)
         return page_corrupt(page, err, "checksum of the idx frame does not fit");
+    packed = malloc((size_t)page->idx_packed + 1);
+    if (packed == NULL)
+        return dx_no_memory(err, "page %" PRIu32 " of postings", page->number);
     rc = dx_zstd_frame_decode(decoder, compressed, page->idx_packed, packed, err);
+    if (rc >= 0)
+        why = front_fault(page, dx_span_of(packed, page->idx_packed));
+    if (rc >= 0 && why == NULL)
+        why = unpack(page, dx_span_of(packed + front, page->idx_packed - front), plain);
+    free(packed);
     if (rc < 0)
         return dx_fail_in(err, "postings page %" PRIu32 " of idx", page->number);
-    why = front_fault(page, bytes);
-    if (why == NULL)
-        why = unpack(page, dx_span_of(packed + front, page->idx_packed - front), plain);
     return why == NULL ? DX_OK : page_corrupt(page, err, why);
 }
 
-int dx_postings_idx_peek(struct dx_span plain, uint64_t *entries, struct dx_posting *out,
-                         uint32_t most, struct dx_error *err)
+int dx_postings_idx_peek(struct dx_span plain, uint64_t *entries, bool *by_ids,
+                         struct dx_posting *out, uint32_t most, struct dx_error *err)
 {
     struct dx_bytes r = dx_bytes_of(plain);
     struct dx_posting p = { 0 };
@@ -383,13 +459,14 @@ int dx_postings_idx_peek(struct dx_span plain, uint64_t *entries, struct dx_post
     if (dx_bytes_u32(&r) != IDX_MAGIC)
         return dx_fail(err, DX_E_CORRUPT, "postings.idx: does not begin with PDX1");
     version = dx_bytes_u32(&r);
-    if (version != IDX_VERSION)
+    if (version != IDX_VERSION && version != IDX_VERSION_OLD)
         return dx_fail(err, DX_E_UNSUPPORTED,
-                       "postings.idx: layout version %" PRIu32 ", this program reads %d", version,
-                       IDX_VERSION);
+                       "postings.idx: layout version %" PRIu32 ", this program reads %d and %d",
+                       version, IDX_VERSION_OLD, IDX_VERSION);
     *entries = dx_bytes_u64(&r);
+    *by_ids = version == IDX_VERSION_OLD;
     why = r.failed ? "idx is shorter than its header"
-                   : unpack_begin(&u, dx_bytes_take(&r, dx_bytes_left(&r)));
+                   : unpack_begin(&u, *by_ids, dx_bytes_take(&r, dx_bytes_left(&r)));
     for (n = 0; why == NULL && n < most && n < u.entries; n++) {
         why = unpack_entry(&u, n == 0, &p);
         out[n] = p;
@@ -409,8 +486,7 @@ int dx_postings_entry_at(const struct dx_postings_page *page, struct dx_span pla
 }
 
 int dx_postings_entry_find(const struct dx_postings_page *page, struct dx_span plain,
-                           uint64_t domain_id, uint32_t dataset_id, struct dx_posting *out,
-                           struct dx_error *err)
+                           struct dx_pair_place place, struct dx_posting *out, struct dx_error *err)
 {
     uint32_t lo = 0;
     uint32_t hi = page->entries;
@@ -422,7 +498,7 @@ int dx_postings_entry_find(const struct dx_postings_page *page, struct dx_span p
 
         if (rc < 0)
             return rc;
-        order = compare_pair(out->domain_id, out->dataset_id, domain_id, dataset_id);
+        order = compare_places(out->place, place);
         if (order == 0)
             return 1;
         if (order < 0)
@@ -489,108 +565,55 @@ void dx_postings_draft_clear(struct dx_postings_draft *d)
     dx_buf_clear(&d->payloads);
 }
 
-/* What an entry has of each column, the others untouched; which of them is a bit a column. */
-static unsigned split_entry(const struct dx_posting *p, const struct dx_posting *before,
-                            uint64_t of[COLUMNS])
+static uint64_t more_bytes(const struct dx_postings_draft *d, uint32_t entry)
 {
-    bool again = before != NULL && p->domain_id == before->domain_id;
-
-    assert(before == NULL || p->domain_id > before->domain_id ||
-           (p->domain_id == before->domain_id && p->dataset_id > before->dataset_id));
-    of[SIZES] = p->payload_size - DX_PAYLOAD_MIN;
-    if (again) {
-        of[GAPS] = (uint64_t)p->dataset_id - before->dataset_id - 1;
-        return 1u << GAPS | 1u << SIZES;
-    }
-    of[DATASETS] = p->dataset_id;
-    if (before == NULL)
-        return 1u << DATASETS | 1u << SIZES;
-    of[DOMAINS] = p->domain_id - before->domain_id - 1;
-    return 1u << DOMAINS | 1u << DATASETS | 1u << SIZES;
+    return dx_load_u32(d->entries.data + (size_t)entry * DX_POSTINGS_ENTRY + 16) - DX_PAYLOAD_MIN;
 }
 
-/* All numbers of a column of the page. */
-struct column_stats {
-    uint64_t values[DX_POSTINGS_PAGE_ENTRIES];
-    uint32_t count;
-};
-
-static uint64_t rice_bits(const struct column_stats *c, unsigned k)
+static uint64_t rice_bits(const struct dx_postings_draft *d, unsigned k)
 {
     uint64_t bits = 0;
 
-    for (uint32_t i = 0; i < c->count; i++)
-        bits += dx_bits_rice_size(c->values[i], k);
+    for (uint32_t i = 0; i < d->page.entries; i++)
+        bits += dx_bits_rice_size(more_bytes(d, i), k);
     return bits;
 }
 
-/* The best k is near the bits of the mean; of equally good ones the least. */
-static unsigned choose_k(const struct column_stats *c)
+/* Of the lengths: the best k is near the bits of the mean; of equally good ones the least. */
+static unsigned choose_k(const struct dx_postings_draft *d)
 {
-    unsigned __int128 sum = 0;
-    unsigned middle;
-    unsigned best;
+    uint64_t mean = d->payloads.size / d->page.entries - DX_PAYLOAD_MIN;
+    unsigned middle = dx_bits_of_number(mean);
+    unsigned best = middle > 3 ? middle - 3 : 0;
 
-    for (uint32_t i = 0; i < c->count; i++)
-        sum += c->values[i];
-    middle = c->count == 0 ? 0 : dx_bits_of_number((uint64_t)(sum / c->count));
-    best = middle > 3 ? middle - 3 : 0;
     for (unsigned k = best + 1; k <= middle && k <= RICE_MAX; k++)
-        if (rice_bits(c, k) < rice_bits(c, best))
+        if (rice_bits(d, k) < rice_bits(d, best))
             best = k;
     return best;
-}
-
-static void choose_codes(const struct dx_postings_draft *d, unsigned k[COLUMNS])
-{
-    struct column_stats column;
-
-    for (unsigned i = 0; i < COLUMNS; i++) {
-        struct dx_posting before;
-        struct dx_posting p;
-
-        column.count = 0;
-        for (uint32_t n = 0; n < d->page.entries; n++, before = p) {
-            uint64_t of[COLUMNS];
-
-            load_entry(d->entries.data + (size_t)n * DX_POSTINGS_ENTRY, &p);
-            if ((split_entry(&p, n == 0 ? NULL : &before, of) >> i & 1) != 0)
-                column.values[column.count++] = of[i];
-        }
-        k[i] = choose_k(&column);
-    }
 }
 
 /* The draft's entries as they are in the file. */
 static void pack(struct dx_postings_draft *d)
 {
     struct dx_bits_out bits = { .to = &d->packed };
-    struct dx_posting before;
+    unsigned k = choose_k(d);
     struct dx_posting p;
-    unsigned k[COLUMNS];
 
     dx_buf_clear(&d->packed);
-    choose_codes(d, k);
     if (d->page.number == 0) {
         dx_buf_u32(&d->packed, IDX_MAGIC);
         dx_buf_u32(&d->packed, IDX_VERSION);
         dx_buf_u64(&d->packed, d->page.pairs);
     }
     dx_buf_u16(&d->packed, (uint16_t)d->page.entries);
-    dx_buf_u64(&d->packed, d->page.first_domain_id);
-    for (unsigned i = 0; i < COLUMNS; i++)
-        dx_buf_u8(&d->packed, (uint8_t)k[i]);
-    for (uint32_t n = 0; n < d->page.entries; n++, before = p) {
-        uint64_t of[COLUMNS];
-        unsigned which;
-
+    dx_buf_u64(&d->packed, d->page.first.domain);
+    dx_buf_u32(&d->packed, d->page.first.dataset);
+    dx_buf_u8(&d->packed, (uint8_t)k);
+    for (uint32_t n = 0; n < d->page.entries; n++) {
         load_entry(d->entries.data + (size_t)n * DX_POSTINGS_ENTRY, &p);
-        which = split_entry(&p, n == 0 ? NULL : &before, of);
         if (n > 0)
-            dx_bits_put(&bits, which >> GAPS & 1, 1);
-        for (unsigned i = 0; i < COLUMNS; i++)
-            if ((which >> i & 1) != 0)
-                dx_bits_put_rice(&bits, of[i], k[i]);
+            dx_bits_put(&bits, p.place.dataset > 0, 1);
+        dx_bits_put_rice(&bits, more_bytes(d, n), k);
     }
     dx_bits_flush(&bits);
 }
@@ -606,8 +629,8 @@ static void last_entry(const struct dx_postings_draft *d, struct dx_posting *las
     load_entry(d->entries.data + (size_t)(d->page.entries - 1) * DX_POSTINGS_ENTRY, last);
 }
 
-static const char *add_fault(const struct dx_postings_draft *d, uint64_t domain_id,
-                             uint32_t dataset_id, size_t payload_size)
+static const char *add_fault(const struct dx_postings_draft *d, struct dx_pair_place place,
+                             size_t payload_size)
 {
     struct dx_posting last;
 
@@ -618,26 +641,21 @@ static const char *add_fault(const struct dx_postings_draft *d, uint64_t domain_
     if (d->page.entries == 0)
         return NULL;
     last_entry(d, &last);
-    return compare_pair(domain_id, dataset_id, last.domain_id, last.dataset_id) <= 0
-               ? "does not ascend"
-               : NULL;
+    return follows(place, last.place) ? NULL : "does not follow the one before";
 }
 
-int dx_postings_draft_add(struct dx_postings_draft *d, uint64_t domain_id, uint32_t dataset_id,
+int dx_postings_draft_add(struct dx_postings_draft *d, struct dx_pair_place place,
                           struct dx_span payload, struct dx_error *err)
 {
-    const char *why = add_fault(d, domain_id, dataset_id, payload.size);
-    const struct dx_posting p = { domain_id, dataset_id, (uint32_t)d->payloads.size,
-                                  (uint32_t)payload.size };
+    const char *why = add_fault(d, place, payload.size);
+    const struct dx_posting p = { place, (uint32_t)d->payloads.size, (uint32_t)payload.size };
     uint8_t entry[DX_POSTINGS_ENTRY];
 
     if (why != NULL)
-        return dx_fail(err, DX_E_INVALID, "postings: pair (%016" PRIx64 ", %" PRIu32 ") %s",
-                       domain_id, dataset_id, why);
-    if (d->page.entries == 0) {
-        d->page.first_domain_id = domain_id;
-        d->page.first_dataset_id = dataset_id;
-    }
+        return dx_fail(err, DX_E_INVALID, "postings: pair %" PRIu32 " of domain %" PRIu64 " %s",
+                       place.dataset, place.domain, why);
+    if (d->page.entries == 0)
+        d->page.first = place;
     store_entry(entry, &p);
     dx_buf_append(&d->entries, entry, sizeof entry);
     dx_buf_append(&d->payloads, payload.data, payload.size);
@@ -712,10 +730,10 @@ static const char *page_order_fault(const struct dx_postings_files *f,
         return "comes out of turn";
     if (page->pairs != f->pairs_want || page->entries > f->pairs_want - f->totals.pairs)
         return "has more pairs than were announced";
-    return f->totals.pages > 0 && compare_pair(page->first_domain_id, page->first_dataset_id,
-                                               f->last_domain_id, f->last_dataset_id) <= 0
-               ? "does not ascend"
-               : NULL;
+    if (f->totals.pages == 0)
+        return page->first.domain == 0 && page->first.dataset == 0 ? NULL
+                                                                   : "is not of the first pair";
+    return follows(page->first, f->last) ? NULL : "does not follow the one before";
 }
 
 int dx_postings_files_page(struct dx_postings_files *f, struct dx_postings_draft *draft,
@@ -738,8 +756,8 @@ int dx_postings_files_page(struct dx_postings_files *f, struct dx_postings_draft
     if (f->records.failed)
         return dx_buf_fail(&f->records, err, "postings: page records");
     last_entry(draft, &last);
-    f->last_domain_id = last.domain_id;
-    f->last_dataset_id = last.dataset_id;
+    f->last = last.place;
+    f->totals.domains = last.place.domain + 1;
     f->totals.pages++;
     f->totals.pairs += draft->page.entries;
     return DX_OK;
@@ -782,7 +800,8 @@ int dx_postings_writer_begin(struct dx_postings_writer *w, const struct dx_posti
     dx_buf_u64(&b, totals->pairs);
     dx_buf_u64(&b, totals->idx_size);
     dx_buf_u64(&b, totals->dat_size);
-    dx_buf_zero(&b, 16);
+    dx_buf_u64(&b, totals->domains);
+    dx_buf_zero(&b, 8);
     rc = b.failed ? dx_buf_fail(&b, err, "postings")
                   : dx_envelope_writer_header(&w->envelope, dx_span_of(b.data, b.size), err);
     dx_buf_release(&b);

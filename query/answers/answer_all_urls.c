@@ -717,7 +717,7 @@ int dx_task_all_urls(const struct dx_view *view, struct dx_canon *canon,
         rc = dx_lookup_domain(view, canon, ask->asked, &task->found, problem);
     if (rc == 1)
         rc = set_range(task, canon, problem);
-    dx_domain_rows_init(&task->rows, view->version, task->found.part, task->found.domain_id,
+    dx_domain_rows_init(&task->rows, view->version, task->found.part, task->found.ordinal,
                         ask->fields, ask->deadline_ms);
     if (rc == 1)
         rc = same_question(task, problem);

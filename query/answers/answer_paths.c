@@ -184,7 +184,7 @@ static int check_listing(const struct paths_task *t, struct dx_error *err)
     return dx_fail(err, DX_E_CORRUPT,
                    "%s: domain 0x%016llx has %llu rows in dataset %u by its counts, %llu by its "
                    "posting",
-                   t->found.part->directory, (unsigned long long)l->domain_id,
+                   t->found.part->directory, (unsigned long long)t->found.domain_id,
                    (unsigned long long)t->count.row_count, (unsigned)l->dataset_id,
                    (unsigned long long)l->total);
 }
@@ -317,7 +317,7 @@ static int begin(struct paths_task *t, struct dx_buf *body, struct dx_problem *p
         dx_domain_pages_init(&t->pages, &of, DX_COLD_PAGE_PLAIN_MAX, t->ask.deadline_ms, &err) < 0)
         return finish((int)err.code, &err, body, problem);
     if (!t->stored) {
-        dx_listing_init(&t->listing, t->view.version, t->found.part, t->found.domain_id,
+        dx_listing_init(&t->listing, t->view.version, t->found.part, t->found.ordinal,
                         t->ask.dataset_id, all, DX_FIELD_URL, t->ask.deadline_ms);
         t->listing_begun = true;
     }

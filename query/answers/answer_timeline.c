@@ -222,7 +222,7 @@ int dx_task_timeline(const struct dx_view *view, struct dx_canon *canon,
     t->view = dx_view_urls(view);
     t->by = ask->by;
     rc = dx_lookup_domain(view, canon, ask->asked, &t->found, problem);
-    dx_timeline_init(&t->timeline, view->version, t->found.part, t->found.domain_id,
+    dx_timeline_init(&t->timeline, view->version, t->found.part, t->found.ordinal,
                      ask->deadline_ms);
     if (rc == 1) /* before all that would tell a hidden domain from one that is not there */
         rc = dx_suppression_view_of(view, &t->found, &t->withheld, problem);

@@ -85,7 +85,7 @@ static int write_cursor(const struct urls_task *task, uint64_t next, uint64_t en
         .began_s = task->ask.paging.from != NULL ? task->ask.paging.from->began_s
                                                  : task->ask.paging.began_s,
         .limit = (uint32_t)task->ask.page.limit,
-        .domain_id = l->domain_id,
+        .domain_id = task->found.domain_id,
         .dataset_id = l->dataset_id,
         .fields = l->fields,
         .next_row = next,
@@ -299,12 +299,13 @@ static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *prob
     if (rc == DX_LISTING_DONE && !l->found)
         rc = dx_fail(&err, DX_E_CORRUPT,
                      "%s: domain 0x%016llx is in dataset %u by its set, but has no posting",
-                     l->part->directory, (unsigned long long)l->domain_id, (unsigned)l->dataset_id);
+                     l->part->directory, (unsigned long long)task->found.domain_id,
+                     (unsigned)l->dataset_id);
     if (rc == DX_LISTING_DONE && task->hidden != NULL && task->hidden->row_count != l->total)
         rc = dx_fail(&err, DX_E_CORRUPT,
                      "%s: domain 0x%016llx has %llu rows in dataset %u by its "
                      "posting, and had %llu",
-                     l->part->directory, (unsigned long long)l->domain_id,
+                     l->part->directory, (unsigned long long)task->found.domain_id,
                      (unsigned long long)l->total, (unsigned)l->dataset_id,
                      (unsigned long long)task->hidden->row_count);
     if (rc == DX_OK && end_of(task) > l->total)
@@ -406,7 +407,7 @@ static int begin_filtered(struct dx_version *v, struct urls_task *task, struct d
     rc = is_out_of_time(task, &filtered.nothing, &err);
     task->is_filtered = rc == DX_OK; /* so that release finds it made */
     if (rc == DX_OK)
-        rc = dx_filtered_rows_init(&task->filtered, v, task->found.part, task->found.domain_id,
+        rc = dx_filtered_rows_init(&task->filtered, v, task->found.part, task->found.ordinal,
                                    ask->dataset_id, &filtered, &err);
     return rc < 0 ? dx_problem_of_error(problem, &err) : 1;
 }
@@ -433,7 +434,7 @@ static int begin(struct dx_version *v, const struct dx_found *found,
     }
     task->withheld = *withheld;
     task->hidden = dx_suppression_view_pair(&task->withheld, ask->dataset_id);
-    dx_listing_init(&task->listing, v, found->part, found->domain_id, ask->dataset_id,
+    dx_listing_init(&task->listing, v, found->part, found->ordinal, ask->dataset_id,
                     window_of(ask, task->hidden), ask->fields, ask->deadline_ms);
     task->listing.brief = ask->brief;
     task->is_filtered = false;

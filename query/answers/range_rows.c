@@ -212,7 +212,7 @@ static int find_pair(struct dx_range_rows *r, struct dx_problem *problem)
     r->dataset = dx_view_dataset(&r->view, r->found.part, *id, &err);
     if (r->dataset == NULL)
         return dx_problem_of_error(problem, &err);
-    dx_listing_init(&r->listing, r->view.version, r->found.part, r->found.domain_id, *id,
+    dx_listing_init(&r->listing, r->view.version, r->found.part, r->found.ordinal, *id,
                     (struct dx_page_of){ r->next.row, chunk_of(r) }, r->what.fields | DX_FIELD_URL,
                     r->deadline_ms);
     r->place = r->next.row;
@@ -252,7 +252,7 @@ static int check_pair(const struct dx_range_rows *r, struct dx_error *err)
     return dx_fail(err, DX_E_CORRUPT,
                    "%s: domain 0x%016llx has %llu rows in dataset %u by its posting, and other "
                    "files of the index say otherwise",
-                   r->found.part->directory, (unsigned long long)l->domain_id,
+                   r->found.part->directory, (unsigned long long)r->found.domain_id,
                    (unsigned long long)l->total, (unsigned)l->dataset_id);
 }
 

@@ -111,7 +111,7 @@ static int check_posting(const struct subject *s, uint32_t dataset_id,
     struct dx_listing l;
     int rc;
 
-    dx_listing_init(&l, s->v, s->part, s->domain_id, dataset_id, (struct dx_page_of){ 0, 0 },
+    dx_listing_init(&l, s->v, s->part, s->ordinal, dataset_id, (struct dx_page_of){ 0, 0 },
                     DX_FIELD_URL, 0);
     rc = read_listing(&l, err);
     if (rc == DX_LISTING_DONE && !l.found)
@@ -130,7 +130,7 @@ static int check_row(const struct subject *s, uint32_t dataset_id, struct dx_err
     struct dx_listing l;
     int rc;
 
-    dx_listing_init(&l, s->v, s->part, s->domain_id, dataset_id, (struct dx_page_of){ 0, 1 },
+    dx_listing_init(&l, s->v, s->part, s->ordinal, dataset_id, (struct dx_page_of){ 0, 1 },
                     DX_FIELD_URL, 0);
     rc = read_listing(&l, err);
     if (rc == DX_LISTING_DONE)

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "format/core/zseek.h"
 #include "format/version/url_ids.h"
+#include "loader/domain_pairs.h"
 #include "loader/version_parts.h"
 #include "parquet/page.h"
 #include "query/rows/column_block.h"
@@ -23,17 +24,17 @@
 enum { FIND_PAGE, TAKE_POSTINGS, TAKE_PAGES, DONE };
 
 void dx_listing_init(struct dx_listing *l, struct dx_version *v, const struct dx_part *part,
-                     uint64_t domain_id, uint32_t dataset_id, struct dx_page_of window,
+                     uint64_t ordinal, uint32_t dataset_id, struct dx_page_of window,
                      unsigned fields, uint64_t deadline_ms)
 {
     *l = (struct dx_listing){ .version = v,
                               .part = part,
-                              .domain_id = domain_id,
+                              .ordinal = ordinal,
                               .dataset_id = dataset_id,
                               .window = window,
                               .fields = fields,
                               .deadline_ms = deadline_ms };
-    dx_posting_frames_init(&l->frames, part, v->caches, domain_id, dataset_id);
+    dx_posting_frames_init(&l->frames, part, v->caches);
 }
 
 void dx_listing_release(struct dx_listing *l)
@@ -64,8 +65,10 @@ static int waits(const struct dx_listing *l)
 
 static int find_page(struct dx_listing *l, struct dx_error *err)
 {
-    int rc = dx_posting_frames_find(&l->frames, err);
+    int rc = dx_pair_place(l->part, l->ordinal, l->dataset_id, &l->pair, err);
 
+    if (rc == 1)
+        rc = dx_posting_frames_find(&l->frames, l->pair, err);
     l->state = rc == 0 ? DONE : TAKE_POSTINGS;
     return rc < 0 ? rc : DX_OK;
 }
@@ -368,14 +371,14 @@ static int take_postings(struct dx_listing *l, struct dx_error *err)
 
     if (rc < 0 || waits(l))
         return rc < 0 ? rc : DX_LISTING_WAITS;
-    rc = dx_posting_frames_payload(&l->frames, &bytes, err);
+    rc = dx_posting_frames_payload(&l->frames, l->pair, &bytes, err);
     if (rc <= 0) {
         l->state = DONE;
         return rc;
     }
     if (leave_to_others(l, bytes.size > BRIEF_PAYLOAD_BYTES))
         return DX_LISTING_WAITS;
-    rc = dx_payload_open(&payload, l->domain_id, l->dataset_id, bytes, l->frames.dat_object, err);
+    rc = dx_payload_open(&payload, l->ordinal, l->dataset_id, bytes, l->frames.dat_object, err);
     if (rc < 0)
         return rc;
     l->found = true;

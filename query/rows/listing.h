@@ -2,7 +2,7 @@
  * listing.h - the rows of one domain in one dataset, a window at a time, without I/O.
  *
  *   struct dx_listing l;
- *   dx_listing_init(&l, v, part, domain_id, dataset_id, window, fields, deadline_ms);
+ *   dx_listing_init(&l, v, part, ordinal, dataset_id, window, fields, deadline_ms);
  *   while ((rc = dx_listing_step(&l, &err)) == DX_LISTING_WAITS) {
  *       rc = dx_read_batch_perform(&l.reading, &err);         or any other way: query/view/read_batch.h
  *       rc = dx_listing_fetched(&l, rc, &err);
@@ -52,8 +52,9 @@ enum { DX_LISTING_DONE = 0, DX_LISTING_WAITS = 1 };
 struct dx_listing {
     struct dx_version *version;
     const struct dx_part *part; /* that has the domain; NULL: rows by their place */
-    uint64_t domain_id;
+    uint64_t ordinal;
     uint32_t dataset_id;
+    struct dx_pair_place pair; /* in the postings */
     struct dx_page_of window;
     unsigned fields;
 
@@ -105,11 +106,11 @@ struct dx_listing {
 
 /* deadline_ms: on the clock of dx_clock_ms, for all waits; 0: the source's own for a batch. */
 void dx_listing_init(struct dx_listing *l, struct dx_version *v, const struct dx_part *part,
-                     uint64_t domain_id, uint32_t dataset_id, struct dx_page_of window,
+                     uint64_t ordinal, uint32_t dataset_id, struct dx_page_of window,
                      unsigned fields, uint64_t deadline_ms);
 int dx_listing_step(struct dx_listing *l, struct dx_error *err);
 
-/* Rows that are known by their place: after an init with part NULL and domain_id 0, any number of runs instead of
+/* Rows that are known by their place: after an init with part NULL and ordinal 0, any number of runs instead of
  * a posting, in the order in which they are wanted; the window is all of them. At least one. */
 int dx_listing_run(struct dx_listing *l, const struct dx_run *run, struct dx_error *err);
 

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "format/core/zseek.h"
+#include "loader/domain_pairs.h"
 #include "loader/version_parts.h"
 
 #include <roaring/roaring.h>
@@ -20,7 +21,9 @@ static void release_frames(struct dx_pair_runs *p)
     for (size_t i = p->first; p->frames != NULL && i < p->end; i++)
         dx_posting_frames_release(&p->frames[i - p->first]);
     free(p->frames);
+    free(p->places);
     p->frames = NULL;
+    p->places = NULL;
 }
 
 void dx_pair_runs_release(struct dx_pair_runs *p)
@@ -123,24 +126,17 @@ static int enter_file(struct dx_pair_runs *p, uint32_t file_id, struct dx_error 
 /* ---- reading ---- */
 
 static int find_frames(struct dx_pair_runs *p, const struct dx_pair_runs_pair *pair,
-                       struct dx_posting_frames *f, struct dx_error *err)
+                       struct dx_posting_frames *f, struct dx_pair_place *place,
+                       struct dx_error *err)
 {
     const struct dx_version *v = p->version;
     const struct dx_version_part *of = &v->parts[dx_version_part_at(v, pair->number)];
     uint64_t ordinal = pair->number - of->first;
-    uint8_t domain[DX_SURT_MAX];
-    uint64_t domain_id = 0;
-    size_t size;
-    int rc = dx_dictionary_get(&of->part->dictionary, ordinal, domain, &size, err);
+    int rc = dx_pair_place(of->part, ordinal, pair->dataset_id, place, err);
 
+    dx_posting_frames_init(f, of->part, v->caches);
     if (rc == 1)
-        rc = dx_mphf_domain_id(&of->part->mphf, ordinal, dx_span_of(domain, size), &domain_id,
-                               err) < 0
-                 ? (int)err->code
-                 : 1;
-    dx_posting_frames_init(f, of->part, v->caches, domain_id, pair->dataset_id);
-    if (rc == 1)
-        rc = dx_posting_frames_find(f, err);
+        rc = dx_posting_frames_find(f, *place, err);
     if (rc == 0)
         rc = dx_fail(
             err, DX_E_CORRUPT, "%s: a tag is of domain %llu in dataset %lu, which has none",
@@ -154,11 +150,12 @@ static int begin_batch(struct dx_pair_runs *p, struct dx_error *err)
     int rc = 1;
 
     p->frames = calloc(n, sizeof *p->frames);
-    if (p->frames == NULL)
-        return dx_no_memory(err, "posting lists");
+    p->places = calloc(n, sizeof *p->places);
     p->first = p->end;
+    if (p->frames == NULL || p->places == NULL)
+        return dx_no_memory(err, "posting lists");
     for (size_t i = 0; rc == 1 && i < n; i++)
-        rc = find_frames(p, &p->pairs[p->end++], &p->frames[i], err);
+        rc = find_frames(p, &p->pairs[p->end++], &p->frames[i], &p->places[i], err);
     return rc < 0 ? rc : DX_OK;
 }
 
@@ -200,13 +197,16 @@ static int take_pair(struct dx_pair_runs *p, size_t i, struct dx_error *err)
     struct dx_payload payload;
     struct dx_span bytes;
     struct dx_run run;
-    int rc = dx_posting_frames_payload(f, &bytes, err);
+    const struct dx_pair_runs_pair *pair = &p->pairs[p->first + i];
+    int rc = dx_posting_frames_payload(f, p->places[i], &bytes, err);
 
     if (rc == 0)
-        rc = dx_fail(err, DX_E_CORRUPT, "%s: domain 0x%016llx has no posting in dataset %lu",
-                     f->dat_object, (unsigned long long)f->domain_id, (unsigned long)f->dataset_id);
+        rc = dx_fail(err, DX_E_CORRUPT, "%s: domain %llu has no posting in dataset %lu",
+                     f->dat_object, (unsigned long long)p->places[i].domain,
+                     (unsigned long)pair->dataset_id);
     if (rc >= 0)
-        rc = dx_payload_open(&payload, f->domain_id, f->dataset_id, bytes, f->dat_object, err);
+        rc = dx_payload_open(&payload, p->places[i].domain, pair->dataset_id, bytes, f->dat_object,
+                             err);
     while (rc >= 0 && dx_payload_next(&payload, &run) == 1)
         rc = add_run(p, p->first + i, &run, err);
     return rc < 0 ? rc : DX_OK;

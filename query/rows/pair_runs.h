@@ -55,6 +55,7 @@ struct dx_pair_runs {
     bool sorted;
     size_t first, end; /* the pairs at hand */
     struct dx_posting_frames *frames;
+    struct dx_pair_place *places; /* of these, in the postings */
     struct dx_zstd_decoder *decoder;
     uint32_t file_id; /* of the bases */
     uint64_t *bases;  /* rows before each row group of that file, and of all */

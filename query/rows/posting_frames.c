@@ -11,11 +11,9 @@
 #define KIND_DAT DX_KIND('P', 'D', 'A', 'T')
 
 void dx_posting_frames_init(struct dx_posting_frames *f, const struct dx_part *part,
-                            const struct dx_caches *caches, uint64_t domain_id, uint32_t dataset_id)
+                            const struct dx_caches *caches)
 {
     *f = (struct dx_posting_frames){ .part = part,
-                                     .domain_id = domain_id,
-                                     .dataset_id = dataset_id,
                                      .idx = { .cache = caches->idx },
                                      .dat = { .cache = caches->payload } };
 }
@@ -53,9 +51,10 @@ static int want_frame(struct dx_posting_frames *f, struct dx_block_request *w,
     return DX_OK;
 }
 
-int dx_posting_frames_find(struct dx_posting_frames *f, struct dx_error *err)
+int dx_posting_frames_find(struct dx_posting_frames *f, struct dx_pair_place place,
+                           struct dx_error *err)
 {
-    int rc = dx_postings_page_find(&f->part->postings, f->domain_id, f->dataset_id, &f->page, err);
+    int rc = dx_postings_page_find(&f->part->postings, place, &f->page, err);
 
     if (rc <= 0)
         return rc;
@@ -65,11 +64,11 @@ int dx_posting_frames_find(struct dx_posting_frames *f, struct dx_error *err)
     return rc < 0 ? rc : 1;
 }
 
-int dx_posting_frames_have(const struct dx_posting_frames *f, uint32_t dataset_id,
+int dx_posting_frames_have(const struct dx_posting_frames *f, struct dx_pair_place place,
                            struct dx_error *err)
 {
     struct dx_postings_page page;
-    int rc = dx_postings_page_find(&f->part->postings, f->domain_id, dataset_id, &page, err);
+    int rc = dx_postings_page_find(&f->part->postings, place, &page, err);
 
     return rc == 1 ? page.number == f->page.number : rc;
 }
@@ -117,12 +116,11 @@ int dx_posting_frames_advance(struct dx_posting_frames *f, struct dx_read_batch 
     return rc;
 }
 
-int dx_posting_frames_payload(const struct dx_posting_frames *f, struct dx_span *bytes,
-                              struct dx_error *err)
+int dx_posting_frames_payload(const struct dx_posting_frames *f, struct dx_pair_place place,
+                              struct dx_span *bytes, struct dx_error *err)
 {
     struct dx_posting posting;
-    int rc = dx_postings_entry_find(&f->page, f->idx.block->bytes, f->domain_id, f->dataset_id,
-                                    &posting, err);
+    int rc = dx_postings_entry_find(&f->page, f->idx.block->bytes, place, &posting, err);
 
     if (rc <= 0)
         return rc;

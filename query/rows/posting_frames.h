@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * posting_frames.h - the posting list of one pair, from the two frames that have it, without I/O.
  *
- *   dx_posting_frames_init(&f, part, caches, domain_id, dataset_id);
- *   rc = dx_posting_frames_find(&f, &err);                1; 0: no page can have the pair
- *   rc = dx_posting_frames_have(&f, other_id, &err);      1: the list of this dataset too, for payload once f.dataset_id is that
+ *   dx_posting_frames_init(&f, part, caches);
+ *   rc = dx_posting_frames_find(&f, place, &err);         loader/domain_pairs.h; 1, 0: no page can have the pair
+ *   rc = dx_posting_frames_have(&f, other, &err);         1: the list of this place too
  *   rc = dx_posting_frames_advance(&f, &reading, &decoder, &err);      query/view/block_request.h: again, until
  *                                                         `reading` waits for nothing
- *   rc = dx_posting_frames_payload(&f, &bytes, &err);     1, 0 the pair is not there; format/version/payload.h
+ *   rc = dx_posting_frames_payload(&f, place, &bytes, &err);     1, 0 the pair is not there; format/version/payload.h
  *   dx_posting_frames_release(&f);                        bytes end with it
  *
  * Any number of them may be advanced together: one batch. reading is of part->paged. *decoder: NULL at
@@ -25,23 +25,21 @@ struct dx_zstd_decoder;
 
 struct dx_posting_frames {
     const struct dx_part *part;
-    uint64_t domain_id;
-    uint32_t dataset_id;
     struct dx_postings_page page;
     struct dx_block_request idx, dat;
     char idx_object[DX_MANIFEST_FILE_PATH], dat_object[DX_MANIFEST_FILE_PATH];
 };
 
 void dx_posting_frames_init(struct dx_posting_frames *f, const struct dx_part *part,
-                            const struct dx_caches *caches, uint64_t domain_id,
-                            uint32_t dataset_id);
-int dx_posting_frames_find(struct dx_posting_frames *f, struct dx_error *err);
-int dx_posting_frames_have(const struct dx_posting_frames *f, uint32_t dataset_id,
+                            const struct dx_caches *caches);
+int dx_posting_frames_find(struct dx_posting_frames *f, struct dx_pair_place place,
+                           struct dx_error *err);
+int dx_posting_frames_have(const struct dx_posting_frames *f, struct dx_pair_place place,
                            struct dx_error *err);
 int dx_posting_frames_advance(struct dx_posting_frames *f, struct dx_read_batch *reading,
                               struct dx_zstd_decoder **decoder, struct dx_error *err);
-int dx_posting_frames_payload(const struct dx_posting_frames *f, struct dx_span *bytes,
-                              struct dx_error *err);
+int dx_posting_frames_payload(const struct dx_posting_frames *f, struct dx_pair_place place,
+                              struct dx_span *bytes, struct dx_error *err);
 void dx_posting_frames_release(struct dx_posting_frames *f);
 
 #endif

@@ -24,11 +24,11 @@ static void init_listing(struct dx_domain_rows *r)
 }
 
 void dx_domain_rows_init(struct dx_domain_rows *r, struct dx_version *v, const struct dx_part *part,
-                         uint64_t domain_id, unsigned fields, uint64_t deadline_ms)
+                         uint64_t ordinal, unsigned fields, uint64_t deadline_ms)
 {
     *r = (struct dx_domain_rows){ .version = v,
                                   .part = part,
-                                  .domain_id = domain_id,
+                                  .ordinal = ordinal,
                                   .fields = fields,
                                   .deadline_ms = deadline_ms,
                                   .state = DONE };
@@ -62,6 +62,7 @@ void dx_domain_rows_rewind(struct dx_domain_rows *r)
 void dx_domain_rows_release(struct dx_domain_rows *r)
 {
     release_frames(r);
+    dx_pair_places_close(&r->places);
     dx_zstd_decoder_free(&r->decoder);
     dx_read_batch_release(&r->reading);
     dx_listing_release(&r->listing);
@@ -106,10 +107,10 @@ int dx_domain_rows_add(struct dx_domain_rows *r, uint32_t dataset_id,
     assert(r->pair_count == 0 || r->pairs[r->pair_count - 1].dataset_id < dataset_id);
     if (rows > INT64_MAX - r->total || (hidden != NULL && hidden->row_count != rows))
         return dx_fail(err, DX_E_CORRUPT,
-                       "%s: domain 0x%016llx has %llu rows in dataset %u by its counts, and other "
+                       "%s: domain %llu has %llu rows in dataset %u by its counts, and other "
                        "files of the index say otherwise",
-                       r->part->directory, (unsigned long long)r->domain_id,
-                       (unsigned long long)rows, (unsigned)dataset_id);
+                       r->part->directory, (unsigned long long)r->ordinal, (unsigned long long)rows,
+                       (unsigned)dataset_id);
     to = dx_array_room(r->pairs, r->pair_count, &r->pair_capacity, sizeof *to);
     if (to == NULL)
         return dx_no_memory(err, "listing");
@@ -299,26 +300,34 @@ static int find_frame(struct dx_domain_rows *r, size_t segment, struct dx_error 
 {
     uint32_t dataset_id = r->pairs[r->segments[segment].pair].dataset_id;
     struct dx_posting_frames *f = &r->frames[r->frame_count];
-    int rc = r->frame_count > 0 ? dx_posting_frames_have(f - 1, dataset_id, err) : 0;
+    struct dx_pair_place place;
+    int rc = dx_pair_places_find(&r->places, dataset_id, &place);
 
-    if (rc == 0) {
-        dx_posting_frames_init(f, r->part, r->version->caches, r->domain_id, dataset_id);
+    if (rc == 1 && r->frame_count > 0)
+        rc = dx_posting_frames_have(f - 1, place, err);
+    else if (rc == 1)
+        rc = 0;
+    if (rc == 0 && dx_pair_places_find(&r->places, dataset_id, &place)) {
+        dx_posting_frames_init(f, r->part, r->version->caches);
         r->frame_count++;
-        rc = dx_posting_frames_find(f, err);
+        rc = dx_posting_frames_find(f, place, err);
     }
     r->frame_of[segment - r->first] = r->frame_count - 1;
     if (rc == 0)
         rc = dx_fail(err, DX_E_CORRUPT,
-                     "%s: domain 0x%016llx is in dataset %u by its set, but has no posting",
-                     r->part->directory, (unsigned long long)r->domain_id, (unsigned)dataset_id);
+                     "%s: domain %llu is in dataset %u by its set, but has no posting",
+                     r->part->directory, (unsigned long long)r->ordinal, (unsigned)dataset_id);
     return rc;
 }
 
 static int begin_batch(struct dx_domain_rows *r, struct dx_error *err)
 {
     size_t n = r->segment_count - r->end < BATCH ? r->segment_count - r->end : BATCH;
-    int rc = 1;
+    int rc = r->places.open ? DX_OK : dx_pair_places_open(&r->places, r->part, r->ordinal, err);
 
+    if (rc < 0)
+        return rc;
+    rc = 1;
     r->frames = calloc(n, sizeof *r->frames);
     r->frame_of = calloc(n, sizeof *r->frame_of);
     if (r->frames == NULL || r->frame_of == NULL)
@@ -375,20 +384,20 @@ static int take_posting(struct dx_domain_rows *r, struct dx_domain_rows_segment 
 {
     const struct dx_domain_rows_pair *pair = &r->pairs[s->pair];
     struct dx_payload payload = { .rows = 0 };
+    struct dx_pair_place place;
     struct dx_span bytes;
-    int rc;
-
-    f->dataset_id = pair->dataset_id;
-    rc = dx_posting_frames_payload(f, &bytes, err);
+    int rc = dx_pair_places_find(&r->places, pair->dataset_id, &place);
 
     if (rc == 1)
-        rc = dx_payload_open(&payload, f->domain_id, f->dataset_id, bytes, f->dat_object, err);
+        rc = dx_posting_frames_payload(f, place, &bytes, err);
+    if (rc == 1)
+        rc = dx_payload_open(&payload, r->ordinal, pair->dataset_id, bytes, f->dat_object, err);
     if (rc >= 0 && payload.rows != pair->rows)
         rc = dx_fail(err, DX_E_CORRUPT,
-                     "%s: domain 0x%016llx has %llu rows in dataset %u by its posting, and %llu by "
+                     "%s: domain %llu has %llu rows in dataset %u by its posting, and %llu by "
                      "its counts",
-                     r->part->directory, (unsigned long long)r->domain_id,
-                     (unsigned long long)payload.rows, (unsigned)f->dataset_id,
+                     r->part->directory, (unsigned long long)r->ordinal,
+                     (unsigned long long)payload.rows, (unsigned)pair->dataset_id,
                      (unsigned long long)pair->rows);
     return rc < 0 ? rc : cut_runs(r, s, &payload, err);
 }

@@ -2,7 +2,7 @@
  * domain_rows.h - the rows of one domain over several datasets as one listing, a window at a time, without I/O.
  *
  *   struct dx_domain_rows r;
- *   dx_domain_rows_init(&r, v, part, domain_id, fields, deadline_ms);
+ *   dx_domain_rows_init(&r, v, part, ordinal, fields, deadline_ms);
  *   rc = dx_domain_rows_add(&r, dataset_id, &counts, hidden, &err);       its pairs, by ascending dataset_id
  *   ... dx_domain_rows_total(&r); place = dx_domain_rows_place(&r, n); n = dx_domain_rows_before(&r, &place) ...
  *   rc = dx_domain_rows_begin(&r, offset, limit, &err);
@@ -34,6 +34,7 @@
 #define DX_QUERY_SCAN_DOMAIN_ROWS_H
 
 #include "format/core/counts.h"
+#include "loader/domain_pairs.h"
 #include "query/rows/listing.h"
 
 #define DX_DOMAIN_ROWS_PAIRS 1024   /* of a window; a posting list each */
@@ -86,7 +87,8 @@ struct dx_domain_rows {
     /* private */
     struct dx_version *version;
     const struct dx_part *part;
-    uint64_t domain_id;
+    uint64_t ordinal;
+    struct dx_pair_places places; /* of its datasets in the postings, once these are read */
     unsigned fields;
     uint64_t deadline_ms;
     size_t pair_capacity, segment_capacity;
@@ -106,7 +108,7 @@ struct dx_domain_rows {
 };
 
 void dx_domain_rows_init(struct dx_domain_rows *r, struct dx_version *v, const struct dx_part *part,
-                         uint64_t domain_id, unsigned fields, uint64_t deadline_ms);
+                         uint64_t ordinal, unsigned fields, uint64_t deadline_ms);
 int dx_domain_rows_add(struct dx_domain_rows *r, uint32_t dataset_id,
                        const struct dx_pair_count *counts, const struct dx_suppression_pair *hidden,
                        struct dx_error *err);

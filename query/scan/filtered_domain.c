@@ -90,7 +90,7 @@ static int enter_pair(struct dx_filtered_domain *f, struct dx_error *err)
     f->pairs++;
     f->busy = true;
     f->told = f->told && p->dataset_id == f->told_dataset;
-    return dx_filtered_rows_init(&f->pair, r->version, r->part, r->domain_id, p->dataset_id, &ask,
+    return dx_filtered_rows_init(&f->pair, r->version, r->part, r->ordinal, p->dataset_id, &ask,
                                  err);
 }
 
@@ -116,9 +116,9 @@ static int finish_pair(struct dx_filtered_domain *f, struct dx_error *err)
 
     if (!f->pair.found || f->pair.total != p->rows)
         rc = dx_fail(err, DX_E_CORRUPT,
-                     "%s: domain 0x%016llx has %llu rows in dataset %u by its posting, and %llu by "
+                     "%s: domain %llu has %llu rows in dataset %u by its posting, and %llu by "
                      "its counts",
-                     f->rows->part->directory, (unsigned long long)f->rows->domain_id,
+                     f->rows->part->directory, (unsigned long long)f->rows->ordinal,
                      (unsigned long long)f->pair.total, (unsigned)p->dataset_id,
                      (unsigned long long)p->rows);
     if (rc == DX_OK)

@@ -31,7 +31,7 @@ static void listing_of_runs(struct dx_filtered_rows *f, unsigned fields)
 }
 
 int dx_filtered_rows_init(struct dx_filtered_rows *f, struct dx_version *v,
-                          const struct dx_part *part, uint64_t domain_id, uint32_t dataset_id,
+                          const struct dx_part *part, uint64_t ordinal, uint32_t dataset_id,
                           const struct dx_filtered_ask *ask, struct dx_error *err)
 {
     struct dx_page_of window = { ask->first, INT64_MAX - ask->first };
@@ -42,7 +42,7 @@ int dx_filtered_rows_init(struct dx_filtered_rows *f, struct dx_version *v,
     };
     dx_buf_init(&f->host, HOST_MAX);
     dx_buf_init(&f->scratch, SCRATCH_MAX);
-    dx_listing_init(&f->listing, v, part, domain_id, dataset_id, window, 0, ask->deadline_ms);
+    dx_listing_init(&f->listing, v, part, ordinal, dataset_id, window, 0, ask->deadline_ms);
     f->listing.runs_max = RUNS_MAX;
     if (ask->first > ask->end || ask->end > INT64_MAX)
         return dx_fail(err, DX_E_INVALID, "filtered listing: no such places");

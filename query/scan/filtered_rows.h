@@ -3,7 +3,7 @@
  * without I/O.
  *
  *   struct dx_filtered_rows f;
- *   rc = dx_filtered_rows_init(&f, v, part, domain_id, dataset_id, &ask, &err);
+ *   rc = dx_filtered_rows_init(&f, v, part, ordinal, dataset_id, &ask, &err);
  *   while ((rc = dx_filtered_rows_step(&f, &err)) == DX_LISTING_WAITS) {
  *       rc = dx_read_batch_perform(dx_filtered_rows_reading(&f), &err);
  *       rc = dx_filtered_rows_fetched(&f, rc, &err);
@@ -104,7 +104,7 @@ struct dx_filtered_rows {
 };
 
 int dx_filtered_rows_init(struct dx_filtered_rows *f, struct dx_version *v,
-                          const struct dx_part *part, uint64_t domain_id, uint32_t dataset_id,
+                          const struct dx_part *part, uint64_t ordinal, uint32_t dataset_id,
                           const struct dx_filtered_ask *ask, struct dx_error *err);
 int dx_filtered_rows_step(struct dx_filtered_rows *f, struct dx_error *err);
 struct dx_read_batch *dx_filtered_rows_reading(struct dx_filtered_rows *f);

@@ -32,7 +32,8 @@ int dx_row_stretch_key(struct dx_cache_key *key, const struct dx_row_stretch_que
 
     dx_buf_init(&names, NAMES_MAX);
     dx_buf_append(&names, build->bytes, sizeof build->bytes);
-    dx_buf_u64(&names, r->domain_id);
+    dx_buf_append(&names, r->part->entry.build.bytes, sizeof r->part->entry.build.bytes);
+    dx_buf_u64(&names, r->ordinal);
     dx_buf_u64(&names, of->limit);
     dx_buf_u8(&names, of->reverse);
     dx_buf_u8(&names, (uint8_t)of->range.kind);

@@ -17,12 +17,12 @@ static int64_t day_of(int64_t us)
 }
 
 void dx_timeline_init(struct dx_timeline *t, struct dx_version *v, const struct dx_part *part,
-                      uint64_t domain_id, uint64_t deadline_ms)
+                      uint64_t ordinal, uint64_t deadline_ms)
 {
     *t = (struct dx_timeline){ .rows_max = DX_TIMELINE_ROWS,
                                .pages_max = DX_TIMELINE_PAGES,
                                .window_rows = WINDOW_ROWS };
-    dx_domain_rows_init(&t->pairs, v, part, domain_id, DX_FIELD_TS, deadline_ms);
+    dx_domain_rows_init(&t->pairs, v, part, ordinal, DX_FIELD_TS, deadline_ms);
 }
 
 void dx_timeline_release(struct dx_timeline *t)
@@ -76,9 +76,9 @@ int dx_timeline_add(struct dx_timeline *t, uint32_t dataset_id, const struct dx_
         (visible->first_us > visible->last_us || !dx_civil_is_stored(visible->first_us) ||
          !dx_civil_is_stored(visible->last_us)))
         return dx_fail(err, DX_E_CORRUPT,
-                       "%s: domain 0x%016llx has rows in dataset %u from %lld to %lld us by its "
+                       "%s: domain %llu has rows in dataset %u from %lld to %lld us by its "
                        "counts, which no row can have",
-                       t->pairs.part->directory, (unsigned long long)t->pairs.domain_id,
+                       t->pairs.part->directory, (unsigned long long)t->pairs.ordinal,
                        (unsigned)dataset_id, (long long)visible->first_us,
                        (long long)visible->last_us);
     widen(t, visible);
@@ -134,9 +134,9 @@ static int end_pair(struct dx_timeline *t, struct dx_error *err)
     if (p == NULL || is_as_counted(p, &t->seen))
         return DX_OK;
     return dx_fail(err, DX_E_CORRUPT,
-                   "%s: the rows of domain 0x%016llx in dataset %u have other times than its "
+                   "%s: the rows of domain %llu in dataset %u have other times than its "
                    "counts say",
-                   t->pairs.part->directory, (unsigned long long)t->pairs.domain_id,
+                   t->pairs.part->directory, (unsigned long long)t->pairs.ordinal,
                    (unsigned)p->dataset_id);
 }
 
@@ -165,9 +165,9 @@ static int take_time(struct dx_timeline *t, int64_t us, struct dx_error *err)
 
     if (us < t->first_us || us > t->last_us)
         return dx_fail(err, DX_E_CORRUPT,
-                       "%s: domain 0x%016llx has a row in dataset %u at %lld us, outside of the "
+                       "%s: domain %llu has a row in dataset %u at %lld us, outside of the "
                        "times in its counts",
-                       t->pairs.part->directory, (unsigned long long)t->pairs.domain_id,
+                       t->pairs.part->directory, (unsigned long long)t->pairs.ordinal,
                        (unsigned)t->pair->dataset_id, (long long)us);
     if (!seen->has_ts || us < seen->first_us)
         seen->first_us = us;

@@ -2,7 +2,7 @@
  * timeline.h - how many rows of a domain have a time on each day, over several datasets, without I/O.
  *
  *   struct dx_timeline t;
- *   dx_timeline_init(&t, v, part, domain_id, deadline_ms);
+ *   dx_timeline_init(&t, v, part, ordinal, deadline_ms);
  *   rc = dx_timeline_add(&t, dataset_id, &counts, hidden, &err);       its pairs, by ascending dataset_id
  *   rc = dx_timeline_begin(&t, &err);
  *   while ((rc = dx_timeline_step(&t, &err)) == DX_LISTING_WAITS) {
@@ -57,7 +57,7 @@ struct dx_timeline {
 };
 
 void dx_timeline_init(struct dx_timeline *t, struct dx_version *v, const struct dx_part *part,
-                      uint64_t domain_id, uint64_t deadline_ms);
+                      uint64_t ordinal, uint64_t deadline_ms);
 int dx_timeline_add(struct dx_timeline *t, uint32_t dataset_id, const struct dx_pair_count *counts,
                     const struct dx_suppression_pair *hidden, struct dx_error *err);
 int dx_timeline_begin(struct dx_timeline *t, struct dx_error *err);

@@ -178,13 +178,13 @@ static int each_row(void *ctx, const struct dx_listing_row *row, struct dx_error
     return rc;
 }
 
-static int read_window(struct scan *s, uint64_t domain_id, struct dx_error *err)
+static int read_window(struct scan *s, uint64_t ordinal, struct dx_error *err)
 {
     const struct dx_page_of window = { s->position, WINDOW_ROWS };
     struct dx_listing l;
     int rc;
 
-    dx_listing_init(&l, s->version, s->part, domain_id, s->pair.dataset_id, window,
+    dx_listing_init(&l, s->version, s->part, ordinal, s->pair.dataset_id, window,
                     DX_FIELD_URL | DX_FIELD_TS, dx_clock_ms() + WINDOW_WAIT_MS);
     while ((rc = dx_listing_step(&l, err)) == DX_LISTING_WAITS) {
         rc = dx_read_batch_perform(&l.reading, err);
@@ -196,9 +196,9 @@ static int read_window(struct scan *s, uint64_t domain_id, struct dx_error *err)
         s->rows = l.total;
     if (rc == DX_LISTING_DONE && (!l.found || l.total != s->rows || l.row_count == 0))
         rc = dx_fail(err, DX_E_CORRUPT,
-                     "%s: domain 0x%016llx has %llu rows in dataset %u by its counts, %llu by its "
+                     "%s: domain %llu has %llu rows in dataset %u by its counts, %llu by its "
                      "posting",
-                     s->part->directory, (unsigned long long)domain_id,
+                     s->part->directory, (unsigned long long)ordinal,
                      (unsigned long long)s->pair.row_count, (unsigned)s->pair.dataset_id,
                      (unsigned long long)l.total);
     if (rc == DX_LISTING_DONE)
@@ -207,7 +207,7 @@ static int read_window(struct scan *s, uint64_t domain_id, struct dx_error *err)
     return rc < 0 ? rc : DX_OK;
 }
 
-static int read_pair(struct scan *s, uint64_t domain_id, const struct dx_pair_count *count,
+static int read_pair(struct scan *s, uint64_t ordinal, const struct dx_pair_count *count,
                      const _Atomic bool *stop, struct dx_error *err)
 {
     int rc = DX_OK;
@@ -217,7 +217,7 @@ static int read_pair(struct scan *s, uint64_t domain_id, const struct dx_pair_co
     s->rows = s->of_counts ? 0 : count->row_count;
     while (rc == DX_OK && (s->position < s->rows || s->rows == 0))
         rc = atomic_load(stop) ? dx_fail(err, DX_E_TIMEOUT, "reading suppressed rows was stopped")
-                               : read_window(s, domain_id, err);
+                               : read_window(s, ordinal, err);
     if (rc < 0)
         return rc;
     make_distinct(s);
@@ -322,7 +322,7 @@ static int read_one(struct scan *s, const struct dx_found *found, const struct d
                     const _Atomic bool *stop, struct distinct *distinct,
                     struct dx_suppression_rows *out, struct dx_error *err)
 {
-    int rc = read_pair(s, found->domain_id, count, stop, err);
+    int rc = read_pair(s, found->ordinal, count, stop, err);
 
     if (rc == DX_OK)
         rc = tally_visible(s, found, err);

@@ -653,19 +653,21 @@ class CountsFile:
 # ---------------------------------------------------------------- section 8
 
 class Postings:
-    """Section 8: runs[domain_id, dataset_id] is a list of (file_id, row_group, first_row, row_count)."""
+    """Section 8: runs[ordinal, dataset_id] is a list of (file_id, row_group, first_row, row_count); sets: of each domain, ascending."""
 
-    def __init__(self, envelope, read, build_id):
-        _, _, a_page, zero, pages, pairs, idx_size, dat_size, more = envelope.header("<4sIIIQQQQ16s")
-        need(a_page == 512 and not zero and not any(more), "postings.dxp: header")
+    def __init__(self, envelope, read, build_id, sets):
+        _, _, a_page, zero, pages, pairs, idx_size, dat_size, domains, more = envelope.header("<4sIIIQQQQQ8s")
+        need(a_page == 512 and not zero and not any(more) and domains == len(sets), "postings.dxp: header")
         records = envelope[b"PAGE"]
         need(len(records) == 64 * pages, "postings.dxp: sizes")
+        self.pairs = [(ordinal, dataset_id) for ordinal, ids in enumerate(sets) for dataset_id in ids]
+        self.places = [(ordinal, number) for ordinal, ids in enumerate(sets) for number in range(len(ids))]
         self.runs, self.first, self.entries = {}, [], []
         idx, dat = read("postings.idx.zst"), read("postings.dat.zst")
         need((len(idx), len(dat)) == (idx_size, dat_size), "postings: sizes")
         self._pages(build_id, Seekable("postings.idx.zst", idx), Seekable("postings.dat.zst", dat), pairs,
                     [struct.unpack_from("<QIIQQIIIIQQ", records, 64 * i) for i in range(pages)])
-        need(len(self.runs) == pairs, "postings.dxp: pairs")
+        need(len(self.runs) == pairs == len(self.pairs), "postings.dxp: pairs")
 
     def _pages(self, bid, idx, dat, entries, places):
         where = "postings"
@@ -673,17 +675,17 @@ class Postings:
         frames, n = [idx.frame(i) for i in range(len(idx.frames))], entries
         if frames:
             magic, version, n = struct.unpack_from("<4sIQ", frames[0])
-            need((magic, version, n) == (b"PDX1", 2, entries), f"{where}: idx header")
+            need((magic, version, n) == (b"PDX1", 3, entries), f"{where}: idx header")
             frames[0] = frames[0][16:]
         pages = [self._page(where, frame) for frame in frames]
         rows = [row for page in pages for row in page]
         need(len(rows) == n, f"{where}: {len(rows)} entries of {n}")
-        need(all(a[:2] < b[:2] for a, b in zip(rows, rows[1:])), f"{where}: entries do not ascend")
+        need([row[:2] for row in rows] == self.places, f"{where}: other entries than the sets")
         done = plain_at = idx_at = dat_at = frame = 0
-        for number, (domain_id, dataset_id, count, idx_off, dat_off, idx_c, idx_p, dat_c, dat_p, idx_sum,
+        for number, (ordinal, rank, count, idx_off, dat_off, idx_c, idx_p, dat_c, dat_p, idx_sum,
                      dat_sum) in enumerate(places):
             mine, key = rows[done:done + count], number
-            need(0 < count <= 512 and mine[0][:2] == (domain_id, dataset_id), f"{where}: first entry of page {number}")
+            need(0 < count <= 512 and mine[0][:2] == (ordinal, rank), f"{where}: first entry of page {number}")
             need((idx_off, dat_off) == (idx_at, dat_at), f"{where}: page {number} does not follow")
             need(count == len(pages[number]), f"{where}: entries of page {number}")
             need(idx.frames[number][:3] == (idx_off, idx_c, idx_p), f"{where}: idx frame {number}")
@@ -701,42 +703,37 @@ class Postings:
                 payloads, compressed, frame = payloads + piece, compressed + dat.frames[frame][1], frame + 1
             need(compressed == dat_c, f"{where}: compressed size of dat page {number}")
             at = 0
-            for domain_id, dataset_id, size in mine:
-                self.runs[domain_id, dataset_id] = self.payload(payloads[at:at + size])
+            for pair, (_, _, size) in zip(self.pairs[done:], mine):
+                self.runs[pair] = self.payload(payloads[at:at + size])
                 at += size
             done, plain_at, idx_at, dat_at = done + count, plain_at + dat_p, idx_at + idx_c, dat_at + dat_c
             self.first.append(mine[0][:2])
-            self.entries.append({row[:2] for row in mine})
+            self.entries.append(set(self.pairs[done - count:done]))
         need(done == n and frame == len(dat.frames) and plain_at == dat.plain_size, f"{where}: left over")
 
     @staticmethod
     def _page(where, data):
-        """8.1: (domain_id, dataset_id, payload_len) of each entry."""
-        count, domain_id, *k = struct.unpack_from("<HQ4B", data)
-        bits, dataset_id, rows, columns = Bits(data[14:]), None, [], ([], [], [], [])
-        need(max(k) <= 63, f"{where}: a code of {k}")
+        """8.1: (ordinal, number, payload_len) of each entry."""
+        count, ordinal, number, k = struct.unpack_from("<HQIB", data)
+        bits, rows, values = Bits(data[15:]), [], []
+        need(k <= 63, f"{where}: a code of {k}")
 
-        def rice(column):
+        def rice():
             ones = 0
             while ones < 32 and bits.take(1):
                 ones += 1
-            value = bits.take(64) if ones == 32 else ones << k[column] | bits.take(k[column])
-            need(ones < 32 or value >> k[column] >= 32, f"{where}: a code that is longer than it need be")
-            columns[column].append(value)
+            value = bits.take(64) if ones == 32 else ones << k | bits.take(k)
+            need(ones < 32 or value >> k >= 32, f"{where}: a code that is longer than it need be")
+            values.append(value)
             return value
         for i in range(count):
-            again = i > 0 and bits.take(1)
-            if i > 0 and not again:
-                domain_id += 1 + rice(0)
-            dataset_id = dataset_id + 1 + rice(2) if again else rice(1)
-            rows.append((domain_id, dataset_id, 3 + rice(3)))
-            need(domain_id <= M64 and dataset_id < 2**32, f"{where}: an id over its range")
+            if i > 0:
+                ordinal, number = (ordinal, number + 1) if bits.take(1) else (ordinal + 1, 0)
+            rows.append((ordinal, number, 3 + rice()))
         bits.done(f"{where}: a page")
-        for mine, values in zip(k, columns):  # what section 8.1 says that writers choose
-            middle = (sum(values) // len(values)).bit_length() if values else 0
-            sizes = [sum((v >> x) + 1 + x if v >> x < 32 else 96 for v in values)
-                     for x in range(max(middle - 3, 0), min(max(middle, max(middle - 3, 0)), 63) + 1)]
-            need(mine == max(middle - 3, 0) + sizes.index(min(sizes)), f"{where}: code {mine} for {len(values)} numbers")
+        middle = (sum(values) // len(values)).bit_length()  # what section 8.1 says that writers choose
+        sizes = [sum((v >> x) + 1 + x if v >> x < 32 else 96 for v in values) for x in range(max(middle - 3, 0), min(middle, 63) + 1)]
+        need(k == max(middle - 3, 0) + sizes.index(min(sizes)), f"{where}: code {k} for {count} lengths")
         return rows
 
     @staticmethod
@@ -761,10 +758,10 @@ class Postings:
         need(len(set(files)) == len(files), "payload: a file comes back")
         return runs
 
-    def has(self, domain_id, dataset_id):
+    def has(self, ordinal, number, dataset_id):
         """8.3: the last page whose first entry is not behind the pair has it."""
-        page = bisect.bisect_right(self.first, (domain_id, dataset_id)) - 1
-        return page >= 0 and (domain_id, dataset_id) in self.entries[page]
+        page = bisect.bisect_right(self.first, (ordinal, number)) - 1
+        return page >= 0 and (ordinal, dataset_id) in self.entries[page]
 
 
 # ---------------------------------------------------------------- sections 9, 10
@@ -1485,7 +1482,7 @@ class Part:
             if dataset_id in self.of_counts:  # pages are no URLs
                 distinct, estimate = self.counts.distinct[ordinal]
                 self.counts.distinct[ordinal] = distinct - count.urls, estimate
-        self.postings = Postings(self.envelope("postings.dxp", b"DXPD", 1, b"PAGE"), self.read, self.build_id)
+        self.postings = Postings(self.envelope("postings.dxp", b"DXPD", 2, b"PAGE"), self.read, self.build_id, self.membership.sets)
         self.pages = Pages(self.envelope("pages.dxp", b"DXPG", 1, b"FILE", b"PATH", b"GRPX", b"GRPD"), self.files)
         lists = DatasetDomains(self.envelope("dataset_domains.dxt", b"DXTD", 1, b"LIST", b"DSET"))
         need(lists.n == len(self.domains), "dataset_domains: number of domains")
@@ -1498,16 +1495,16 @@ class Part:
 
     def _agree(self):
         """What two files of the part both tell, of dead domains too."""
-        ids, counts = self.mphf.ids, self.counts.by_pair
+        counts = self.counts.by_pair
         own = {"domains": len(self.domains), "pairs": len(counts), "rows": self.counts.rows, "urls": self.counts.urls}
         need(all(self.manifest.get(f"part_{k}", self.manifest[k]) == v for k, v in own.items()),
              f"manifest: totals of the part are not {own}")
         need({(o, d): n for d, domains in self.lists.items() for o, n in domains.items()} ==
              {pair: c.urls for pair, c in counts.items()}, "dataset_domains: other pairs or URLs than the counts")
-        need(self.postings.runs.keys() == {(ids[o], d) for o, d in counts}, "postings: other pairs than membership")
+        need(self.postings.runs.keys() == counts.keys(), "postings: other pairs than membership")
         files = [file for part in [*self.older, self] for file in part.files]
         for (ordinal, dataset_id), count in counts.items():
-            runs = self.postings.runs[ids[ordinal], dataset_id]
+            runs = self.postings.runs[ordinal, dataset_id]
             named = sum(r[3] for r in runs)
             need(named <= count.rows == count.urls if dataset_id in self.of_counts else named == count.rows,
                  f"{self.domains[ordinal]}, {dataset_id}: rows of postings and counts")
@@ -1519,7 +1516,7 @@ class Part:
     def has_any(self, ordinal, files):
         """Whether one of the domain's rows is in one of the files."""
         return bool(files) and any(run[0] in files for d in self.membership.sets[ordinal]
-                                   for run in self.postings.runs[self.mphf.ids[ordinal], d])
+                                   for run in self.postings.runs[ordinal, d])
 
     def check_dead(self, dead):
         """11.5: what the live domains of an older part that this one has too, or of which a file left, say there."""
@@ -1583,7 +1580,7 @@ class Version:
 
     def _facts(self, entry, datasets):
         """What the manifest, datasets.json, files.tsv and pages.dxp say of all live pairs together."""
-        pairs = [(part.mphf.ids[o], d, part, part.counts.by_pair[o, d])
+        pairs = [(o, d, part, part.counts.by_pair[o, d])
                  for name, part in self.owner.items() for o in (part.ordinals[name],) for d in part.membership.sets[o]]
         counts = [count for *_, count in pairs]
         want = {"domains": len(self.owner), "datasets": len(datasets), "pairs": len(pairs),
@@ -1597,10 +1594,10 @@ class Version:
              want["rows"] - pages, f"{entry['version']}: rows of pages.dxp")
         totals, times = collections.defaultdict(collections.Counter), collections.defaultdict(list)
         ends = collections.defaultdict(list)
-        for domain_id, dataset_id, part, count in pairs:
+        for ordinal, dataset_id, part, count in pairs:
             totals[dataset_id].update(rows=count.rows, urls=count.urls, domains=1)
             times[dataset_id] += [t for t in (count.first, count.last) if t is not None]
-            for file_id, group, first, rows in part.postings.runs[domain_id, dataset_id]:
+            for file_id, group, first, rows in part.postings.runs[ordinal, dataset_id]:
                 ends[file_id, group].append((first, rows))
         for file in filter(None, self.files):
             totals[file.dataset_id]["files"] += 1
@@ -2015,7 +2012,7 @@ def check_pairs(part, dataset_id, of_file):
             part.everywhere[ordinal].update(map(hash, urls))
             check_tallies(part, (ordinal, dataset_id), urls)
         need(got == want, f"{domain}, {dataset_id}: counts {got}, the rows say {want}")
-        got = part.postings.runs[part.mphf.ids[ordinal], dataset_id]
+        got = part.postings.runs[ordinal, dataset_id]
         need(got == runs, f"{domain}, {dataset_id}: postings, the rows say {runs[:3]}")
 
 
@@ -2163,7 +2160,7 @@ class Lister:
         """The items of GET /v1/domain/{name}/datasets/{dataset_id}/urls with all fields, whole."""
         version, out = self.version, []
         part, ordinal = version.find(name)
-        for file_id, number, first, count in part.postings.runs[part.mphf.ids[ordinal], dataset_id]:
+        for file_id, number, first, count in part.postings.runs[ordinal, dataset_id]:
             columns = {}
             for column in version.groups[file_id][number].columns:
                 got, at = [], 0
@@ -2416,8 +2413,8 @@ def read_whole(root, clock):
         for ordinal, name in enumerate(part.domains):
             if part.mphf.find(name) != ordinal:
                 dxtest.check(False, f"{name}: the hash gives {part.mphf.find(name)}, not {ordinal}")
-            for dataset_id in part.membership.sets[ordinal]:
-                if not part.postings.has(part.mphf.ids[ordinal], dataset_id):
+            for number, dataset_id in enumerate(part.membership.sets[ordinal]):
+                if not part.postings.has(ordinal, number, dataset_id):
                     dxtest.check(False, f"{name}, {dataset_id}: not in the page that the directory names")
     clock("every domain found by the hash, every pair by the directory")
     check_lake(version)

@@ -45,42 +45,42 @@ static void fuzz_idx(struct dx_span compressed, struct dx_postings_page *page)
         return;
     for (uint32_t i = 0; dx_postings_entry_at(page, whole, i, &posting, NULL) == 1; i++)
         if ((uint64_t)posting.payload_offset + posting.payload_size > page->dat_plain ||
-            dx_postings_entry_find(page, whole, posting.domain_id, posting.dataset_id, &found,
-                                   NULL) != 1 ||
+            dx_postings_entry_find(page, whole, posting.place, &found, NULL) != 1 ||
             found.payload_offset != posting.payload_offset)
             abort();
 }
 
 /* number, dat_plain, then the plain page; the directory says what its first entry says. */
-static void fuzz_plain_idx(struct dx_bytes r)
+static void fuzz_plain_idx(bool by_ids, struct dx_bytes r)
 {
-    struct dx_postings_page page = { .number = dx_bytes_u8(&r) & 1u };
+    struct dx_postings_page page = { .number = dx_bytes_u8(&r) & 1u, .by_ids = by_ids };
     uint8_t compressed[ZSTD_COMPRESSBOUND(DX_POSTINGS_IDX_PACKED_MAX)];
     struct dx_buf whole = DX_BUF_INIT(DX_POSTINGS_IDX_PACKED_MAX);
     struct dx_posting first = { 0 };
     struct dx_span plain;
     uint64_t entries;
+    bool peeked;
     ZSTD_CCtx *c;
     size_t n;
 
     page.dat_plain = dx_bytes_u32(&r) % DX_POSTINGS_PAGE_BYTES;
     plain = dx_bytes_take(&r, dx_bytes_left(&r));
-    if (r.failed || plain.size < DX_POSTINGS_PAGE_HEADER)
+    if (r.failed || plain.size < 2)
         return;
     page.entries = dx_load_u16(plain.data);
     page.pairs = page.entries;
     dx_buf_u32(&whole, DX_KIND('P', 'D', 'X', '1'));
-    dx_buf_u32(&whole, 2);
+    dx_buf_u32(&whole, by_ids ? 2 : 3);
     dx_buf_u64(&whole, page.entries);
     dx_buf_append(&whole, plain.data, plain.size);
     if (page.entries <= DX_POSTINGS_PAGE_ENTRIES && !whole.failed &&
-        dx_postings_idx_peek(dx_span_of(whole.data, whole.size), &entries, &first, 1, NULL) == 1) {
+        dx_postings_idx_peek(dx_span_of(whole.data, whole.size), &entries, &peeked, &first, 1,
+                             NULL) == 1) {
         if (page.number == 0)
             plain = dx_span_of(whole.data, whole.size);
         page.idx_packed = (uint32_t)plain.size;
         page.idx_plain = page.entries * DX_POSTINGS_ENTRY;
-        page.first_domain_id = first.domain_id;
-        page.first_dataset_id = first.dataset_id;
+        page.first = first.place;
         c = ZSTD_createCCtx();
         if (c == NULL)
             abort();
@@ -123,13 +123,14 @@ static void use_directory(struct dx_span file)
             if (page.idx_offset + page.idx_size > p.totals.idx_size ||
                 page.dat_offset + page.dat_size > p.totals.dat_size)
                 abort();
-            (void)dx_postings_page_find(&p, page.first_domain_id + i, page.first_dataset_id, &page,
-                                        NULL);
+            (void)dx_postings_page_find(
+                &p, (struct dx_pair_place){ page.first.domain + i, page.first.dataset }, &page,
+                NULL);
         }
     dx_postings_close(&p);
 }
 
-static void fuzz_directory(struct dx_bytes r)
+static void fuzz_directory(uint32_t version, struct dx_bytes r)
 {
     struct dx_build_id build = { { 0 } };
     struct dx_buf file = DX_BUF_INIT(8 << 20);
@@ -141,9 +142,8 @@ static void fuzz_directory(struct dx_bytes r)
         return;
     memcpy(header, front.data, sizeof header);
     dx_store_u32(header, DX_POSTINGS_MAGIC); /* the writer of the envelope insists on these two */
-    dx_store_u32(header + 4, DX_POSTINGS_VERSION);
-    dx_envelope_writer_init(&w, DX_POSTINGS_MAGIC, DX_POSTINGS_VERSION, &build,
-                            dx_envelope_sink_buf, &file);
+    dx_store_u32(header + 4, version);
+    dx_envelope_writer_init(&w, DX_POSTINGS_MAGIC, version, &build, dx_envelope_sink_buf, &file);
     if (dx_envelope_writer_header(&w, dx_span_of(header, sizeof header), NULL) >= 0 &&
         dx_envelope_writer_section(&w, DX_KIND('P', 'A', 'G', 'E'), NULL) >= 0 &&
         dx_envelope_writer_append(&w, dx_bytes_take(&r, dx_bytes_left(&r)), NULL) >= 0 &&
@@ -169,14 +169,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case 'c':
         fuzz_idx(dx_bytes_take(&r, dx_bytes_left(&r)), &page);
         break;
-    case 'i':
-        fuzz_plain_idx(r);
+    case 'i': /* of before, as 's' */
+        fuzz_plain_idx(true, r);
+        break;
+    case 'n':
+        fuzz_plain_idx(false, r);
         break;
     case 'd':
         fuzz_dat(r);
         break;
     case 's':
-        fuzz_directory(r);
+        fuzz_directory(DX_POSTINGS_VERSION_OLD, r);
+        break;
+    case 't':
+        fuzz_directory(DX_POSTINGS_VERSION, r);
         break;
     default:
         break;

@@ -151,10 +151,11 @@ static void read_page(struct dx_test_version *m, const struct dx_postings_page *
         must(dx_postings_payload(page, dx_span_of(payloads, page->dat_plain), &posting, &bytes,
                                  &err),
              "payload");
-        to->domain_id = posting.domain_id;
-        to->dataset_id = posting.dataset_id;
-        must(dx_payload_open(&payload, to->domain_id, to->dataset_id, bytes, "payload", &err),
-             "payload");
+        to->domain_id = dx_hash64(dx_span_str(m->text.name[posting.place.domain]));
+        to->dataset_id = m->sets[posting.place.domain][posting.place.dataset];
+        must(
+            dx_payload_open(&payload, posting.place.domain, to->dataset_id, bytes, "payload", &err),
+            "payload");
         while (dx_payload_next(&payload, &to->runs[to->run_count]) == 1)
             to->run_count++;
     }
@@ -671,6 +672,7 @@ static void write_paged(struct writing *w, struct dx_postings_files *files)
     struct dx_buf payload = DX_BUF_INIT(FILE_MAX);
     struct dx_zstd_encoder *encoder;
     struct dx_postings_draft draft;
+    struct dx_pair_place place = { 0, 0 };
 
     must(dx_zstd_encoder_new(&encoder, 0, &err), "encoder");
     dx_postings_draft_init(&draft);
@@ -681,8 +683,11 @@ static void write_paged(struct writing *w, struct dx_postings_files *files)
         must(dx_payload_encode(p->runs, p->run_count, &payload, &err), "payload");
         if (dx_postings_draft_full(&draft, payload.size))
             write_page(w, &draft, encoder, files);
-        must(dx_postings_draft_add(&draft, p->domain_id, p->dataset_id,
-                                   dx_span_of(payload.data, payload.size), &err),
+        if (i > 0 && p->domain_id == p[-1].domain_id)
+            place.dataset++;
+        else if (i > 0)
+            place = (struct dx_pair_place){ place.domain + 1, 0 };
+        must(dx_postings_draft_add(&draft, place, dx_span_of(payload.data, payload.size), &err),
              "pair");
     }
     if (draft.page.entries > 0)

@@ -390,8 +390,7 @@ static void verify(const char *name, const char *what)
 
 /* ---- the same answers ---- */
 
-static size_t runs_of(struct dx_version *v, uint64_t domain_id, uint32_t dataset_id,
-                      struct dx_buf *text)
+static size_t runs_of(struct dx_version *v, struct dx_pair_place place, struct dx_buf *text)
 {
     struct dx_source *shards = dx_version_own(v)->paged;
     struct dx_postings_page page;
@@ -405,8 +404,7 @@ static size_t runs_of(struct dx_version *v, uint64_t domain_id, uint32_t dataset
     uint8_t *plain[2];
 
     dx_buf_clear(text);
-    if (dx_postings_page_find(&dx_version_own(v)->postings, domain_id, dataset_id, &page, &err) !=
-        1)
+    if (dx_postings_page_find(&dx_version_own(v)->postings, place, &page, &err) != 1)
         return 0;
     for (int i = 0; i < 2; i++) {
         size_t size = i == 0 ? page.idx_size : page.dat_size;
@@ -425,12 +423,13 @@ static size_t runs_of(struct dx_version *v, uint64_t domain_id, uint32_t dataset
     must(dx_postings_dat_decode(&page, decoder, 0, dx_span_of(raw[1], page.dat_size), plain[1],
                                 &err),
          &err, "dat");
-    if (dx_postings_entry_find(&page, dx_span_of(plain[0], page.idx_plain), domain_id, dataset_id,
-                               &posting, &err) == 1) {
+    if (dx_postings_entry_find(&page, dx_span_of(plain[0], page.idx_plain), place, &posting,
+                               &err) == 1) {
         must(dx_postings_payload(&page, dx_span_of(plain[1], page.dat_plain), &posting, &bytes,
                                  &err),
              &err, "payload");
-        must(dx_payload_open(&payload, domain_id, dataset_id, bytes, "p", &err), &err, "payload");
+        must(dx_payload_open(&payload, place.domain, place.dataset, bytes, "p", &err), &err,
+             "payload");
         while (dx_payload_next(&payload, &run) == 1) {
             struct dx_pages_file file;
 
@@ -508,7 +507,8 @@ static void compare_domain(struct dx_version *a, struct dx_version *b, uint64_t 
             (unsigned long long)counts[0][k].url_count, (unsigned long long)counts[0][k].row_count,
             (unsigned long long)counts[1][k].url_count, (unsigned long long)counts[1][k].row_count);
         for (int i = 0; i < 2; i++)
-            EXPECT(runs_of(both[i], id[i], ids[i][k], &runs[i]) > 0, "%s: no posting", what);
+            EXPECT(runs_of(both[i], (struct dx_pair_place){ ordinal, k }, &runs[i]) > 0,
+                   "%s: no posting", what);
         EXPECT(runs[0].size == runs[1].size &&
                    memcmp(runs[0].data, runs[1].data, runs[0].size) == 0,
                "%s: %.*s, %u: another listing", what, (int)size[0], (const char *)domain[0],

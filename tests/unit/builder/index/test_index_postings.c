@@ -10,47 +10,39 @@
 
 #include "base/file.h"
 #include "base/map.h"
-#include "builder/sort/spill_sort.h"
 #include "format/version/manifest.h"
-#include "format/version/postings.h"
 
 #define PAIRS 6000
 
-static uint64_t domain_of(uint32_t i)
+/* Domains of one to five pairs. */
+static struct dx_pair_place next_place(struct dx_pair_place place)
 {
-    /* Most ids near each other. */
-    uint64_t front = i % 10 < 7 ? 5 : i % 10 == 7 ? 6 : i % 1024;
-
-    return front << 54 | (uint64_t)(i / 3) * 0x9E3779B97F4A7C15u >> 12;
-}
-
-static int compare(const void *a, const void *b)
-{
-    return memcmp(a, b, DX_INDEX_POSTINGS_KEY);
+    return place.dataset < place.domain * 7 % 5
+               ? (struct dx_pair_place){ place.domain, place.dataset + 1 }
+               : (struct dx_pair_place){ place.domain + 1, 0 };
 }
 
 static int write_variant(const char *dir, size_t memory, unsigned threads, struct dx_manifest *m,
                          struct dx_error *err)
 {
-    static uint8_t keys[PAIRS][DX_INDEX_POSTINGS_KEY];
-    uint64_t pairs = 0;
     struct dx_manifest_version *entry = NULL;
-    struct dx_spill_sort_options options = { .dir = dir, .memory_bytes = 1 << 20, .lanes = 1 };
-    struct dx_spill_sort *sort = NULL;
+    struct dx_index_postings *postings = NULL;
+    struct dx_index_postings_job job = { .dir = dir,
+                                         .tmp_dir = dir,
+                                         .pairs = PAIRS,
+                                         .build = { { 1, 2, 3 } },
+                                         .memory_bytes = memory,
+                                         .threads = threads };
+    struct dx_pair_place place = { 0, 0 };
     struct dx_buf runs = DX_BUF_INIT(1 << 16);
     int rc = dx_dir_make(dir, err);
 
-    for (uint32_t i = 0; i < PAIRS; i++)
-        dx_index_postings_key(domain_of(i), i % 3 + 1, keys[i]);
-    qsort(keys, PAIRS, sizeof keys[0], compare);
     if (rc == DX_OK)
         rc = dx_manifest_add(m, "000001-20241121T102000Z", &entry, err);
+    job.entry = entry;
     if (rc == DX_OK)
-        rc = dx_spill_sort_new(&sort, &options, err);
-    for (uint32_t i = 0; rc == DX_OK && i < PAIRS; i++) {
-        if (i > 0 && memcmp(keys[i], keys[i - 1], sizeof keys[i]) == 0)
-            continue;
-        pairs++;
+        rc = dx_index_postings_new(&postings, &job, err);
+    for (uint32_t i = 0; rc == DX_OK && i < PAIRS; i++, place = next_place(place)) {
         dx_buf_clear(&runs);
         for (uint32_t k = 0; k <= i % 5; k++) {
             dx_buf_varint(&runs, k == 0 ? i : 1); /* file_id, as a distance */
@@ -58,24 +50,11 @@ static int write_variant(const char *dir, size_t memory, unsigned threads, struc
             dx_buf_varint(&runs, i * 3);
             dx_buf_varint(&runs, 1 + i % 100);
         }
-        rc = dx_spill_sort_add(sort, 0, dx_span_of(keys[i], sizeof keys[i]),
-                               dx_span_of(runs.data, runs.size), err);
+        rc = dx_index_postings_add(postings, place, dx_span_of(runs.data, runs.size), err);
     }
     if (rc == DX_OK)
-        rc = dx_spill_sort_finish(sort, err);
-    if (rc == DX_OK) {
-        struct dx_index_postings job = { .dir = dir,
-                                         .tmp_dir = dir,
-                                         .sorted = sort,
-                                         .pairs = pairs,
-                                         .build = { { 1, 2, 3 } },
-                                         .memory_bytes = memory,
-                                         .threads = threads,
-                                         .entry = entry };
-
-        rc = dx_index_postings_write(&job, err);
-    }
-    dx_spill_sort_free(&sort);
+        rc = dx_index_postings_end(postings, err);
+    dx_index_postings_free(&postings);
     dx_buf_release(&runs);
     return rc;
 }
@@ -98,7 +77,7 @@ static int check_directory(const char *dir, const struct dx_manifest_version *en
         dx_map_close(&map);
         return 1;
     }
-    if (p.totals.pages < PAIRS / 3 / DX_POSTINGS_PAGE_ENTRIES ||
+    if (p.totals.pages < PAIRS / DX_POSTINGS_PAGE_ENTRIES ||
         p.totals.idx_size != dx_manifest_file(entry, DX_FILE_POSTINGS_IDX)->size ||
         p.totals.dat_size != dx_manifest_file(entry, DX_FILE_POSTINGS_DAT)->size) {
         fprintf(stderr, "directory and manifest differ\n");

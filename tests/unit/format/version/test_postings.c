@@ -15,8 +15,7 @@ static int failures;
 static struct dx_zstd_decoder *decoder;
 
 struct pair {
-    uint64_t domain_id;
-    uint32_t dataset_id;
+    struct dx_pair_place place;
     struct dx_span payload;
 };
 
@@ -30,7 +29,7 @@ struct version {
     unsigned flags;
 };
 
-static void add_pair(struct version *v, uint64_t domain_id, uint32_t dataset_id, size_t runs)
+static void add_pair(struct version *v, uint64_t domain, uint32_t dataset, size_t runs)
 {
     static struct dx_run list[400000];
     size_t front = v->payloads.size;
@@ -39,9 +38,7 @@ static void add_pair(struct version *v, uint64_t domain_id, uint32_t dataset_id,
     for (size_t i = 0; i < runs; i++)
         list[i] = (struct dx_run){ (uint32_t)(i / 50000), (uint32_t)(i / 500), i * 7, 1 + i % 3 };
     EXPECT(dx_payload_encode(list, runs, &v->payloads, &err) == DX_OK, "%s", err.text);
-    v->pairs[v->count++] = (struct pair){ domain_id,
-                                          dataset_id,
-                                          { NULL, v->payloads.size - front } };
+    v->pairs[v->count++] = (struct pair){ { domain, dataset }, { NULL, v->payloads.size - front } };
 }
 
 static void write_page(struct dx_postings_files *files, struct dx_postings_draft *draft,
@@ -85,9 +82,18 @@ static void write_files(struct version *v, const struct dx_build_id *build,
         EXPECT(dx_postings_files_end(files, NULL) < 0, "before the last pair");
         if (dx_postings_draft_full(&draft, p->payload.size))
             write_page(files, &draft, encoder, build);
-        rc = dx_postings_draft_add(&draft, p->domain_id, p->dataset_id, p->payload, &err);
-        EXPECT(dx_postings_draft_add(&draft, p->domain_id, p->dataset_id, p->payload, NULL) < 0,
+        rc = dx_postings_draft_add(&draft, p->place, p->payload, &err);
+        EXPECT(dx_postings_draft_add(&draft, p->place, p->payload, NULL) < 0,
                "the same pair again");
+        EXPECT(draft.page.entries == DX_POSTINGS_PAGE_ENTRIES ||
+                   (dx_postings_draft_add(
+                        &draft, (struct dx_pair_place){ p->place.domain, p->place.dataset + 2 },
+                        p->payload, NULL) < 0 &&
+                    dx_postings_draft_add(&draft, (struct dx_pair_place){ p->place.domain + 1, 1 },
+                                          p->payload, NULL) < 0 &&
+                    dx_postings_draft_add(&draft, (struct dx_pair_place){ p->place.domain + 2, 0 },
+                                          p->payload, NULL) < 0),
+               "a pair that does not follow");
     }
     write_page(files, &draft, encoder, build);
     if (rc >= 0)
@@ -105,7 +111,8 @@ static void build_version(struct version *v, uint8_t build_byte)
     struct dx_postings_writer w;
     struct dx_span records;
     uint64_t seed = 2;
-    uint64_t id = 5ull << 54;
+    uint64_t domain = UINT64_MAX;
+    uint32_t dataset = 0;
     int rc;
 
     memset(v, 0, sizeof *v);
@@ -114,14 +121,14 @@ static void build_version(struct version *v, uint8_t build_byte)
     dx_buf_init(&v->idx, 1 << 24);
     dx_buf_init(&v->dat, 1 << 24);
     for (size_t i = 0; i < PAIRS; i++) {
-        if (i % 3 == 0)
-            id += 1 + random_below(&seed, 1000000);
-        add_pair(v, id, 10 + (uint32_t)(i % 3) * 1000,
-                 i == 700 ? 120000 : 1 + random_below(&seed, 4));
+        if (i % 3 == 0 || i > 1400)
+            domain++;
+        dataset = i % 3 == 0 || i > 1400 ? 0 : dataset + 1;
+        add_pair(v, domain, dataset, i == 700 ? 120000 : 1 + random_below(&seed, 4));
     }
-    add_pair(v, 1023ull << 54, 1, 2);
-    add_pair(v, UINT64_MAX, 1, 400000);
-    add_pair(v, UINT64_MAX, UINT32_MAX, 1);
+    add_pair(v, domain + 1, 0, 2);
+    add_pair(v, domain + 2, 0, 400000);
+    add_pair(v, domain + 2, 1, 1);
     write_files(v, &build, &files);
     records = dx_span_of(files.records.data, files.records.size);
     rc = dx_postings_writer_begin(&w, &files.totals, &build, dx_envelope_sink_buf, &v->directory,
@@ -147,15 +154,14 @@ static void release_version(struct version *v)
 }
 
 /* Everything a request does; the payload is borrowed from *plain_dat, which the caller frees. */
-static int look_up(const struct dx_postings *p, const struct version *s, uint64_t domain_id,
-                   uint32_t dataset_id, uint8_t **plain_dat, struct dx_span *payload,
-                   struct dx_error *err)
+static int look_up(const struct dx_postings *p, const struct version *s, struct dx_pair_place place,
+                   uint8_t **plain_dat, struct dx_span *payload, struct dx_error *err)
 {
     uint8_t plain[DX_POSTINGS_IDX_PLAIN_MAX];
     struct dx_postings_page page;
     struct dx_posting posting;
     struct dx_span bytes;
-    int rc = dx_postings_page_find(p, domain_id, dataset_id, &page, err);
+    int rc = dx_postings_page_find(p, place, &page, err);
 
     if (rc <= 0)
         return rc;
@@ -164,8 +170,7 @@ static int look_up(const struct dx_postings *p, const struct version *s, uint64_
         return DX_E_TRUNCATED;
     rc = dx_postings_idx_decode(&page, decoder, 0, bytes, plain, err);
     if (rc >= 0)
-        rc = dx_postings_entry_find(&page, dx_span_of(plain, page.idx_plain), domain_id, dataset_id,
-                                    &posting, err);
+        rc = dx_postings_entry_find(&page, dx_span_of(plain, page.idx_plain), place, &posting, err);
     if (rc <= 0)
         return rc;
     if (!dx_span_slice(dx_span_of(s->dat.data, s->dat.size), page.dat_offset, page.dat_size,
@@ -192,23 +197,25 @@ static void test_lookups(const struct version *v)
         struct dx_payload list;
         struct dx_span payload = { NULL, 0 };
         uint8_t *plain = NULL;
-        int rc = look_up(&p, v, want->domain_id, want->dataset_id, &plain, &payload, &err);
+        bool last = k + 1 == v->count || v->pairs[k + 1].place.domain != want->place.domain;
+        int rc = look_up(&p, v, want->place, &plain, &payload, &err);
 
         EXPECT(rc == 1 && dx_span_equal(payload, want->payload), "pair %zu: %s", k, err.text);
-        EXPECT(dx_payload_open(&list, want->domain_id, want->dataset_id, payload, "list", &err) ==
-                   DX_OK,
+        EXPECT(dx_payload_open(&list, want->place.domain, want->place.dataset, payload, "list",
+                               &err) == DX_OK,
                "pair %zu: %s", k, err.text);
         free(plain);
         plain = NULL;
-        rc = look_up(&p, v, want->domain_id, want->dataset_id + 1 == 0 ? 7 : want->dataset_id + 1,
+        rc = look_up(&p, v,
+                     (struct dx_pair_place){ want->place.domain,
+                                             last ? want->place.dataset + 1 : UINT32_MAX },
                      &plain, &payload, &err);
-        EXPECT(rc == 0, "pair %zu: next dataset: %d", k, rc);
-        rc = look_up(&p, v, want->domain_id - 1, want->dataset_id, &plain, &payload, &err);
-        EXPECT(rc == 0, "pair %zu: domain before: %d", k, rc);
+        EXPECT(rc == 0, "pair %zu: behind the last of the domain: %d", k, rc);
         free(plain);
     }
-    EXPECT(dx_postings_page_find(&p, 77, 1, &(struct dx_postings_page){ 0 }, &err) == 0,
-           "in front of all pages");
+    EXPECT(look_up(&p, v, (struct dx_pair_place){ p.totals.domains, 0 }, &(uint8_t *){ NULL },
+                   &(struct dx_span){ NULL, 0 }, &err) == 0,
+           "behind all pages");
     dx_postings_close(&p);
 }
 
@@ -231,8 +238,8 @@ static enum verdict try_directory(void *ctx, struct dx_span file)
 
         memset(&want, 0, sizeof want);
         memset(&got, 0, sizeof got);
-        (void)dx_postings_page_find(&sound, v->pairs[k].domain_id, 10, &want, NULL);
-        if (dx_postings_page_find(&p, v->pairs[k].domain_id, 10, &got, NULL) < 0)
+        (void)dx_postings_page_find(&sound, v->pairs[k].place, &want, NULL);
+        if (dx_postings_page_find(&p, v->pairs[k].place, &got, NULL) < 0)
             verdict = verdict == SAME_ANSWERS ? REFUSED : verdict;
         else if (memcmp(&want, &got, sizeof want) != 0)
             verdict = WRONG_ANSWER;
@@ -270,13 +277,14 @@ static void test_sections(const struct version *v)
         const char *say;
     } rows[] = {
         { NULL, 0, 'x', "does not begin" },
-        { NULL, 4, 2, "version" },
+        { NULL, 4, 1, "version" },
         { NULL, 8, 1, "entries a page" },
         { NULL, 12, 1, "ingest the data into a new root" },
         { NULL, 16, 4, "PAGE" },
         { NULL, 16, 99, "section PAGE" },
         { NULL, 20, 1, "pages cannot have" },
         { NULL, 27, 99, "pages cannot have" },
+        { NULL, 55, 99, "domains cannot have" },
         { NULL, 63, 99, "reserved" },
         { "PAGE", 14, 1, "entries is not in" },
         { "PAGE", 22, 1, "idx frame is not within" },
@@ -413,15 +421,16 @@ static void test_plain_damage(const struct version *v)
     } rows[] = {
         { 8, 0xdf, NULL }, /* N as it is */
         { 0, 'X', "PDX1" },
-        { 4, 1, "version 2" },
+        { 4, 2, "another version than the directory" },
         { 9, 0, "another number of entries" },
         { 16, 1, "another number of entries" },
         { 18, 0xee, "begin with the pair" },
-        { 25, 0xff, "idx" }, /* beyond 64 bits, or not the first pair */
-        { 26, 64, "unknown code" },
-        { 29, 255, "unknown code" },
-        { 26, 0, "idx" },
-        { 29, 63, "idx" },
+        { 25, 0xff, "begin with the pair" },
+        { 26, 7, "begin with the pair" },
+        { 30, 64, "unknown code" },
+        { 30, 255, "unknown code" },
+        { 30, 0, "idx" },
+        { 30, 63, "idx" },
     };
     uint8_t sound[DX_POSTINGS_IDX_PACKED_MAX];
     uint8_t plain[DX_POSTINGS_IDX_PACKED_MAX];
@@ -455,7 +464,7 @@ static void test_plain_damage(const struct version *v)
     for (uint32_t n = 1; n < page.idx_packed; n += 1 + n / 50)
         EXPECT(decode_changed(&page, dx_span_of(sound, n), entries, &err) < 0, "cut to %u",
                (unsigned)n);
-    for (size_t bit = 30 * 8; bit < page.idx_packed * 8u; bit += 3) {
+    for (size_t bit = 31 * 8; bit < page.idx_packed * 8u; bit += 3) {
         plain[bit / 8] ^= (uint8_t)(1u << (bit & 7));
         accepted += decode_changed(&page, dx_span_of(plain, page.idx_packed), entries, &err) >= 0;
         plain[bit / 8] ^= (uint8_t)(1u << (bit & 7));
@@ -496,12 +505,10 @@ static size_t hand_idx(const struct version *s, const uint8_t *idx)
 
     for (size_t i = 0; i < s->count;) {
         uint64_t entries = hand_bits(&h, 16);
-        uint64_t domain_id = hand_bits(&h, 64);
-        uint64_t dataset_id = 0;
-        unsigned k[4];
+        uint64_t domain = hand_bits(&h, 64);
+        uint64_t dataset = hand_bits(&h, 32);
+        unsigned k = (unsigned)hand_bits(&h, 8);
 
-        for (int c = 0; c < 4; c++)
-            k[c] = (unsigned)hand_bits(&h, 8);
         EXPECT(entries > 0 && entries <= 512 && entries <= s->count - i, "%u entries",
                (unsigned)entries);
         if (entries == 0 || entries > s->count - i)
@@ -509,11 +516,10 @@ static size_t hand_idx(const struct version *s, const uint8_t *idx)
         for (uint64_t n = 0; n < entries; n++, i++) {
             bool again = n > 0 && hand_bits(&h, 1) == 1;
 
-            if (n > 0 && !again)
-                domain_id += hand_rice(&h, k[0]) + 1;
-            dataset_id = again ? dataset_id + 1 + hand_rice(&h, k[2]) : hand_rice(&h, k[1]);
-            EXPECT(domain_id == s->pairs[i].domain_id && dataset_id == s->pairs[i].dataset_id &&
-                       hand_rice(&h, k[3]) + 3 == s->pairs[i].payload.size,
+            domain += n > 0 && !again;
+            dataset = n == 0 ? dataset : again ? dataset + 1 : 0;
+            EXPECT(domain == s->pairs[i].place.domain && dataset == s->pairs[i].place.dataset &&
+                       hand_rice(&h, k) + 3 == s->pairs[i].payload.size,
                    "entry %zu", i);
         }
         h.bit = (h.bit + 7) / 8 * 8;
@@ -549,16 +555,19 @@ static void test_plain(const struct version *s)
     struct dx_posting first[3];
     struct dx_error err = DX_ERROR_INIT;
     uint64_t entries = 0;
-    int count = dx_postings_idx_peek(dx_span_of(idx, plain[0].size), &entries, first, 3, &err);
+    bool by_ids = true;
+    int count = dx_postings_idx_peek(dx_span_of(idx, plain[0].size), &entries, &by_ids, first, 3,
+                                     &err);
 
-    EXPECT(plain[0].size > 30 && memcmp(idx, "PDX1\2\0\0\0", 8) == 0 &&
+    EXPECT(plain[0].size > 30 && memcmp(idx, "PDX1\3\0\0\0", 8) == 0 &&
                dx_load_u64(idx + 8) == s->count,
            "header of idx, %zu bytes", plain[0].size);
     EXPECT(hand_idx(s, idx) == plain[0].size, "all of idx, %zu bytes", plain[0].size);
-    EXPECT(count == 3 && entries == s->count, "the first entries: %d %s", count, err.text);
+    EXPECT(count == 3 && !by_ids && entries == s->count, "the first entries: %d %s", count,
+           err.text);
     for (int i = 0; i < count; i++)
-        EXPECT(first[i].domain_id == s->pairs[i].domain_id &&
-                   first[i].dataset_id == s->pairs[i].dataset_id &&
+        EXPECT(first[i].place.domain == s->pairs[i].place.domain &&
+                   first[i].place.dataset == s->pairs[i].place.dataset &&
                    first[i].payload_offset ==
                        (size_t)(s->pairs[i].payload.data - s->pairs[0].payload.data) &&
                    first[i].payload_size == s->pairs[i].payload.size,
@@ -574,7 +583,7 @@ static void test_plain(const struct version *s)
  * not begin behind the pair is found. */
 static void search(size_t pages, uint64_t (*first)(size_t i))
 {
-    const struct dx_postings_totals totals = { pages, pages, UINT32_MAX, UINT32_MAX };
+    const struct dx_postings_totals totals = { pages, pages, pages, UINT32_MAX, UINT32_MAX };
     const struct dx_build_id build = { { 9 } };
     struct dx_buf file = DX_BUF_INIT(1 << 24);
     struct dx_error err = DX_ERROR_INIT;
@@ -603,16 +612,18 @@ static void search(size_t pages, uint64_t (*first)(size_t i))
     for (size_t i = 0; rc >= 0 && i < pages; i++) {
         struct dx_postings_page page = { .number = UINT32_MAX };
 
-        EXPECT(dx_postings_page_find(&p, first(i), 5, &page, &err) == 1 && page.number == i,
+        EXPECT(dx_postings_page_find(&p, (struct dx_pair_place){ first(i), 5 }, &page, &err) == 1 &&
+                   page.number == i,
                "page %zu of %zu", i, pages);
-        rc = dx_postings_page_find(&p, first(i), 4, &page, &err);
+        rc = dx_postings_page_find(&p, (struct dx_pair_place){ first(i), 4 }, &page, &err);
         EXPECT(rc == (i > 0) && (i == 0 || page.number == i - 1), "before page %zu of %zu", i,
                pages);
-        EXPECT(dx_postings_page_find(&p, first(i), 6, &page, &err) == 1 && page.number == i,
+        EXPECT(dx_postings_page_find(&p, (struct dx_pair_place){ first(i), 6 }, &page, &err) == 1 &&
+                   page.number == i,
                "in page %zu of %zu", i, pages);
     }
-    EXPECT(dx_postings_page_find(&p, UINT64_MAX, 9, &(struct dx_postings_page){ 0 }, &err) ==
-               (pages > 0),
+    EXPECT(dx_postings_page_find(&p, (struct dx_pair_place){ UINT64_MAX, 9 },
+                                 &(struct dx_postings_page){ 0 }, &err) == (pages > 0),
            "behind all of %zu", pages);
     dx_postings_writer_release(&w);
     dx_postings_close(&p);

@@ -35,7 +35,10 @@ int main(void)
                                        dx_span_str("/p") };
     struct dx_domain_rows_pair pairs[2] = { { .dataset_id = 3 }, { .dataset_id = 8 } };
     struct dx_version *version = calloc(1, sizeof *version);
-    struct dx_domain_rows rows = { .pairs = pairs, .pair_count = 2, .version = version };
+    const struct dx_part part = { .entry = { .build = { { 5 } } } };
+    struct dx_domain_rows rows = {
+        .pairs = pairs, .pair_count = 2, .version = version, .part = &part
+    };
     const struct dx_row_stretch_question q = { .rows = &rows, .range = host };
     struct dx_error err = DX_ERROR_INIT;
     struct dx_page_cache *cache;

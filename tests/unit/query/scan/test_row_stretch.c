@@ -42,6 +42,8 @@ static void check_keys(struct dx_page_cache *cache, const struct dx_row_stretch_
     struct dx_domain_rows *rows = (struct dx_domain_rows *)(uintptr_t)asked->rows;
     const struct dx_domain_rows_place start = { 7, 9 };
     struct dx_row_stretch_question q = *asked;
+    const struct dx_part *part = rows->part;
+    struct dx_part other = *part;
 
     EXPECT(has(cache, &q, NULL) && !has(cache, &q, &start), "row stretch: where it begins");
     q.reverse = true;
@@ -58,9 +60,13 @@ static void check_keys(struct dx_page_cache *cache, const struct dx_row_stretch_
     rows->pair_count--;
     EXPECT(!has(cache, asked, NULL), "row stretch: a dataset less");
     rows->pair_count++;
-    rows->domain_id++;
+    rows->ordinal++;
     EXPECT(!has(cache, asked, NULL), "row stretch: domain");
-    rows->domain_id--;
+    rows->ordinal--;
+    other.entry.build.bytes[3]++;
+    rows->part = &other;
+    EXPECT(!has(cache, asked, NULL), "row stretch: part");
+    rows->part = part;
     rows->version->entry.build.bytes[3]++;
     EXPECT(!has(cache, asked, NULL), "row stretch: version");
     rows->version->entry.build.bytes[3]--;
@@ -84,7 +90,10 @@ int main(void)
 {
     struct dx_domain_rows_pair pairs[2] = { { .dataset_id = 3 }, { .dataset_id = 8 } };
     struct dx_version *version = calloc(1, sizeof *version);
-    struct dx_domain_rows rows = { .pairs = pairs, .pair_count = 2, .version = version };
+    struct dx_part part = { .entry = { .build = { { 5 } } } };
+    struct dx_domain_rows rows = {
+        .pairs = pairs, .pair_count = 2, .version = version, .part = &part
+    };
     const struct dx_row_stretch_question q = { .rows = &rows, .limit = 1000 };
     const struct dx_row_stretch_head head = { .more = true, .last = { 3, 4 }, .rows_seen = 12 };
     struct dx_row_stretch_maker maker = { .rows = NULL };

@@ -60,7 +60,7 @@ static int count(const struct question *q, struct dx_timeline *t, struct dx_erro
     EXPECT(dx_lookup_domain(DX_VIEW_ALL(q->asker->v), q->asker->canon, dx_span_str(name), &found,
                             &problem) == 1,
            "%s", problem.detail);
-    dx_timeline_init(t, q->asker->v, found.part, found.domain_id, 0);
+    dx_timeline_init(t, q->asker->v, found.part, found.ordinal, 0);
     if (q->window_rows > 0)
         t->window_rows = q->window_rows;
     if (q->pages_max > 0)
