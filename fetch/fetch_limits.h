@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fetch_limits.h - what all sources of a process share: retry budget, hedges, requests in flight.
+ * fetch_limits.h - what all sources of a process share: retry budget, watch, hedges, requests in flight.
  *
  *   struct dx_fetch_limits limits;
  *   dx_fetch_limits_init(&limits, 64);
@@ -39,6 +39,7 @@ struct dx_fetch_waiter {
 
 struct dx_fetch_limits {
     struct dx_retry_budget budget;
+    struct dx_retry_watch watch;
     struct dx_hedge hedge;
     pthread_mutex_t lock;
     pthread_cond_t left;

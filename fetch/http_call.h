@@ -31,6 +31,7 @@
 #define DX_HTTP_NONCE_MAX 64
 
 struct dx_http_client;
+struct dx_retry_watch;
 
 struct dx_http_client_settings {
     unsigned connect_ms; /* DNS, TCP and TLS */
@@ -47,8 +48,9 @@ struct dx_http_call {
     const char *method;
     const char *url;
     struct curl_slist *headers;
-    uint64_t deadline_ms; /* on the clock of dx_clock_ms */
-    bool has_body;        /* also of no bytes: Content-Length: 0 */
+    uint64_t deadline_ms;         /* on the clock of dx_clock_ms */
+    struct dx_retry_watch *watch; /* NULL, or who is told where no reply comes */
+    bool has_body;                /* also of no bytes: Content-Length: 0 */
     struct dx_span bytes;
     int fd; /* -1: bytes */
     uint64_t offset;

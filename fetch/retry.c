@@ -134,3 +134,41 @@ const char *dx_retry_verdict_words(enum dx_retry_verdict verdict)
         return "the retry budget of this process is spent";
     }
 }
+
+/* ---- the watch ---- */
+
+#define TELL_AFTER_MS 2000
+#define TELL_EVERY_MS 30000
+
+void dx_retry_watch_set(struct dx_retry_watch *watch, dx_retry_tell *tell, void *ctx)
+{
+    watch->tell = tell;
+    watch->ctx = ctx;
+}
+
+void dx_retry_watch_silent(struct dx_retry_watch *watch, const char *what, uint64_t since_ms,
+                           uint64_t now_ms, uint64_t until_ms)
+{
+    uint64_t since = 0;
+    uint64_t told = atomic_load(&watch->told_ms);
+
+    if (atomic_compare_exchange_strong(&watch->silent_ms, &since, since_ms))
+        since = since_ms;
+    if (watch->tell == NULL || now_ms < since + TELL_AFTER_MS ||
+        (told != 0 && now_ms < told + TELL_EVERY_MS) ||
+        !atomic_compare_exchange_strong(&watch->told_ms, &told, now_ms))
+        return; /* or another thread tells it */
+    watch->tell(watch->ctx, &(struct dx_retry_silence){
+                                what, now_ms - since, until_ms > now_ms ? until_ms - now_ms : 0 });
+}
+
+void dx_retry_watch_answered(struct dx_retry_watch *watch)
+{
+    if (!atomic_load_explicit(&watch->answered, memory_order_relaxed))
+        atomic_store(&watch->answered, true);
+    if (atomic_load_explicit(&watch->silent_ms, memory_order_relaxed) == 0)
+        return;
+    atomic_store(&watch->silent_ms, 0);
+    if (atomic_exchange(&watch->told_ms, 0) != 0 && watch->tell != NULL)
+        watch->tell(watch->ctx, &(struct dx_retry_silence){ NULL, 0, 0 });
+}

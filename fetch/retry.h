@@ -14,7 +14,16 @@
  * a success puts one back. When a store is down altogether, the retries stop after
  * full / cost = 35, and a fleet does not finish off a store that struggles.
  *
- * Time and randomness are arguments. Pure but for the budget, which is atomic: any thread.
+ * A watch is what a process knows of stores that do not answer, for the one who waits for it:
+ *
+ *   dx_retry_watch_set(&watch, tell, ctx);          tell: from any thread; before the first request
+ *   dx_retry_watch_silent(&watch, what, since_ms, now_ms, until_ms);
+ *                                                   a request has failed, or waits for a reply; it is tried again
+ *                                                   until then. tell is called where this has gone on for two
+ *                                                   seconds, and each half minute from there
+ *   dx_retry_watch_answered(&watch);                a request was answered, whatever the answer
+ *
+ * Time and randomness are arguments. Pure but for budget and watch, which are atomic: any thread.
  */
 #ifndef DX_FETCH_RETRY_H
 #define DX_FETCH_RETRY_H
@@ -56,6 +65,24 @@ struct dx_retry_budget {
     atomic_int tokens;
 };
 
+struct dx_retry_silence {
+    const char *what;   /* the last failure; NULL: the store answers again */
+    uint64_t silent_ms; /* for so long */
+    uint64_t left_ms;   /* tried for so long from now on */
+};
+
+typedef void dx_retry_tell(void *ctx, const struct dx_retry_silence *silence);
+
+/* Zeroed: nobody is told. */
+struct dx_retry_watch {
+    atomic_bool answered;       /* once: the name, the way and the store are there */
+    atomic_bool given_up;       /* a request was, before any was answered */
+    _Atomic uint64_t silent_ms; /* since then no request was answered; 0: they are */
+    _Atomic uint64_t told_ms;   /* 0: not told of this silence */
+    dx_retry_tell *tell;
+    void *ctx;
+};
+
 #define DX_RETRY_BUDGET_INIT \
     {                        \
         DX_RETRY_BUDGET_FULL \
@@ -91,5 +118,10 @@ enum dx_retry_verdict dx_retry_decide(const struct dx_retry_policy *policy,
 void dx_retry_budget_success(struct dx_retry_budget *budget);
 
 const char *dx_retry_verdict_words(enum dx_retry_verdict verdict);
+
+void dx_retry_watch_set(struct dx_retry_watch *watch, dx_retry_tell *tell, void *ctx);
+void dx_retry_watch_silent(struct dx_retry_watch *watch, const char *what, uint64_t since_ms,
+                           uint64_t now_ms, uint64_t until_ms);
+void dx_retry_watch_answered(struct dx_retry_watch *watch);
 
 #endif

@@ -136,7 +136,7 @@ int dx_s3_commit_send(struct dx_s3_session *session, struct dx_s3_commit *c,
             if (seen < 0 && r->outcome == DX_S3_CONDITION && !c->unsure)
                 return give_up(c, r, err);
         }
-        if (!dx_s3_again(session, &retry, r))
+        if (!dx_s3_again(session, &retry, r, err))
             return give_up(c, r, err);
     }
 }

@@ -16,6 +16,8 @@
 
 /* A store that restarts, or sheds load, is away for a minute: all deadlines have room for two. */
 #define AWAY_FACTOR 12
+#define FIRST_FACTOR 2    /* before the first answer */
+#define IN_VAIN_DIVISOR 5 /* of options.deadline_ms, behind that */
 #define BACKOFF_BASE_MS 500
 #define BACKOFF_CAP_MS 15000
 
@@ -57,8 +59,13 @@ void dx_s3_session_close(struct dx_s3_session *session)
 
 uint64_t dx_s3_deadline(const struct dx_s3_session *session, uint64_t size)
 {
-    return dx_clock_ms() + (uint64_t)session->deadline_ms * AWAY_FACTOR +
-           size / (session->bytes_per_s_min / 1000 + 1);
+    const struct dx_retry_watch *watch = &session->limits->watch;
+    uint64_t away_ms = (uint64_t)session->deadline_ms * AWAY_FACTOR;
+
+    if (!atomic_load(&watch->answered))
+        away_ms = atomic_load(&watch->given_up) ? session->deadline_ms / IN_VAIN_DIVISOR
+                                                : (uint64_t)session->deadline_ms * FIRST_FACTOR;
+    return dx_clock_ms() + away_ms + size / (session->bytes_per_s_min / 1000 + 1);
 }
 
 static void give_back_retry(struct dx_retry_budget *budget)
@@ -124,6 +131,7 @@ static int prepare(struct dx_s3_session *session, struct dx_s3_request *r, const
     call->offset = r->offset;
     call->size = r->size;
     call->reply_ms = r->reply_ms;
+    call->watch = &session->limits->watch;
     for (size_t i = 0; rc == DX_OK && i < r->header_count; i++) {
         if (!dx_http_header_ok(r->headers[i].value))
             rc = dx_fail(err, DX_E_INVALID, "%s %s: a header with odd bytes", r->method, url);
@@ -221,6 +229,8 @@ static int attempt(struct dx_s3_session *session, struct dx_s3_request *r, const
     }
     rc = dx_http_call_run(session->client, &r->call, err);
     dx_fetch_limits_leave(session->limits);
+    if (r->call.status != 0 && r->call.status < 500)
+        dx_retry_watch_answered(&session->limits->watch);
     if (rc == DX_E_NOMEM || rc == DX_E_NOT_FOUND) /* of ours, or of the file */
         return rc;
     if (rc < 0) {
@@ -267,8 +277,9 @@ static uint64_t random_bits(void)
 }
 
 bool dx_s3_again(struct dx_s3_session *session, struct dx_s3_retry *retry,
-                 const struct dx_s3_request *r)
+                 const struct dx_s3_request *r, const struct dx_error *why)
 {
+    struct dx_retry_watch *watch = &session->limits->watch;
     bool may = r->outcome == DX_S3_UNSURE || r->outcome == DX_S3_NOT_NOW ||
                r->outcome == DX_S3_RACE;
     struct dx_retry_attempt attempt = {
@@ -282,8 +293,14 @@ bool dx_s3_again(struct dx_s3_session *session, struct dx_s3_retry *retry,
     struct timespec pause;
     uint64_t wait_ms;
 
-    if (dx_retry_decide(&session->policy, &session->budget, &attempt, &wait_ms) != DX_RETRY_AGAIN)
+    if (dx_retry_decide(&session->policy, &session->budget, &attempt, &wait_ms) != DX_RETRY_AGAIN) {
+        if (may && !atomic_load(&watch->answered))
+            atomic_store(&watch->given_up, true);
         return false;
+    }
+    if (why != NULL)
+        dx_retry_watch_silent(watch, why->text, attempt.now_ms, attempt.now_ms + wait_ms,
+                              attempt.deadline_ms);
     pause.tv_sec = (time_t)(wait_ms / 1000);
     pause.tv_nsec = (long)(wait_ms % 1000) * 1000000;
     while (nanosleep(&pause, &pause) < 0 && errno == EINTR)
@@ -300,6 +317,6 @@ int dx_s3_run(struct dx_s3_session *session, struct dx_s3_request *r, uint64_t d
     r->deadline_ms = deadline_ms;
     do
         rc = dx_s3_send(session, r, err);
-    while (rc < 0 && dx_s3_again(session, &retry, r));
+    while (rc < 0 && dx_s3_again(session, &retry, r, err));
     return rc;
 }

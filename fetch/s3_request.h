@@ -6,7 +6,7 @@
  *   struct dx_s3_retry retry = { .deadline_ms = d };
  *   do
  *       rc = dx_s3_send(&session, &r, &err);               r.outcome, r.call
- *   while (... && dx_s3_again(&session, &retry, &r));      sleeps; false: give up
+ *   while (... && dx_s3_again(&session, &retry, &r, &err)); sleeps; false: give up
  *   dx_s3_request_release(&r);
  *
  *   rc = dx_s3_run(&session, &r, deadline_ms, &err);       the same for what may happen twice
@@ -16,7 +16,7 @@
  * <Error>.
  *
  * A writer has hours of work behind it and no waiting client: it waits for a store that is away for
- * a minute. The deadline of a request ends its attempts, not their number (attempts_max of the
+ * a minute. Not so before the first answer that the process gets: a name or a port may be wrong. The deadline of a request ends its attempts, not their number (attempts_max of the
  * options is for reads), waits grow to 15 s, Retry-After is kept to, and the retries come from a
  * budget of the session, which only a store that fails again and again, between successes too, can
  * spend.
@@ -90,14 +90,15 @@ int dx_s3_session_open(struct dx_s3_session *session, const char *root,
 void dx_s3_session_close(struct dx_s3_session *session);
 
 /* When a transfer of so many bytes has to be over: the time that they take on the slowest line that
- * is borne with, and two minutes (12 x options.deadline_ms) for a store to come back in. */
+ * is borne with, and two minutes (12 x options.deadline_ms) for a store to come back in; before the
+ * first answer 2 x options.deadline_ms, and a fifth of one once this was in vain. */
 uint64_t dx_s3_deadline(const struct dx_s3_session *session, uint64_t size);
 
 /* One attempt; a refusal that another signature may turn is asked once more. DX_OK: DX_S3_DONE.
  * May be called again for the same request. */
 int dx_s3_send(struct dx_s3_session *session, struct dx_s3_request *r, struct dx_error *err);
 bool dx_s3_again(struct dx_s3_session *session, struct dx_s3_retry *retry,
-                 const struct dx_s3_request *r);
+                 const struct dx_s3_request *r, const struct dx_error *why);
 int dx_s3_run(struct dx_s3_session *session, struct dx_s3_request *r, uint64_t deadline_ms,
               struct dx_error *err);
 void dx_s3_request_release(struct dx_s3_request *r);

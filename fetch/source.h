@@ -123,11 +123,13 @@ struct dx_source_options {
     unsigned attempts_max;          /* of a range, with the first */
     struct dx_fetch_limits *limits; /* shared by sources; must outlive them; the process's */
     bool hedge;                     /* ranges that are late are asked for twice (fetch/hedge.h) */
+    unsigned
+        first_deadline_ms; /* 0, or deadline_ms before the first answer that the process gets */
 };
 
-#define DX_SOURCE_OPTIONS_INIT                                                               \
-    {                                                                                        \
-        NULL, NULL, NULL, NULL, false, false, 1000, 2000, 2000, 65536, 10000, 3, NULL, false \
+#define DX_SOURCE_OPTIONS_INIT                                                                  \
+    {                                                                                           \
+        NULL, NULL, NULL, NULL, false, false, 1000, 2000, 2000, 65536, 10000, 3, NULL, false, 0 \
     }
 
 int dx_source_open_local(struct dx_source **src, const char *root, struct dx_error *err);

@@ -18,6 +18,7 @@ struct source_http {
     char *root;
     char *ca_file;
     unsigned deadline_ms;
+    unsigned first_deadline_ms;
     struct dx_http_settings settings;
     atomic_bool http2;
     _Atomic uint64_t suspect_until_ms;
@@ -62,7 +63,12 @@ static int run(struct source_http *http, struct dx_http_ask *ask, struct dx_erro
 
 static uint64_t deadline_of(const struct source_http *http, uint64_t deadline_ms)
 {
-    return deadline_ms != 0 ? deadline_ms : dx_clock_ms() + http->deadline_ms;
+    bool first = http->first_deadline_ms != 0 &&
+                 !atomic_load(&http->settings.limits->watch.answered);
+
+    if (deadline_ms != 0)
+        return deadline_ms;
+    return dx_clock_ms() + (first ? http->first_deadline_ms : http->deadline_ms);
 }
 
 static int check_pin(const char *object, const struct dx_pin *pin, struct dx_error *err)
@@ -424,6 +430,7 @@ int dx_source_open_http(struct dx_source **src, const char *root, struct dx_sign
     (void)pthread_mutex_init(&http->lock, NULL);
     http->source.ops = &ops;
     http->deadline_ms = options->deadline_ms;
+    http->first_deadline_ms = options->first_deadline_ms;
     rc = dx_root_url(root, &http->root, err);
     if (rc == DX_OK && !copy_text(&http->ca_file, options->ca_file))
         rc = dx_no_memory(err, "%s", root);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "base/log.h"
@@ -15,6 +16,7 @@
 #include "base/process.h"
 #include "builder/cli/commands.h"
 #include "fetch/environment.h"
+#include "fetch/fetch_limits.h"
 #include "loader/build_info.h"
 
 #define HELP_MAX (256 * 1024)
@@ -243,11 +245,29 @@ static int version(void)
     return rc;
 }
 
+/* A command may wait for a store for minutes: what it waits for, and until when. From any thread. */
+static void tell_silence(void *ctx, const struct dx_retry_silence *s)
+{
+    time_t until = time(NULL) + (time_t)((s->left_ms + 999) / 1000);
+    struct tm at;
+
+    (void)ctx;
+    if (s->what == NULL)
+        (void)dx_line_print(stderr, "domaindex: the store answers again");
+    else if (gmtime_r(&until, &at) != NULL)
+        (void)dx_line_print(stderr,
+                            "domaindex: the store does not answer: %s; trying until "
+                            "%02d:%02d:%02d UTC, for up to %llu s",
+                            s->what, at.tm_hour, at.tm_min, at.tm_sec,
+                            (unsigned long long)(s->left_ms + 999) / 1000);
+}
+
 int main(int argc, char **argv)
 {
     const struct dx_command *c;
 
     dx_process_begin();
+    dx_retry_watch_set(&dx_fetch_limits_shared()->watch, tell_silence, NULL);
     if (argc < 2) {
         struct dx_buf out = DX_BUF_INIT(HELP_MAX);
 

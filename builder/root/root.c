@@ -11,6 +11,7 @@
 #include "fetch/store.h"
 #include "loader/version.h"
 
+#define FIRST_SHARE 6   /* a name or a port may be wrong: 20 s */
 #define STORE_FACTOR 12 /* a store bears with so many deadlines (fetch/store.h): two minutes too */
 
 int dx_root_options(struct dx_source_options *o, struct dx_error *err)
@@ -24,6 +25,7 @@ int dx_root_options(struct dx_source_options *o, struct dx_error *err)
     o->deadline_ms = 120000;
     o->attempts_max = 6;
     wrong = dx_source_options_env(o);
+    o->first_deadline_ms = (o->deadline_ms + FIRST_SHARE - 1) / FIRST_SHARE;
     return wrong == NULL ? DX_OK : dx_fail(err, DX_E_INVALID, "%s", wrong);
 }
 

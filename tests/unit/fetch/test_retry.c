@@ -236,8 +236,53 @@ static void check_threads(void)
     EXPECT(atomic_load(&budget.tokens) == DX_RETRY_BUDGET_FULL, "full again, not more");
 }
 
+/* ---- the watch ---- */
+
+struct told {
+    unsigned silent, over;
+    struct dx_retry_silence last;
+};
+
+static void note(void *ctx, const struct dx_retry_silence *s)
+{
+    struct told *t = ctx;
+
+    t->silent += s->what != NULL;
+    t->over += s->what == NULL;
+    t->last = *s;
+}
+
+static void check_watch(void)
+{
+    struct dx_retry_watch w = { .tell = NULL };
+    struct told t = { 0 };
+
+    dx_retry_watch_silent(&w, "nobody", 1000, 9000, 20000);
+    dx_retry_watch_answered(&w);
+    dx_retry_watch_set(&w, note, &t);
+    dx_retry_watch_silent(&w, "a", 10000, 10100, 30000);
+    dx_retry_watch_silent(&w, "b", 11000, 11900, 30000);
+    EXPECT(t.silent == 0, "not before two seconds");
+    dx_retry_watch_silent(&w, "c", 12000, 12000, 30000);
+    EXPECT(t.silent == 1 && strcmp(t.last.what, "c") == 0 && t.last.silent_ms == 2000 &&
+               t.last.left_ms == 18000,
+           "after two seconds, and for how long");
+    dx_retry_watch_silent(&w, "d", 12000, 41999, 30000);
+    EXPECT(t.silent == 1, "not again within half a minute");
+    dx_retry_watch_silent(&w, "e", 12000, 42000, 30000);
+    EXPECT(t.silent == 2 && t.last.left_ms == 0, "again");
+    dx_retry_watch_answered(&w);
+    dx_retry_watch_answered(&w);
+    EXPECT(t.over == 1 && atomic_load(&w.answered), "the end is told once");
+    dx_retry_watch_silent(&w, "f", 50000, 51000, 60000);
+    dx_retry_watch_answered(&w);
+    dx_retry_watch_silent(&w, "g", 52500, 53000, 60000);
+    EXPECT(t.silent == 2 && t.over == 1, "an answer between: from the start");
+}
+
 int main(void)
 {
+    check_watch();
     check_tables();
     check_jitter();
     check_amplification();
