@@ -335,10 +335,9 @@ int dx_mirror_fetch(struct dx_mirror *m, struct dx_source *source,
 int dx_mirror_adopt(struct dx_mirror *m, const struct dx_mirror *other,
                     const struct dx_mirror_want *want, struct dx_error *err)
 {
-    char partial[DX_MIRROR_PATH];
+    char partial[DX_MIRROR_PATH]; /* then the folder of `to` */
     char from[DX_MIRROR_PATH];
     char to[DX_MIRROR_PATH];
-    char dir[DX_MIRROR_PATH];
     int rc = paths_of(other, want, from, partial, err);
 
     if (rc == DX_OK)
@@ -346,9 +345,9 @@ int dx_mirror_adopt(struct dx_mirror *m, const struct dx_mirror *other,
     if (rc == DX_OK && find_whole(to, want->size))
         return 1;
     if (rc == DX_OK)
-        rc = dx_path_format(dir, sizeof dir, err, "%.*s", (int)(strrchr(to, '/') - to), to);
+        rc = dx_path_format(partial, sizeof partial, err, "%.*s", (int)(strrchr(to, '/') - to), to);
     if (rc == DX_OK)
-        rc = dx_dir_make_private(dir, err);
+        rc = dx_dir_make_private(partial, err);
     if (rc < 0)
         return rc;
     return link(from, to) == 0 || errno == EEXIST;

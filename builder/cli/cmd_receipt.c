@@ -17,7 +17,7 @@
 
 #define PAYLOAD_MAX ((size_t)1 << 16)
 #define FIELD "domaindex-receipt:"
-#define READ_BYTES 65536
+#define READ_BYTES 8192
 
 enum { OPT_KEY, OPT_JSON, OPT_COUNT };
 

@@ -30,9 +30,10 @@
 struct publish {
     struct dx_publish_job *job; /* work: ROOT/index/.tmp-PID */
     const char *root;
-    char mark[PATH_MAX];   /* the same; of a merge it is not where it works */
-    char index[PATH_MAX];  /* ROOT/index */
-    char target[PATH_MAX]; /* ROOT/index/VERSION */
+    char mark[PATH_MAX];          /* the same; of a merge it is not where it works */
+    char index[PATH_MAX];         /* ROOT/index */
+    char target[PATH_MAX];        /* ROOT/index/VERSION */
+    struct dx_work_folder folder; /* of a merge */
 };
 
 /* ---- what was there before ---- */
@@ -343,7 +344,7 @@ static int run(struct publish *p, struct dx_error *err)
 /* ---- a merge ---- */
 
 /* Without the lock: files of versions do not change. */
-static int prepare_merge(struct publish *p, struct dx_work_folder *folder, struct dx_error *err)
+static int prepare_merge(struct publish *p, struct dx_error *err)
 {
     struct dx_publish_job *job = p->job;
     uint64_t highest = 0;
@@ -354,9 +355,9 @@ static int prepare_merge(struct publish *p, struct dx_work_folder *folder, struc
     if (rc == DX_OK)
         rc = dx_publish_job_psl(job, err);
     if (rc == DX_OK)
-        rc = dx_work_folder_make(folder, p->index, MERGE_FOLDER, err);
+        rc = dx_work_folder_make(&p->folder, p->index, MERGE_FOLDER, err);
     if (rc == DX_OK)
-        rc = dx_path_format(job->work, PATH_MAX, err, "%s", folder->path);
+        rc = dx_path_format(job->work, PATH_MAX, err, "%s", p->folder.path);
     if (rc == DX_OK)
         rc = dx_path_format(job->making, PATH_MAX, err, "%s/%s", job->work, "version");
     if (rc == DX_OK)
@@ -384,10 +385,10 @@ static int check_first(struct publish *p, struct dx_error *err)
     return rc < 0 ? rc : DX_OK;
 }
 
-static int run_merge(struct publish *p, struct dx_work_folder *folder, struct dx_error *err)
+static int run_merge(struct publish *p, struct dx_error *err)
 {
     struct dx_publish_job *job = p->job;
-    int rc = prepare_merge(p, folder, err);
+    int rc = prepare_merge(p, err);
 
     dx_publish_job_enter(job, DX_PUBLISH_SCAN, 0);
     if (rc == DX_OK)
@@ -411,19 +412,19 @@ static int run_merge(struct publish *p, struct dx_work_folder *folder, struct dx
 static int publish_directory(struct dx_publish_job *job, struct dx_error *err)
 {
     struct publish *p = calloc(1, sizeof *p); /* too large for a small stack */
-    struct dx_work_folder folder = DX_WORK_FOLDER_INIT;
     int rc;
 
     if (p == NULL)
         return dx_no_memory(err, "publish");
     p->job = job;
     p->root = job->options->root;
-    rc = job->options->merge ? run_merge(p, &folder, err) : run(p, err);
+    p->folder = (struct dx_work_folder)DX_WORK_FOLDER_INIT;
+    rc = job->options->merge ? run_merge(p, err) : run(p, err);
     if ((rc != DX_OK && !job->edit.may_be_there) || job->result->unchanged)
         dx_publish_placed_undo(&job->placed);
     if (p->mark[0] != '\0')
         (void)dx_dir_remove(p->mark, NULL); /* what stays, the next publish removes */
-    dx_work_folder_remove(&folder);
+    dx_work_folder_remove(&p->folder);
     free(p);
     return rc;
 }

@@ -117,47 +117,52 @@ static bool has_tags(const struct dx_lake_scan *s)
 static int file_pages(struct scan *scan, uint32_t file_id, size_t *cost, struct dx_error *err)
 {
     struct dx_index_file *file = &scan->lake->files[file_id];
-    struct dx_lake_scan s = DX_LAKE_SCAN_INIT;
+    struct dx_lake_scan *s = malloc(sizeof *s); /* too large for a small stack */
     struct dx_buf record = DX_BUF_INIT(DX_SCAN_GROUP_MAX);
     char path[PATH_MAX];
     uint64_t rows = 0;
     uint32_t groups = 0;
     struct dx_hash128 before = file->hash;
-    int rc = dx_index_file_path(scan->lake, file, path, err);
+    int rc;
 
+    if (s == NULL)
+        return dx_no_memory(err, "%s", file->path);
+    *s = (struct dx_lake_scan)DX_LAKE_SCAN_INIT;
+    rc = dx_index_file_path(scan->lake, file, path, err);
     if (rc == DX_OK)
-        rc = dx_lake_scan_open(&s, path, err);
+        rc = dx_lake_scan_open(s, path, err);
     if (rc == DX_OK)
-        rc = dx_lake_scan_hash(&s, &file->hash, err);
+        rc = dx_lake_scan_hash(s, &file->hash, err);
     if (rc == DX_OK && file->known && !dx_hash128_equal(&file->hash, &before))
         rc = dx_fail(err, DX_E_CORRUPT,
                      "%s: was replaced in place since version %s, or damaged: its bytes have "
                      "another hash; lake files are never written again",
                      file->path, dx_version_name(scan->lake->base));
     if (rc == DX_OK) {
-        file->size = s.map.bytes.size;
-        *cost += cursor_cost(&s);
+        file->size = s->map.bytes.size;
+        *cost += cursor_cost(s);
     }
-    while (rc == DX_OK && (rc = dx_lake_scan_group(&s, err)) == 1) {
+    while (rc == DX_OK && (rc = dx_lake_scan_group(s, err)) == 1) {
         dx_buf_clear(&record);
-        rc = dx_scan_pages(&s, file, &record, err);
+        rc = dx_scan_pages(s, file, &record, err);
         if (rc == DX_OK && !file->known)
-            rc = add_group(scan, file_id, s.group.number, &record, err);
-        rows += s.group.row_count;
+            rc = add_group(scan, file_id, s->group.number, &record, err);
+        rows += s->group.row_count;
         groups++;
     }
     file->rows = rows;
     file->row_groups = groups;
-    file->tagged = groups > 0 && has_tags(&s);
+    file->tagged = groups > 0 && has_tags(s);
     file->tags_unread = file->tags_unfit = 0;
     if (rc == DX_OK) {
         (void)pthread_mutex_lock(&scan->lock);
         scan->lake->row_groups += groups;
         scan->lake->files_scanned++;
-        note_skipped(scan->lake, &s, file);
+        note_skipped(scan->lake, s, file);
         (void)pthread_mutex_unlock(&scan->lock);
     }
-    dx_lake_scan_close(&s);
+    dx_lake_scan_close(s);
+    free(s);
     dx_buf_release(&record);
     return rc;
 }

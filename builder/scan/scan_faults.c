@@ -28,15 +28,20 @@ void dx_scan_faults_release(struct dx_scan_faults *f)
 
 static int check_pages(const char *path, const struct dx_index_file *file, struct dx_error *err)
 {
-    struct dx_lake_scan s = DX_LAKE_SCAN_INIT;
+    struct dx_lake_scan *s = malloc(sizeof *s); /* too large for a small stack */
     struct dx_buf record = DX_BUF_INIT(DX_SCAN_GROUP_MAX);
-    int rc = dx_lake_scan_open(&s, path, err);
+    int rc;
 
-    while (rc == DX_OK && (rc = dx_lake_scan_group(&s, err)) == 1) {
+    if (s == NULL)
+        return dx_no_memory(err, "%s", path);
+    *s = (struct dx_lake_scan)DX_LAKE_SCAN_INIT;
+    rc = dx_lake_scan_open(s, path, err);
+    while (rc == DX_OK && (rc = dx_lake_scan_group(s, err)) == 1) {
         dx_buf_clear(&record);
-        rc = dx_scan_pages(&s, file, &record, err);
+        rc = dx_scan_pages(s, file, &record, err);
     }
-    dx_lake_scan_close(&s);
+    dx_lake_scan_close(s);
+    free(s);
     dx_buf_release(&record);
     return rc;
 }
@@ -44,18 +49,22 @@ static int check_pages(const char *path, const struct dx_index_file *file, struc
 int dx_scan_check_file(const char *path, const struct dx_index_file *file, struct dx_row_form *form,
                        bool skip_rows, bool of_counts, struct dx_error *err)
 {
-    struct dx_scan_cursor c;
+    struct dx_scan_cursor *c; /* too large for a small stack */
     int rc = check_pages(path, file, err);
 
     if (rc < 0)
         return rc;
-    dx_scan_cursor_init(&c, file, 0);
-    c.form = form;
-    c.skips = skip_rows && !of_counts;
-    c.of_counts = of_counts;
-    rc = dx_scan_cursor_open(&c, path, err);
-    while (rc >= 0 && (rc = dx_scan_cursor_next(&c, err)) == 1)
+    c = malloc(sizeof *c);
+    if (c == NULL)
+        return dx_no_memory(err, "%s", path);
+    dx_scan_cursor_init(c, file, 0);
+    c->form = form;
+    c->skips = skip_rows && !of_counts;
+    c->of_counts = of_counts;
+    rc = dx_scan_cursor_open(c, path, err);
+    while (rc >= 0 && (rc = dx_scan_cursor_next(c, err)) == 1)
         ;
-    dx_scan_cursor_close(&c);
+    dx_scan_cursor_close(c);
+    free(c);
     return rc;
 }

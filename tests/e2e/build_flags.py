@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # labels: slow
 """What the hardening of cmake/options.cmake leaves in the programs, by readelf: position-independent, read-only after relocation, bound
-at the start, no executable stack, stack protector, fortified calls, no path to search libraries in, and control-flow notes on x86-64.
+at the start, no executable stack, stack protector, fortified calls, no path to search libraries in, and control-flow notes on x86-64. And by
+objdump, that no function has a frame of over FRAME_MAX bytes, but those that are named: `publish` and `compact` run with small stacks (`process_limits`).
 
 Not seen in a binary by this test: -fstack-clash-protection, and which level of _FORTIFY_SOURCE it was.
 """
@@ -11,6 +12,32 @@ import shutil
 
 import dxtest
 from dxtest import check
+
+
+FRAME_MAX = 16384  # of a function with what was inlined into it
+# Nobody's caller is deep down, and none is on the way of a publish: by the function, bytes.
+LARGER = {}
+
+
+def frames(path):
+    """(bytes of the frame, function), from the instructions: what is taken from the stack pointer, also in the steps of -fstack-clash-protection."""
+    taken, name = {}, None
+    for line in dxtest.run("objdump", "-d", "--no-show-raw-insn", path).stdout.decode().splitlines():
+        begins = re.match(r"^([0-9a-f]+) <(.+)>:$", line)
+        name = begins.groups() if begins else name
+        for pattern, steps in ((r"sub +\$0x([0-9a-f]{1,7}),%rsp", 0), (r"lea +-0x([0-9a-f]+)\(%rsp\),%r11", 4096)):
+            found = re.search(pattern, line)
+            if found:
+                taken[name] = taken.get(name, 0) + int(found.group(1), 16) - steps
+    return [(size, function) for (_, function), size in taken.items()]
+
+
+def check_frames(path):
+    found = frames(path)
+    check(len(found) > 1000, f"{path.name}: {len(found)} functions have a frame")
+    for size, function in found:
+        limit = LARGER.get(function.split(".")[0], FRAME_MAX)
+        check(size <= limit, f"{path.name}: {function} has a frame of {size} bytes, {limit} are allowed: take large buffers from the heap")
 
 
 def readelf(what, path):
@@ -43,6 +70,8 @@ def main():
         dxtest.skip("no readelf (Debian: binutils)")
     for path in (dxtest.DOMAINDEX, dxtest.BIN / "libexec" / "domaindex" / "domaindex", dxtest.DOMAINDEXD):
         check_program(path)
+        if platform.machine() == "x86_64" and shutil.which("objdump") and not dxtest.SANITIZED:
+            check_frames(path)
     dxtest.finish()
 
 
