@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "fetch/environment.h"
+#include "fetch/fetch_limits.h"
 #include "loader/access.h"
 #include "loader/build_info.h"
 #include "loader/current.h"
@@ -809,6 +810,17 @@ static int serve_supervised(const struct dx_settings *settings, struct dx_error 
     return rc;
 }
 
+/* Of a store that does not answer at the start, or where a lease is written. From any thread. */
+static void log_silence(void *ctx, const struct dx_retry_silence *s)
+{
+    (void)ctx;
+    if (s->what == NULL)
+        dx_log(DX_LOG_INFO, "the store answers again");
+    else
+        dx_log(DX_LOG_WARN, "the store does not answer: %s; trying for up to %llu s", s->what,
+               (unsigned long long)(s->left_ms + 999) / 1000);
+}
+
 int main(int argc, char **argv)
 {
     struct dx_error err = DX_ERROR_INIT;
@@ -817,6 +829,7 @@ int main(int argc, char **argv)
 
     dx_process_begin();
     dx_process_bound_heap();
+    dx_retry_watch_set(&dx_fetch_limits_shared()->watch, log_silence, NULL);
     if (dx_settings_parse(&settings, argc, argv, &err) < 0) {
         (void)fprintf(stderr, "domaindexd: %s\nTry 'domaindexd --help'.\n", err.text);
         return EXIT_USAGE;
