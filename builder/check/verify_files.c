@@ -307,7 +307,8 @@ static int check_build_id(struct files_check *c, struct dx_error *err)
     if (rc == DX_OK) {
         dx_hash128_text(&entry->psl_hash, psl);
         (void)snprintf(head, sizeof head, "domaindex-build-%u\n%u\n%s\n",
-                       (unsigned)(dx_cold_version(&c->w->part->cold) + c->w->part->mphf.version),
+                       (unsigned)(dx_cold_version(&c->w->part->cold) + c->w->part->mphf.version +
+                                  (c->w->part->postings.by_ids ? 0 : 1)),
                        (unsigned)entry->canon_version, psl);
         dx_hash_state_update(st, dx_span_str(head));
         dx_hash_state_update(st, datasets.bytes);

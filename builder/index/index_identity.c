@@ -7,6 +7,7 @@
 #include "format/root/registry_json.h"
 #include "format/version/cold.h"
 #include "format/version/files_tsv.h"
+#include "format/version/postings.h"
 #include "loader/version.h"
 
 #define FILES_TSV_MAX (2u << 30) /* bytes of text: some ten million lake files */
@@ -53,8 +54,8 @@ static int hash_all(struct dx_index_identity *id, const struct dx_buf *files, st
 
     dx_hash128_text(&id->psl_hash, psl);
     /* The number goes up with the layouts: who publishes the same lake again gets new files. */
-    dx_buf_fmt(&head, "domaindex-build-%d\n%d\n%s\n", DX_COLD_VERSION + DX_MPHF_VERSION,
-               DX_CANON_VERSION, psl);
+    dx_buf_fmt(&head, "domaindex-build-%d\n%d\n%s\n",
+               DX_COLD_VERSION + DX_MPHF_VERSION + DX_POSTINGS_VERSION - 1, DX_CANON_VERSION, psl);
     if (st == NULL || head.failed) {
         rc = dx_no_memory(err, "build id");
     } else {

@@ -1452,7 +1452,7 @@ class Part:
         self.files_text = Seekable("files.tsv.zst", self.read("files.tsv.zst")).lines()
         need(hash128(psl).hex() == self.manifest["psl_hash"], "psl_hash")
         files = b"".join(part.lines_without(self.gone) for part in [*self.older, self])
-        self.build_id = hash128(b"domaindex-build-6\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
+        self.build_id = hash128(b"domaindex-build-7\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
                                 + datasets + b"\n" + files)
         if self.older:  # 11.4
             self.build_id = hash128(b"domaindex-parts-1\n" + self.build_id + b"".join(part.build_id for part in self.older)

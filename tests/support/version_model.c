@@ -415,7 +415,7 @@ static void make_build_id(struct writing *w)
     char hex[DX_HASH128_TEXT];
 
     dx_hash128_text(&psl, hex);
-    dx_buf_fmt(&all, "domaindex-build-6\n%d\n%s\n", DX_CANON_VERSION, hex);
+    dx_buf_fmt(&all, "domaindex-build-7\n%d\n%s\n", DX_CANON_VERSION, hex);
     dx_buf_append(&all, w->datasets.data, w->datasets.size);
     dx_buf_u8(&all, '\n');
     dx_buf_append(&all, w->tsv.data, w->tsv.size);
