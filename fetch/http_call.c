@@ -12,7 +12,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define SILENCE_MS 1000 /* before somebody may be told */
+#define SILENCE_MS 1000 /* before it is reported */
 #define SILENCE_TEXT 1024
 #define IDLE_MAX 16
 #define IDLE_S 20L /* stores end idle connections; a write on such a one is a lost reply */

@@ -49,7 +49,7 @@ struct dx_http_call {
     const char *url;
     struct curl_slist *headers;
     uint64_t deadline_ms;         /* on the clock of dx_clock_ms */
-    struct dx_retry_watch *watch; /* NULL, or who is told where no reply comes */
+    struct dx_retry_watch *watch; /* NULL, or where it is reported that no reply comes */
     bool has_body;                /* also of no bytes: Content-Length: 0 */
     struct dx_span bytes;
     int fd; /* -1: bytes */

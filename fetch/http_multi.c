@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SILENCE_MS 1000 /* before somebody may be told */
+#define SILENCE_MS 1000 /* before it is reported */
 #define SILENCE_TEXT 1024
 #define SUSPECT_MS 2000
 #define UNSIGNED_MS 20              /* between two looks for credentials that are on their way */

@@ -73,12 +73,12 @@ struct dx_retry_silence {
 
 typedef void dx_retry_tell(void *ctx, const struct dx_retry_silence *silence);
 
-/* Zeroed: nobody is told. */
+/* Zeroed: nothing is reported. */
 struct dx_retry_watch {
     atomic_bool answered;       /* once: the name, the way and the store are there */
     atomic_bool given_up;       /* a request was, before any was answered */
     _Atomic uint64_t silent_ms; /* since then no request was answered; 0: they are */
-    _Atomic uint64_t told_ms;   /* 0: not told of this silence */
+    _Atomic uint64_t told_ms;   /* 0: this silence was not reported */
     dx_retry_tell *tell;
     void *ctx;
 };

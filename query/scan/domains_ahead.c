@@ -40,8 +40,7 @@ struct dx_ahead_domain *dx_domains_ahead_add(struct dx_domains_ahead *a,
         return NULL;
     }
     s->found = *found;
-    dx_domain_rows_init(&s->rows, a->version, found->part, found->ordinal, fields,
-                        a->deadline_ms);
+    dx_domain_rows_init(&s->rows, a->version, found->part, found->ordinal, fields, a->deadline_ms);
     s->rows.plan_only = true;
     a->domains[a->count++] = s;
     return s;
