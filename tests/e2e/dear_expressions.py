@@ -62,7 +62,7 @@ def main():
 def pages(root):
     """Pages that end early are together the rows that match, each once."""
     expression = "(.*a){20}.*b$"
-    with dxtest.Server(root, "--workers", 2, "--job-timeout-ms", 2000) as server:
+    with dxtest.Server(root, "--workers", 2, "--job-timeout-ms", 60000, "--queue-timeout-ms", 60000) as server:
         target, got, count = f"/v1/domain/site.com/datasets/1/urls?limit=1000&filter={urllib.parse.quote('~url:' + expression)}", [], 0
         while target and count < 6:
             reply = server.get(target)
