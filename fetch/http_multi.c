@@ -497,7 +497,7 @@ static void finish(struct request *r, unsigned which, CURLcode code)
     struct dx_http_attempt *t = r->tries[which];
     enum dx_refusal refusal = dx_http_attempt_end(t, code);
 
-    if (t->reply.status != 0 && t->reply.status < 500)
+    if (t->reply.status != 0)
         dx_retry_watch_answered(&r->batch->gate->limits->watch);
     if (refusal == DX_REPLY_ACCEPTED || refusal == DX_REPLY_NOT_MODIFIED) {
         accept_reply(r, which);

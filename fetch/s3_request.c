@@ -229,8 +229,12 @@ static int attempt(struct dx_s3_session *session, struct dx_s3_request *r, const
     }
     rc = dx_http_call_run(session->client, &r->call, err);
     dx_fetch_limits_leave(session->limits);
-    if (r->call.status != 0 && r->call.status < 500)
+    if (r->call.status != 0 && !atomic_load(&session->limits->watch.answered)) {
+        dx_retry_watch_answered(&session->limits->watch); /* also by an error: it is there */
+        r->deadline_ms = dx_s3_deadline(session, r->size);
+    } else if (r->call.status != 0) {
         dx_retry_watch_answered(&session->limits->watch);
+    }
     if (rc == DX_E_NOMEM || rc == DX_E_NOT_FOUND) /* of ours, or of the file */
         return rc;
     if (rc < 0) {
@@ -286,7 +290,7 @@ bool dx_s3_again(struct dx_s3_session *session, struct dx_s3_retry *retry,
         .failed = may ? DX_RETRY_TRANSIENT : DX_RETRY_NEVER,
         .made = ++retry->made,
         .now_ms = dx_clock_ms(),
-        .deadline_ms = retry->deadline_ms,
+        .deadline_ms = retry->deadline_ms > r->deadline_ms ? retry->deadline_ms : r->deadline_ms,
         .retry_after_ms = dx_retry_after_ms(r->call.head.retry_after, (int64_t)time(NULL)),
         .random = random_bits(),
     };

@@ -109,7 +109,7 @@ static int take_row(void *ctx, size_t place, const struct dx_listing_row *row, s
     for (size_t i = task->said_count; i > 0 && task->said[i - 1].place == place; i--)
         if (is_row_of(&task->said[i - 1], row)) {
             task->said[i - 1].row_count++;
-            return DX_OK;
+            return dx_url_rows_are_known(&task->rows, place, err);
         }
     rc = put_url(task, row, err);
     if (rc != DX_OK || dx_url_id(dx_span_of(task->text.data + task->text_at,

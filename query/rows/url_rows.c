@@ -345,6 +345,22 @@ static void count_rows(struct dx_url_rows *u)
     }
 }
 
+int dx_url_rows_are_known(const struct dx_url_rows *u, size_t place, struct dx_error *err)
+{
+    const struct dx_version *v = u->view.version;
+    const struct dx_pages_file *file = &u->places[place].file;
+
+    if (v->entry.rows_left_out == 0 ||
+        dx_url_places_exact(&dx_version_part_of_file(v, file->file_id)->cold))
+        return DX_OK;
+    return dx_fail(
+        err, DX_E_LIMIT,
+        "rows of the lake are left out of this version (publish --foreign-rows skip), and "
+        "the index of URLs does not tell them from the rows of url_id 0x%016llx in dataset "
+        "%lu; list the URLs of its domain in that dataset instead",
+        (unsigned long long)u->url_id, (unsigned long)file->dataset_id);
+}
+
 static int take_rows(struct dx_url_rows *u, struct dx_error *err)
 {
     int rc = dx_listing_step(&u->listing, err);
@@ -352,6 +368,11 @@ static int take_rows(struct dx_url_rows *u, struct dx_error *err)
     if (rc != DX_LISTING_DONE)
         return rc;
     count_rows(u);
+    for (size_t i = 0; rc == DX_LISTING_DONE && u->url != NULL && i < u->place_count; i++)
+        if (u->places[i].rows > 1)
+            rc = dx_url_rows_are_known(u, i, err);
+    if (rc < 0)
+        return rc;
     u->state = DONE;
     return rc;
 }

@@ -20,6 +20,9 @@
  * path of the file and row. Most of them are of other URLs (format/version/url_place.h): the text of the row decides. Where `url` is
  * set, only those between its first and last row are given, if it has any; rows that it led to are among these.
  *
+ * A unit of a version that leaves rows out may have such rows beside that of the URL, with the same text: where a place would give
+ * more than one row, that is DX_E_LIMIT. Without `url` the caller asks for it: dx_url_rows_are_known.
+ *
  * Places in datasets that the view hides are not counted and not read; only the pages of ids that
  * have them among others are.
  *
@@ -81,6 +84,7 @@ struct dx_url_rows {
 
 void dx_url_rows_init(struct dx_url_rows *u, const struct dx_view *view, uint64_t url_id,
                       unsigned fields, uint64_t deadline_ms);
+int dx_url_rows_are_known(const struct dx_url_rows *u, size_t place, struct dx_error *err);
 int dx_url_rows_step(struct dx_url_rows *u, struct dx_error *err);
 struct dx_read_batch *dx_url_rows_reading(struct dx_url_rows *u);
 int dx_url_rows_fetched(struct dx_url_rows *u, int rc, struct dx_error *err);

@@ -23,6 +23,8 @@ def together(name, query):
     # Generated clients send offset=0 with everything: that must go with all.
     if listing and query.get("offset") not in (None, 0, "0", [0]):
         return any(other in query for other in ("plan", "cursor", *filters))
+    if listing and "from" in query and "to" in query:
+        return True  # `from` may lie behind `to`
     if listing:
         return "plan" in query and "cursor" in query or len("".join(str(query.get(n, "")) for n in filters).encode()) > 500
     def said(parameter, usual):
