@@ -231,7 +231,7 @@ static int attempt(struct dx_s3_session *session, struct dx_s3_request *r, const
     dx_fetch_limits_leave(session->limits);
     if (r->call.status != 0 && !atomic_load(&session->limits->watch.answered)) {
         dx_retry_watch_answered(&session->limits->watch); /* also by an error: it is there */
-        r->deadline_ms = dx_s3_deadline(session, r->size);
+        r->deadline_ms += (uint64_t)session->deadline_ms * (AWAY_FACTOR - FIRST_FACTOR);
     } else if (r->call.status != 0) {
         dx_retry_watch_answered(&session->limits->watch);
     }
