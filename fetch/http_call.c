@@ -12,8 +12,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define SILENCE_MS 1000 /* before it is reported */
-#define SILENCE_TEXT 1024
 #define IDLE_MAX 16
 #define IDLE_S 20L /* stores end idle connections; a write on such a one is a lost reply */
 
@@ -204,16 +202,6 @@ static size_t on_read(char *to, size_t one, size_t room, void *arg)
     return n;
 }
 
-static void tell_silence(const struct run *run, uint64_t now)
-{
-    char what[SILENCE_TEXT];
-
-    (void)snprintf(what, sizeof what, "%s %.*s: no reply for %llu s", run->call->method,
-                   (int)strcspn(run->call->url, "?"), run->call->url,
-                   (unsigned long long)(now - run->progress_ms) / 1000);
-    dx_retry_watch_silent(run->call->watch, what, run->progress_ms, now, run->call->deadline_ms);
-}
-
 /* libcurl calls it at least once a second. */
 static int on_progress(void *arg, curl_off_t down_all, curl_off_t down, curl_off_t up_all,
                        curl_off_t up)
@@ -230,9 +218,9 @@ static int on_progress(void *arg, curl_off_t down_all, curl_off_t down, curl_off
     if (down + up != run->moved) {
         run->moved = down + up;
         run->progress_ms = now;
-    } else if (run->call->watch != NULL && now - run->progress_ms >= SILENCE_MS &&
-               !atomic_load_explicit(&run->call->watch->answered, memory_order_relaxed))
-        tell_silence(run, now);
+    }
+    dx_retry_watch_waiting(run->call->watch, run->call->method, run->call->url, run->progress_ms,
+                           now, run->call->deadline_ms);
     if (now >= run->call->deadline_ms)
         run->expired = "the deadline came first";
     else if (now - run->progress_ms > patience + run->settings->connect_ms)

@@ -16,8 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SILENCE_MS 1000 /* before it is reported */
-#define SILENCE_TEXT 1024
 #define SUSPECT_MS 2000
 #define UNSIGNED_MS 20              /* between two looks for credentials that are on their way */
 #define IDLE_MAX DX_FETCH_IN_FLIGHT /* easy handles kept: they hold the TLS sessions */
@@ -498,7 +496,7 @@ static void finish(struct request *r, unsigned which, CURLcode code)
     enum dx_refusal refusal = dx_http_attempt_end(t, code);
 
     if (t->reply.status != 0)
-        dx_retry_watch_answered(&r->batch->gate->limits->watch);
+        (void)dx_retry_watch_answered(&r->batch->gate->limits->watch);
     if (refusal == DX_REPLY_ACCEPTED || refusal == DX_REPLY_NOT_MODIFIED) {
         accept_reply(r, which);
         return;
@@ -667,20 +665,6 @@ static void on_run_done(void *ctx, int rc, const struct dx_error *err)
         *result->err = *err;
 }
 
-/* Of who blocks here: that nothing was answered since then. */
-static void tell_silence(const struct dx_http_ask *ask, uint64_t begin_ms, uint64_t now_ms)
-{
-    struct dx_retry_watch *watch = &ask->settings->limits->watch;
-    char what[SILENCE_TEXT];
-
-    if (watch->tell == NULL || ask->count == 0 || atomic_load(&watch->answered) ||
-        now_ms - begin_ms < SILENCE_MS)
-        return;
-    (void)snprintf(what, sizeof what, "GET %s: no reply for %llu s", ask->gets[0].url,
-                   (unsigned long long)(now_ms - begin_ms) / 1000);
-    dx_retry_watch_silent(watch, what, begin_ms, now_ms, ask->deadline_ms);
-}
-
 int dx_http_multi_run(struct dx_http_multi *lane, const struct dx_http_ask *ask,
                       struct dx_error *err)
 {
@@ -697,7 +681,9 @@ int dx_http_multi_run(struct dx_http_multi *lane, const struct dx_http_ask *ask,
 
         if (result.over)
             break;
-        tell_silence(ask, begin_ms, now);
+        if (ask->count > 0)
+            dx_retry_watch_waiting(&ask->settings->limits->watch, "GET", ask->gets[0].url, begin_ms,
+                                   now, ask->deadline_ms);
         /* libcurl's own timers shorten the wait. */
         (void)curl_multi_poll(lane->multi, &gate, 1,
                               next <= now         ? 0

@@ -2,6 +2,8 @@
 #include "fetch/retry.h"
 
 #include <curl/curl.h>
+#include <stdio.h>
+#include <string.h>
 
 #define DAY_MS (86400u * UINT64_C(1000))
 
@@ -137,12 +139,14 @@ const char *dx_retry_verdict_words(enum dx_retry_verdict verdict)
 
 /* ---- the watch ---- */
 
-#define TELL_AFTER_MS 2000
-#define TELL_EVERY_MS 30000
+#define WAITING_MS 1000 /* before a request counts as waiting */
+#define WAITING_TEXT 1024
+#define REPORT_AFTER_MS 2000
+#define REPORT_EVERY_MS 30000
 
-void dx_retry_watch_set(struct dx_retry_watch *watch, dx_retry_tell *tell, void *ctx)
+void dx_retry_watch_set(struct dx_retry_watch *watch, dx_retry_report *report, void *ctx)
 {
-    watch->tell = tell;
+    watch->report = report;
     watch->ctx = ctx;
 }
 
@@ -150,25 +154,41 @@ void dx_retry_watch_silent(struct dx_retry_watch *watch, const char *what, uint6
                            uint64_t now_ms, uint64_t until_ms)
 {
     uint64_t since = 0;
-    uint64_t told = atomic_load(&watch->told_ms);
+    uint64_t reported = atomic_load(&watch->reported_ms);
 
     if (atomic_compare_exchange_strong(&watch->silent_ms, &since, since_ms))
         since = since_ms;
-    if (watch->tell == NULL || now_ms < since + TELL_AFTER_MS ||
-        (told != 0 && now_ms < told + TELL_EVERY_MS) ||
-        !atomic_compare_exchange_strong(&watch->told_ms, &told, now_ms))
-        return; /* or another thread tells it */
-    watch->tell(watch->ctx, &(struct dx_retry_silence){
-                                what, now_ms - since, until_ms > now_ms ? until_ms - now_ms : 0 });
+    if (watch->report == NULL || now_ms < since + REPORT_AFTER_MS ||
+        (reported != 0 && now_ms < reported + REPORT_EVERY_MS) ||
+        !atomic_compare_exchange_strong(&watch->reported_ms, &reported, now_ms))
+        return; /* or another thread reports it */
+    watch->report(watch->ctx,
+                  &(struct dx_retry_silence){ what, now_ms - since,
+                                              until_ms > now_ms ? until_ms - now_ms : 0 });
 }
 
-void dx_retry_watch_answered(struct dx_retry_watch *watch)
+void dx_retry_watch_waiting(struct dx_retry_watch *watch, const char *method, const char *url,
+                            uint64_t since_ms, uint64_t now_ms, uint64_t until_ms)
 {
-    if (!atomic_load_explicit(&watch->answered, memory_order_relaxed))
-        atomic_store(&watch->answered, true);
-    if (atomic_load_explicit(&watch->silent_ms, memory_order_relaxed) == 0)
+    char what[WAITING_TEXT];
+
+    if (watch == NULL || now_ms - since_ms < WAITING_MS ||
+        atomic_load_explicit(&watch->answered, memory_order_relaxed))
         return;
+    (void)snprintf(what, sizeof what, "%s %.*s: no reply for %llu s", method,
+                   (int)strcspn(url, "?"), url, (unsigned long long)(now_ms - since_ms) / 1000);
+    dx_retry_watch_silent(watch, what, since_ms, now_ms, until_ms);
+}
+
+bool dx_retry_watch_answered(struct dx_retry_watch *watch)
+{
+    bool first = !atomic_load_explicit(&watch->answered, memory_order_relaxed) &&
+                 !atomic_exchange(&watch->answered, true);
+
+    if (atomic_load_explicit(&watch->silent_ms, memory_order_relaxed) == 0)
+        return first;
     atomic_store(&watch->silent_ms, 0);
-    if (atomic_exchange(&watch->told_ms, 0) != 0 && watch->tell != NULL)
-        watch->tell(watch->ctx, &(struct dx_retry_silence){ NULL, 0, 0 });
+    if (atomic_exchange(&watch->reported_ms, 0) != 0 && watch->report != NULL)
+        watch->report(watch->ctx, &(struct dx_retry_silence){ NULL, 0, 0 });
+    return first;
 }

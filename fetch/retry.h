@@ -14,14 +14,16 @@
  * a success puts one back. When a store is down altogether, the retries stop after
  * full / cost = 35, and a fleet does not finish off a store that struggles.
  *
- * A watch is what a process knows of stores that do not answer, for the one who waits for it:
+ * A watch is what a process knows of stores that do not answer; it reports this by one function:
  *
- *   dx_retry_watch_set(&watch, tell, ctx);          tell: from any thread; before the first request
+ *   dx_retry_watch_set(&watch, report, ctx);        report: from any thread; before the first request
  *   dx_retry_watch_silent(&watch, what, since_ms, now_ms, until_ms);
  *                                                   a request has failed, or waits for a reply; it is tried again
- *                                                   until then. tell is called where this has gone on for two
- *                                                   seconds, and each half minute from there
- *   dx_retry_watch_answered(&watch);                a request was answered, whatever the answer
+ *                                                   until then. The watch calls report after two seconds of
+ *                                                   this, and each half minute from there
+ *   dx_retry_watch_waiting(&watch, "GET", url, since_ms, now_ms, until_ms);    the same of a request that waits for a reply, if the
+ *                                                   process has had no answer at all; watch may be NULL
+ *   first = dx_retry_watch_answered(&watch);        a request was answered, whatever the answer; true: the first of the process
  *
  * Time and randomness are arguments. Pure but for budget and watch, which are atomic: any thread.
  */
@@ -71,15 +73,15 @@ struct dx_retry_silence {
     uint64_t left_ms;   /* tried for so long from now on */
 };
 
-typedef void dx_retry_tell(void *ctx, const struct dx_retry_silence *silence);
+typedef void dx_retry_report(void *ctx, const struct dx_retry_silence *silence);
 
 /* Zeroed: nothing is reported. */
 struct dx_retry_watch {
-    atomic_bool answered;       /* once: the name, the way and the store are there */
-    atomic_bool given_up;       /* a request was, before any was answered */
-    _Atomic uint64_t silent_ms; /* since then no request was answered; 0: they are */
-    _Atomic uint64_t told_ms;   /* 0: this silence was not reported */
-    dx_retry_tell *tell;
+    atomic_bool answered;         /* once: the name, the way and the store are there */
+    atomic_bool given_up;         /* a request was, before any was answered */
+    _Atomic uint64_t silent_ms;   /* since then no request was answered; 0: they are */
+    _Atomic uint64_t reported_ms; /* 0: this silence was not reported */
+    dx_retry_report *report;
     void *ctx;
 };
 
@@ -119,9 +121,11 @@ void dx_retry_budget_success(struct dx_retry_budget *budget);
 
 const char *dx_retry_verdict_words(enum dx_retry_verdict verdict);
 
-void dx_retry_watch_set(struct dx_retry_watch *watch, dx_retry_tell *tell, void *ctx);
+void dx_retry_watch_set(struct dx_retry_watch *watch, dx_retry_report *report, void *ctx);
 void dx_retry_watch_silent(struct dx_retry_watch *watch, const char *what, uint64_t since_ms,
                            uint64_t now_ms, uint64_t until_ms);
-void dx_retry_watch_answered(struct dx_retry_watch *watch);
+void dx_retry_watch_waiting(struct dx_retry_watch *watch, const char *method, const char *url,
+                            uint64_t since_ms, uint64_t now_ms, uint64_t until_ms);
+bool dx_retry_watch_answered(struct dx_retry_watch *watch);
 
 #endif

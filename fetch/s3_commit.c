@@ -107,7 +107,7 @@ static int may(struct dx_s3_session *session, const struct dx_s3_commit *c,
 int dx_s3_commit_send(struct dx_s3_session *session, struct dx_s3_commit *c,
                       struct dx_s3_request *r, char etag[DX_SOURCE_ETAG], struct dx_error *err)
 {
-    struct dx_s3_retry retry = { 0, c->deadline_ms };
+    unsigned made = 0;
     struct dx_error own = DX_ERROR_INIT;
 
     err = err != NULL ? err : &own;
@@ -136,7 +136,7 @@ int dx_s3_commit_send(struct dx_s3_session *session, struct dx_s3_commit *c,
             if (seen < 0 && r->outcome == DX_S3_CONDITION && !c->unsure)
                 return give_up(c, r, err);
         }
-        if (!dx_s3_again(session, &retry, r, err))
+        if (!dx_s3_again(session, &made, r, err))
             return give_up(c, r, err);
     }
 }

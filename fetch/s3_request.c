@@ -229,12 +229,8 @@ static int attempt(struct dx_s3_session *session, struct dx_s3_request *r, const
     }
     rc = dx_http_call_run(session->client, &r->call, err);
     dx_fetch_limits_leave(session->limits);
-    if (r->call.status != 0 && !atomic_load(&session->limits->watch.answered)) {
-        dx_retry_watch_answered(&session->limits->watch); /* also by an error: it is there */
+    if (r->call.status != 0 && dx_retry_watch_answered(&session->limits->watch))
         r->deadline_ms += (uint64_t)session->deadline_ms * (AWAY_FACTOR - FIRST_FACTOR);
-    } else if (r->call.status != 0) {
-        dx_retry_watch_answered(&session->limits->watch);
-    }
     if (rc == DX_E_NOMEM || rc == DX_E_NOT_FOUND) /* of ours, or of the file */
         return rc;
     if (rc < 0) {
@@ -280,17 +276,17 @@ static uint64_t random_bits(void)
     return random;
 }
 
-bool dx_s3_again(struct dx_s3_session *session, struct dx_s3_retry *retry,
-                 const struct dx_s3_request *r, const struct dx_error *why)
+bool dx_s3_again(struct dx_s3_session *session, unsigned *made, const struct dx_s3_request *r,
+                 const struct dx_error *why)
 {
     struct dx_retry_watch *watch = &session->limits->watch;
     bool may = r->outcome == DX_S3_UNSURE || r->outcome == DX_S3_NOT_NOW ||
                r->outcome == DX_S3_RACE;
     struct dx_retry_attempt attempt = {
         .failed = may ? DX_RETRY_TRANSIENT : DX_RETRY_NEVER,
-        .made = ++retry->made,
+        .made = ++*made,
         .now_ms = dx_clock_ms(),
-        .deadline_ms = retry->deadline_ms > r->deadline_ms ? retry->deadline_ms : r->deadline_ms,
+        .deadline_ms = r->deadline_ms,
         .retry_after_ms = dx_retry_after_ms(r->call.head.retry_after, (int64_t)time(NULL)),
         .random = random_bits(),
     };
@@ -315,12 +311,12 @@ bool dx_s3_again(struct dx_s3_session *session, struct dx_s3_retry *retry,
 int dx_s3_run(struct dx_s3_session *session, struct dx_s3_request *r, uint64_t deadline_ms,
               struct dx_error *err)
 {
-    struct dx_s3_retry retry = { 0, deadline_ms };
+    unsigned made = 0;
     int rc;
 
     r->deadline_ms = deadline_ms;
     do
         rc = dx_s3_send(session, r, err);
-    while (rc < 0 && dx_s3_again(session, &retry, r, err));
+    while (rc < 0 && dx_s3_again(session, &made, r, err));
     return rc;
 }

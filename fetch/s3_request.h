@@ -3,10 +3,10 @@
  *
  *   struct dx_s3_session session;                          one a store
  *   struct dx_s3_request r = { .method = "PUT", .key = key, .body = true, ... };
- *   struct dx_s3_retry retry = { .deadline_ms = d };
+ *   r.deadline_ms = d; made = 0;                           the first answer of the process makes it later
  *   do
  *       rc = dx_s3_send(&session, &r, &err);               r.outcome, r.call
- *   while (... && dx_s3_again(&session, &retry, &r, &err)); sleeps; false: give up
+ *   while (... && dx_s3_again(&session, &made, &r, &err)); sleeps; false: give up
  *   dx_s3_request_release(&r);
  *
  *   rc = dx_s3_run(&session, &r, deadline_ms, &err);       the same for what may happen twice
@@ -80,11 +80,6 @@ struct dx_s3_request {
     struct dx_s3_error error;
 };
 
-struct dx_s3_retry {
-    unsigned made;
-    uint64_t deadline_ms;
-};
-
 int dx_s3_session_open(struct dx_s3_session *session, const char *root,
                        const struct dx_source_options *options, struct dx_error *err);
 void dx_s3_session_close(struct dx_s3_session *session);
@@ -97,8 +92,8 @@ uint64_t dx_s3_deadline(const struct dx_s3_session *session, uint64_t size);
 /* One attempt; a refusal that another signature may turn is asked once more. DX_OK: DX_S3_DONE.
  * May be called again for the same request. */
 int dx_s3_send(struct dx_s3_session *session, struct dx_s3_request *r, struct dx_error *err);
-bool dx_s3_again(struct dx_s3_session *session, struct dx_s3_retry *retry,
-                 const struct dx_s3_request *r, const struct dx_error *why);
+bool dx_s3_again(struct dx_s3_session *session, unsigned *made, const struct dx_s3_request *r,
+                 const struct dx_error *why);
 int dx_s3_run(struct dx_s3_session *session, struct dx_s3_request *r, uint64_t deadline_ms,
               struct dx_error *err);
 void dx_s3_request_release(struct dx_s3_request *r);

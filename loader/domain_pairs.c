@@ -76,8 +76,8 @@ static int find_domain_id(const struct dx_part *part, uint64_t ordinal, uint64_t
     int rc = dx_dictionary_get(&part->dictionary, ordinal, domain, &size, err);
 
     if (rc == 0)
-        rc = dx_fail(err, DX_E_CORRUPT, "%s: there is no domain %llu", part->directory,
-                     (unsigned long long)ordinal);
+        rc = dx_fail(err, DX_E_CORRUPT, "%s: the dictionary does not have domain %llu",
+                     part->directory, (unsigned long long)ordinal);
     if (rc == 1)
         rc = dx_mphf_domain_id(&part->mphf, ordinal, dx_span_of(domain, size), domain_id, err);
     return rc < 0 ? rc : 1;

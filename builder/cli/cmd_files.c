@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json_out.h"
 #include "base/log.h"
 #include "builder/cli/command.h"
@@ -39,6 +40,8 @@ struct files {
     const struct dx_manifest *manifest;
     const struct dx_manifest_version *entry;
     struct dx_registry datasets;
+    uint32_t *wanted; /* ids; none: of all datasets */
+    size_t wanted_count, wanted_capacity;
     struct dx_json json;
     struct dx_buf out;
 };
@@ -88,47 +91,30 @@ static int read_datasets(struct files *f, struct dx_error *err)
     return rc;
 }
 
-static int check_datasets(const struct files *f, struct dx_error *err)
+static int find_wanted(struct files *f, struct dx_error *err)
 {
     const char *text;
-    uint32_t id;
     int rc = DX_OK;
 
     for (size_t n = 0; rc == DX_OK && (text = dx_options_nth(f->options, OPT_DATASET, n)) != NULL;
-         n++)
-        rc = dx_dataset_said(&f->datasets, f->entry->version, text, &id, err);
-    return rc;
-}
+         n++) {
+        uint32_t *room = dx_array_room(f->wanted, f->wanted_count, &f->wanted_capacity,
+                                       sizeof *room);
 
-static const struct dx_dataset *find_dataset(const struct files *f, uint32_t id)
-{
-    size_t low = 0;
-    size_t high = f->datasets.count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (f->datasets.datasets[middle].dataset_id < id)
-            low = middle + 1;
-        else
-            high = middle;
+        if (room == NULL)
+            return dx_no_memory(err, "files");
+        f->wanted = room;
+        rc = dx_dataset_said(&f->datasets, f->entry->version, text, &room[f->wanted_count++], err);
     }
-    return low < f->datasets.count && f->datasets.datasets[low].dataset_id == id
-               ? &f->datasets.datasets[low]
-               : NULL;
+    return rc;
 }
 
 static bool is_wanted(const struct files *f, uint32_t dataset_id)
 {
-    struct dx_error err = DX_ERROR_INIT;
-    const char *text = dx_options_nth(f->options, OPT_DATASET, 0);
-    uint32_t id;
-
-    for (size_t n = 0; text != NULL; text = dx_options_nth(f->options, OPT_DATASET, ++n))
-        if (dx_dataset_said(&f->datasets, f->entry->version, text, &id, &err) == DX_OK &&
-            id == dataset_id)
+    for (size_t i = 0; i < f->wanted_count; i++)
+        if (f->wanted[i] == dataset_id)
             return true;
-    return dx_options_nth(f->options, OPT_DATASET, 0) == NULL;
+    return f->wanted_count == 0;
 }
 
 /* ---- the list ---- */
@@ -156,7 +142,7 @@ static void write_json(struct files *f, const char *path, const struct dx_files_
 static int see_file(void *ctx, const struct dx_files_row *row, struct dx_error *err)
 {
     struct files *f = ctx;
-    const struct dx_dataset *d = find_dataset(f, row->dataset_id);
+    const struct dx_dataset *d = dx_registry_by_id(&f->datasets, row->dataset_id);
     bool printed = true;
     char *path = NULL;
 
@@ -215,7 +201,7 @@ static int run(const struct dx_options *options)
     if (rc == DX_OK)
         rc = read_datasets(&f, &err);
     if (rc == DX_OK)
-        rc = check_datasets(&f, &err);
+        rc = find_wanted(&f, &err);
     if (rc == DX_OK)
         rc = list_files(&f, &err);
     code = rc < 0 ? dx_command_fail("files", DX_EXIT_REFUSED, &err)
@@ -224,6 +210,7 @@ static int run(const struct dx_options *options)
     dx_buf_release(&f.out);
     dx_root_close(&f.root);
     dx_manifest_release(&m);
+    free(f.wanted);
     free(f.prefix);
     return code;
 }

@@ -11,7 +11,8 @@
 #define SECTION_ENTRY 24
 #define KEY_TABLES (UINT64_MAX - 1)
 #define KEY_TRAILER UINT64_MAX
-#define HEADER_MIN 8 /* magic and version */
+#define TRAILER_VERSION 20 /* place of the version in the trailer */
+#define HEADER_MIN 8       /* magic and version */
 
 static const uint8_t end_mark[8] = { 'D', 'X', 'T', 'A', 'I', 'L', '0', '1' };
 static const uint8_t draft_mark[8] = { 'D', 'X', 'F', 'O', 'O', 'T', '0', '1' };
@@ -99,12 +100,13 @@ static int read_trailer(struct dx_envelope *e, unsigned flags, struct dx_error *
         return dx_fail(err, DX_E_CORRUPT,
                        "%s: trailer: checksum is %016llx, its bytes give %016llx", e->name,
                        (unsigned long long)dx_load_u64(t + 56), (unsigned long long)found);
-    if (dx_load_u32(t + 20) != e->version)
-        return dx_fail(
-            err, DX_E_UNSUPPORTED, "%s: trailer: layout version %u, this program reads %u%s",
-            e->name, dx_load_u32(t + 20), e->version,
-            dx_load_u32(t + 20) < e->version ? ": rebuild it with 'domaindex publish --root ROOT'"
-                                             : ": a newer one wrote it");
+    if (dx_load_u32(t + TRAILER_VERSION) != e->version)
+        return dx_fail(err, DX_E_UNSUPPORTED,
+                       "%s: trailer: layout version %u, this program reads %u%s", e->name,
+                       dx_load_u32(t + TRAILER_VERSION), e->version,
+                       dx_load_u32(t + TRAILER_VERSION) < e->version
+                           ? ": rebuild it with 'domaindex publish --root ROOT'"
+                           : ": a newer one wrote it");
     e->section_count = dx_load_u32(t + 24);
     if (e->section_count > DX_ENVELOPE_SECTIONS_MAX)
         return dx_fail(err, DX_E_CORRUPT, "%s: trailer: %u sections, at most %d", e->name,
@@ -188,6 +190,15 @@ static int make_bitmap(struct dx_envelope *e, unsigned flags, struct dx_error *e
     for (size_t i = 0; i < words; i++)
         atomic_init(&e->hashed[i], flags & DX_OPEN_UNCHECKED ? UINT64_MAX : 0);
     return DX_OK;
+}
+
+uint32_t dx_envelope_version(struct dx_span file, uint32_t oldest, uint32_t newest)
+{
+    uint32_t version = newest;
+
+    if (file.size >= DX_ENVELOPE_TRAILER_SIZE)
+        version = dx_load_u32(file.data + file.size - DX_ENVELOPE_TRAILER_SIZE + TRAILER_VERSION);
+    return version >= oldest && version < newest ? version : newest;
 }
 
 int dx_envelope_open(struct dx_envelope *e, struct dx_span file, uint32_t magic, uint32_t version,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/core/mphf.h"
 
+#include "base/bits.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -50,11 +52,6 @@ static inline uint32_t slot_of(uint64_t hash, uint8_t pilot, uint32_t part_slots
     return (uint32_t)high((hash ^ pilot * MIX_PILOT) * MIX, part_slots);
 }
 
-static unsigned bits_of(uint64_t v)
-{
-    return v == 0 ? 0 : 64 - (unsigned)__builtin_clzll(v);
-}
-
 static uint64_t dictionary_buckets_of(uint64_t n)
 {
     return (n + DX_DICTIONARY_BUCKET - 1) / DX_DICTIONARY_BUCKET;
@@ -74,12 +71,12 @@ struct slots {
 static struct slots slots_of(uint64_t n, uint32_t version)
 {
     struct slots s = { .empty = n, .size = 4, .has_ordinals = true };
-    unsigned bits = bits_of(n);
+    unsigned bits = dx_bits_of_number(n);
 
     if (version == DX_MPHF_VERSION_OLD || bits + FINGERPRINT_BITS_LEAST > 32) {
         s.empty = dictionary_buckets_of(n);
         s.has_ordinals = false;
-        bits = bits_of(s.empty);
+        bits = dx_bits_of_number(s.empty);
     } else if (bits + FINGERPRINT_BITS_LEAST <= 24) {
         s.size = 3;
     }
@@ -162,16 +159,6 @@ static int open_collisions(struct dx_mphf *m, struct dx_error *err)
     return rc;
 }
 
-/* What the trailer says, which the envelope checks. */
-static uint32_t version_of(struct dx_span file)
-{
-    bool is_old = file.size >= DX_ENVELOPE_TRAILER_SIZE &&
-                  dx_load_u32(file.data + file.size - DX_ENVELOPE_TRAILER_SIZE + 20) ==
-                      DX_MPHF_VERSION_OLD;
-
-    return is_old ? DX_MPHF_VERSION_OLD : DX_MPHF_VERSION;
-}
-
 int dx_mphf_open(struct dx_mphf *m, struct dx_span file, unsigned flags, const char *name,
                  struct dx_error *err)
 {
@@ -179,7 +166,7 @@ int dx_mphf_open(struct dx_mphf *m, struct dx_span file, unsigned flags, const c
     int rc;
 
     memset(m, 0, sizeof *m);
-    m->version = version_of(file);
+    m->version = dx_envelope_version(file, DX_MPHF_VERSION_OLD, DX_MPHF_VERSION);
     rc = dx_envelope_open(&m->envelope, file, MAGIC, m->version, flags, name, err);
     if (rc < 0)
         return rc;

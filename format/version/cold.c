@@ -103,23 +103,15 @@ static int open_sections(struct dx_cold *c, struct dx_error *err)
                : dx_envelope_section(&c->envelope, DX_COLD_URL_ID_LISTS, &c->url_ids, err);
 }
 
-/* What the trailer says, which the envelope checks. */
-static uint32_t version_of(struct dx_span file)
-{
-    uint32_t version = DX_COLD_VERSION;
-
-    if (file.size >= DX_ENVELOPE_TRAILER_SIZE)
-        version = dx_load_u32(file.data + file.size - DX_ENVELOPE_TRAILER_SIZE + 20);
-    return version >= DX_COLD_VERSION_OLD && version < DX_COLD_VERSION ? version : DX_COLD_VERSION;
-}
-
 int dx_cold_open(struct dx_cold *c, struct dx_span file, unsigned flags, const char *name,
                  struct dx_error *err)
 {
     int rc;
 
     *c = (struct dx_cold){ .size = { 0 } };
-    rc = dx_envelope_open(&c->envelope, file, DX_COLD_MAGIC, version_of(file), flags, name, err);
+    rc = dx_envelope_open(&c->envelope, file, DX_COLD_MAGIC,
+                          dx_envelope_version(file, DX_COLD_VERSION_OLD, DX_COLD_VERSION), flags,
+                          name, err);
     if (rc >= 0)
         rc = open_sections(c, err);
     if (rc < 0)

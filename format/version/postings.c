@@ -111,24 +111,14 @@ static int open_sections(struct dx_postings *p, struct dx_error *err)
     return dx_envelope_array(e, TAG_PAGE, DX_POSTINGS_PAGE_RECORD, t->pages, &p->page_records, err);
 }
 
-/* What the trailer says, which the envelope checks. */
-static uint32_t version_of(struct dx_span file)
-{
-    uint32_t version = DX_POSTINGS_VERSION;
-
-    if (file.size >= DX_ENVELOPE_TRAILER_SIZE)
-        version = dx_load_u32(file.data + file.size - DX_ENVELOPE_TRAILER_SIZE + 20);
-    return version == DX_POSTINGS_VERSION_OLD ? version : DX_POSTINGS_VERSION;
-}
-
 int dx_postings_open(struct dx_postings *p, struct dx_span file, unsigned flags, const char *name,
                      struct dx_error *err)
 {
+    uint32_t version = dx_envelope_version(file, DX_POSTINGS_VERSION_OLD, DX_POSTINGS_VERSION);
     int rc;
 
-    *p = (struct dx_postings){ .by_ids = version_of(file) == DX_POSTINGS_VERSION_OLD };
-    rc = dx_envelope_open(&p->envelope, file, DX_POSTINGS_MAGIC, version_of(file), flags, name,
-                          err);
+    *p = (struct dx_postings){ .by_ids = version == DX_POSTINGS_VERSION_OLD };
+    rc = dx_envelope_open(&p->envelope, file, DX_POSTINGS_MAGIC, version, flags, name, err);
     if (rc >= 0)
         rc = open_sections(p, err);
     if (rc < 0)

@@ -108,7 +108,7 @@ static int begin_few(struct dx_cdx_domains *d, size_t size, unsigned kind, struc
                                   err);
 }
 
-/* 1: there may be some at the next name; 0: there is none left. */
+/* 1: begun with those of the next name, if any; 0: behind the last name. */
 static int next_name(struct dx_cdx_domains *d, struct dx_error *err)
 {
     for (; d->place < d->last_size; d->place++, d->kind = OWN) {

@@ -153,13 +153,15 @@ int dx_cdx_sequence_row(struct dx_cdx_sequence *q, struct dx_span *columns, uint
                         struct dx_error *err)
 {
     bool early = dx_cdx_sequence_takes_early(q);
-    bool answered;
-    int rc;
+    bool answered = false;
+    int rc = DX_OK;
 
     if (!in_page(q, q->rank++))
         return 0;
-    rc = move_place(q, columns, timestamp, err);
-    answered = rc == DX_OK && was_answered(q);
+    if (q->ask->show_resume_key || q->resume.count > 0) {
+        rc = move_place(q, columns, timestamp, err);
+        answered = rc == DX_OK && was_answered(q);
+    }
     if (rc == DX_OK && q->ask->resolve_revisits)
         rc = dx_cdx_revisits_row(&q->revisits, columns, err);
     if (rc < 0)

@@ -31,7 +31,7 @@ static struct url_columns columns_of(const struct dx_listing *l,
     return of;
 }
 
-/* NULL: there is no such column. */
+/* c NULL: the piece has no such column. */
 static bool is_sound(const struct dx_listing *l, const struct dx_listing_column *c)
 {
     bool sound = true;

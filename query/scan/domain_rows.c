@@ -302,12 +302,11 @@ static int find_frame(struct dx_domain_rows *r, size_t segment, struct dx_error 
     struct dx_posting_frames *f = &r->frames[r->frame_count];
     struct dx_pair_place place;
     int rc = dx_pair_places_find(&r->places, dataset_id, &place);
+    int had = rc == 1 && r->frame_count > 0 ? dx_posting_frames_have(f - 1, place, err) : 0;
 
-    if (rc == 1 && r->frame_count > 0)
-        rc = dx_posting_frames_have(f - 1, place, err);
-    else if (rc == 1)
-        rc = 0;
-    if (rc == 0 && dx_pair_places_find(&r->places, dataset_id, &place)) {
+    if (had < 0)
+        return had;
+    if (rc == 1 && had == 0) {
         dx_posting_frames_init(f, r->part, r->version->caches);
         r->frame_count++;
         rc = dx_posting_frames_find(f, place, err);

@@ -17,7 +17,7 @@
  *           if (rc < 0) break;
  *       }
  *       if (rc == DX_LISTING_DONE)
- *           ... dx_domain_rows_each(&s->rows, ...), or dx_ahead_domain_step ...
+ *           ... dx_domain_rows_each(&s->rows, ...); of a page: dx_ahead_domain_give(s), and steps again ...
  *       dx_ahead_domain_again(s);                        with another window of the same domain; or
  *       dx_domains_ahead_pop(&a);
  *   }

@@ -120,7 +120,7 @@ static void write_count(const struct dx_dataset *d, const char *name, uint64_t c
     dx_counts_json_pages(d) ? dx_json_null(j) : dx_json_u64(j, count);
 }
 
-/* The members of an item of /v1/domain (query/answers/domain_text.c); of a sum there is no rank, and the item says so. */
+/* The members of an item of /v1/domain (query/answers/domain_text.c); a sum has no rank, so that member is null. */
 static void write_dataset(const struct parts *p, size_t place, struct dx_json *j)
 {
     const struct dx_dataset *d = dx_registry_by_id(&p->view->version->registry, p->ids[place]);

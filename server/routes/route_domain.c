@@ -34,8 +34,9 @@ static int resolve(struct dx_ask *ask, struct dx_problem *problem)
 {
     if (!ask->view_icann || ask->datasets_by != DX_DOMAIN_FIELD_RANK)
         return 1;
-    return dx_route_refuse(problem, "with view=icann there are no ranks to sort by: a rank is of "
-                                    "one domain of the index; sort=share or url_count");
+    return dx_route_refuse(problem,
+                           "view=icann has no ranks to sort by: a rank is of one domain of the "
+                           "index; use sort=share or sort=url_count");
 }
 
 static void restart(const struct dx_ask *ask, struct dx_buf *b)

@@ -61,20 +61,19 @@ static bool is_a_word(struct dx_span value)
 static int set_match(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
 {
     ask->match = value;
-    if (dx_name_pattern_check(value) && is_a_word(value))
+    if (!dx_name_pattern_check(value))
+        return dx_route_refuse(problem,
+                               "match '%.*s' is not a pattern of names: lower-case letters, "
+                               "digits, '-', '.' and '_', Unicode as A-labels (xn--), '*' for any "
+                               "text and '?' for one character",
+                               dx_shown(value), (const char *)value.data);
+    if (is_a_word(value))
         return dx_route_refuse(problem,
                                "match '%.*s' is a whole name without a dot, which no domain has; "
                                "write *%.*s* for names with it",
                                dx_shown(value), (const char *)value.data, dx_shown(value),
                                (const char *)value.data);
-    return dx_name_pattern_check(value)
-               ? 1
-               : dx_route_refuse(
-                     problem,
-                     "match '%.*s' is not a pattern of names: lower-case letters, "
-                     "digits, '-', '.' and '_', Unicode as A-labels (xn--), '*' for any "
-                     "text and '?' for one character",
-                     dx_shown(value), (const char *)value.data);
+    return 1;
 }
 
 /* What it says is checked when the answer begins. */

@@ -21,7 +21,7 @@ import dxtest
 from dxtest import check
 
 DEADLINE_MS = 24000         # a sixth of it before the first answer
-TOLD_S = 6                  # two seconds, a second of libcurl, and a busy machine
+REPORTED_S = 6                  # two seconds, a second of libcurl, and a busy machine
 ENDS_S = 40
 DENIED = b'<?xml version="1.0"?><Error><Code>SignatureDoesNotMatch</Code><Message>no</Message></Error>'
 
@@ -46,7 +46,7 @@ class Ran:
             killer.cancel()
         self.seconds = time.monotonic() - self.begin
 
-    def told(self):
+    def reported(self):
         """When it was first said that the store does not answer, and for how long it is tried."""
         for at, line in self.lines:
             found = re.search(r"does not answer: .+; trying (?:until \d\d:\d\d:\d\d UTC, )?for up to (\d+) s$", line)
@@ -132,14 +132,14 @@ def dead(tmp):
         for (where, name), run in runs.items():
             run, words = run.result(), f"{name}, {where}"
             print(f"{words}: {run}")
-            told = run.told()
+            reported = run.reported()
             check(run.code == 1, f"{words}: fails: {run}")
             check(run.seconds < ENDS_S, f"{words}: gives up early: {run}")
             check(run.lines and "http" in run.lines[-1][1], f"{words}: the last line names the store: {run}")
-            if run.seconds > TOLD_S:  # what ends sooner has said it
-                check(told is not None and told[0] < TOLD_S, f"{words}: says it within seconds: {run}")
-            if told:
-                check(told[1] <= DEADLINE_MS / (1000 if name == "domaindexd" else 6000) + 1, f"{words}: until when: {run}")
+            if run.seconds > REPORTED_S:  # what ends sooner has said it
+                check(reported is not None and reported[0] < REPORTED_S, f"{words}: says it within seconds: {run}")
+            if reported:
+                check(reported[1] <= DEADLINE_MS / (1000 if name == "domaindexd" else 6000) + 1, f"{words}: until when: {run}")
 
 
 def denied(tmp):
@@ -148,7 +148,7 @@ def denied(tmp):
             asked.clear()
             run = Ran(endpoint, *command)
             print(f"{name}, 403: {len(asked)} requests, {run}")
-            check(run.code == 1 and run.told() is None, f"{name}, 403: an answer: {run}")
+            check(run.code == 1 and run.reported() is None, f"{name}, 403: an answer: {run}")
             check(run.seconds < 5, f"{name}, 403: at once: {run}")
             check(any("403" in line for _, line in run.lines), f"{name}, 403: says so: {run}")
             check(max((asked.count(one) for one in asked), default=0) <= 2, f"{name}, 403: no retries: {asked}")

@@ -326,7 +326,7 @@ def check_locale(tmp, root):
     """In a program whose numbers have a decimal comma the library's have a point."""
     made = subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", str(tmp / "de_DE.UTF-8")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if made.returncode:
-        return "there are no sources of locales (Debian: locales)"
+        return "localedef finds no source of de_DE (Debian: package locales)"
     program = ("import hashlib, locale, sys\nfrom domaindex import _native\nlocale.setlocale(locale.LC_ALL, sys.argv[1])\n"
                f"root = _native.Root({str(root)!r}, None, None, False)\n"
                "for path in ('/v1/datasets/1/top-domains?format=arrow', '/v1/datasets/1/top-domains', '/v1/domain/big.example'):\n"

@@ -13,7 +13,7 @@ from dxtest import check, equal
 
 DOMAINS, ROWS, DELAY_MS = 400, 30, 5
 COLD = ("--cache-idx", "1M", "--cache-payload", "1M", "--cache-pages", "1M", "--cache-answers", 0, "--cache-domains", 0)
-# What is asked, and rounds at most. Before domains were read together: 15, 263, 262, 45, 410, 38.
+# Requests, and rounds of reads at most. When the server read one domain after another: 15, 263, 262, 45, 410, 38.
 ASKED = (("/v1/suffix/org/urls?limit=1000", 4), ("/v1/suffix/org/urls?limit=5000&prefix=/1/3", 16), ("/v1/suffix/org/urls?limit=50&filter=~path:77$", 16),
          ("/cdx?url=*.org&limit=1000", 10), ("/cdx?url=*.org&limit=100&filter=original:.*7f7.*", 24), ("/v1/suffix/org/urls?limit=300&from=2023-11-14T22:13:30Z&to=2023-11-14T22:13:32Z", 16))
 

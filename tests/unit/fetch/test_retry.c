@@ -238,14 +238,14 @@ static void check_threads(void)
 
 /* ---- the watch ---- */
 
-struct told {
+struct reports {
     unsigned silent, over;
     struct dx_retry_silence last;
 };
 
 static void note(void *ctx, const struct dx_retry_silence *s)
 {
-    struct told *t = ctx;
+    struct reports *t = ctx;
 
     t->silent += s->what != NULL;
     t->over += s->what == NULL;
@@ -254,10 +254,10 @@ static void note(void *ctx, const struct dx_retry_silence *s)
 
 static void check_watch(void)
 {
-    struct dx_retry_watch w = { .tell = NULL };
-    struct told t = { 0 };
+    struct dx_retry_watch w = { .report = NULL };
+    struct reports t = { 0 };
 
-    dx_retry_watch_silent(&w, "nobody", 1000, 9000, 20000);
+    dx_retry_watch_silent(&w, "no report function", 1000, 9000, 20000);
     dx_retry_watch_answered(&w);
     dx_retry_watch_set(&w, note, &t);
     dx_retry_watch_silent(&w, "a", 10000, 10100, 30000);
@@ -273,7 +273,7 @@ static void check_watch(void)
     EXPECT(t.silent == 2 && t.last.left_ms == 0, "again");
     dx_retry_watch_answered(&w);
     dx_retry_watch_answered(&w);
-    EXPECT(t.over == 1 && atomic_load(&w.answered), "the end is told once");
+    EXPECT(t.over == 1 && atomic_load(&w.answered), "the end is reported once");
     dx_retry_watch_silent(&w, "f", 50000, 51000, 60000);
     dx_retry_watch_answered(&w);
     dx_retry_watch_silent(&w, "g", 52500, 53000, 60000);
