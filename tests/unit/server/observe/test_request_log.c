@@ -15,6 +15,7 @@
 #include <jansson.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -302,7 +303,27 @@ struct producer {
     struct dx_request_log *log;
     unsigned ring;
     uint64_t count;
+    const atomic_bool *moved; /* the second half is put after this */
 };
+
+static void rest(void)
+{
+    const struct timespec t = { 0, 12000000 };
+
+    (void)nanosleep(&t, NULL);
+}
+
+/* Until so many lines are written or dropped, or 12 seconds are over. */
+static void await_lines(struct dx_request_log *log, uint64_t lines,
+                        struct dx_request_log_counts *counts)
+{
+    for (unsigned looks = 0; looks < 1000; looks++) {
+        dx_request_log_counts_read(log, counts);
+        if (counts->written + counts->dropped >= lines)
+            break;
+        rest();
+    }
+}
 
 static void *produce(void *argument)
 {
@@ -312,13 +333,12 @@ static void *produce(void *argument)
     for (uint64_t i = 0; i < p->count; i++) {
         struct dx_request_record r = sample(i);
 
+        while (i == p->count / 2 && !atomic_load(p->moved))
+            rest();
         r.target = dx_span_str(target);
         dx_request_log_put(p->log, p->ring, &r);
-        if (i % 100 == 99) { /* as fast as the writer is thought to be */
-            const struct timespec t = { 0, 12000000 };
-
-            (void)nanosleep(&t, NULL);
-        }
+        if (i % 100 == 99) /* as fast as the writer is thought to be */
+            rest();
     }
     return NULL;
 }
@@ -333,26 +353,23 @@ static void test_file(void)
     struct dx_request_log_counts counts;
     struct stat st;
     struct dx_request_log *log;
+    atomic_bool renamed = false;
     size_t lines;
 
     (void)snprintf(path, sizeof path, "%s/requests", folder);
     (void)snprintf(moved, sizeof moved, "%s/requests.1", folder);
     log = open_log(path, false, THREADS, 0); /* rings that hold all there is */
     for (unsigned i = 0; i < THREADS; i++) {
-        p[i] = (struct producer){ log, i, EACH };
+        p[i] = (struct producer){ log, i, EACH, &renamed };
         (void)pthread_create(&threads[i], NULL, produce, &p[i]);
     }
-    settle();
+    await_lines(log, 1, &counts);
     CHECK(rename(path, moved) == 0, "rename");
     dx_request_log_reopen(log);
+    atomic_store(&renamed, true);
     for (unsigned i = 0; i < THREADS; i++)
         (void)pthread_join(threads[i], NULL);
-    for (unsigned looks = 0; looks < 100; looks++) {
-        settle();
-        dx_request_log_counts_read(log, &counts);
-        if (counts.written + counts.dropped == THREADS * EACH)
-            break;
-    }
+    await_lines(log, THREADS * EACH, &counts);
     CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0640, "mode %o", st.st_mode & 0777);
     CHECK(dx_request_log_close(&log) && log == NULL, "it ends");
     lines = lines_of(path, true) + lines_of(moved, true);
