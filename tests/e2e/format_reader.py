@@ -2615,7 +2615,7 @@ def main():
             several = parts_lake(tmp / "parts", 2, lambda: check_lake(Version(tmp / "parts")))
             dxtest.check(several == [1, 2, 3, 2, 3, 4] or ID_MASK != M64, f"parts of the versions of a lake: {several}")
             clock("versions of several parts published")
-            compare(tmp / "parts", clock, pairs=800)
+            compare(tmp / "parts", clock, pairs=800 if dxtest.WHOLE else 400)
             compare(tmp / "tiny packs", clock, pairs=100)
             removed = removed_lake(tmp / "parts")
             counts, holes = zip(*removed)
@@ -2629,7 +2629,7 @@ def main():
                 dxtest.check(entries[current]["base"] or ID_MASK != M64, "the small lake's version was not merged")
                 dxtest.check(several == min(parts, 3) or ID_MASK != M64, f"the small lake's version has {several} parts")
                 clock(f"small lake published, merged three times or in parts: {several}")
-                compare(small, clock, pairs=3000 if dxtest.WHOLE else 800 if parts == 1 else 200)
+                compare(small, clock, pairs=3000 if dxtest.WHOLE else 400 if parts == 1 else 200)
             if dxtest.WHOLE:
                 corpus(tmp / "corpus", clock)
     dxtest.finish()

@@ -48,7 +48,7 @@ from dxtest import check, equal
 
 SIZE = os.environ.get("DX_NONINTERFERENCE") or ("160" if dxtest.WHOLE else "60")
 WHOLE = SIZE == "whole"
-LINKS, BATCH, ROUNDS = 3, 24, 2 if WHOLE else 3
+LINKS, BATCH, ROUNDS = 3, 24, 2
 TIMES = int(os.environ.get("DX_NONINTERFERENCE_TIMES", "20000" if WHOLE else "0"))
 HEADER = "X-Who"
 CURSOR = re.compile(rb'("(?:next_cursor|cursor)":"|"cursors":\[")([^"\]]*(?:","[^"\]]*)*)"')

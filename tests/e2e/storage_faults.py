@@ -14,7 +14,7 @@ store. The truth is what a server on the directory says, asked before. Shown:
 3. with the faults gone every answer is right, without a restart: what the caches kept is good;
 4. memory and descriptors stay as they are; a server that starts under faults starts or says why.
 
-DX_FAULT_REQUESTS: how many requests the store gets while things go wrong (6,000; 40,000 with DX_WHOLE=1).
+DX_FAULT_REQUESTS: how many requests the store gets while things go wrong (3,000; 40,000 with DX_WHOLE=1).
 """
 import collections
 import json
@@ -34,7 +34,7 @@ import pipeline
 import roots
 import stores
 
-REQUESTS = int(os.environ.get("DX_FAULT_REQUESTS") or (40_000 if dxtest.WHOLE else 5_000))
+REQUESTS = int(os.environ.get("DX_FAULT_REQUESTS") or (40_000 if dxtest.WHOLE else 3_000))
 SCALE = REQUESTS / 100_000
 DEADLINE_MS = 4000
 PATIENT_MS = 15_000     # for more than one stalled read, or one that drips, and another after it
@@ -61,7 +61,7 @@ def truth(root):
                     targets += [f"{base}?limit=10000", base,
                                 f"{base}?offset={rng.randrange(each['row_count'])}&limit=3"]
             rng.shuffle(targets)
-            return {target: body for target, head, body in client.ask(targets[:8_000 if dxtest.WHOLE else 4_000])
+            return {target: body for target, head, body in client.ask(targets[:8_000 if dxtest.WHOLE else 2_500])
                     if dxtest.check(head[9:12] == b"200", f"{target}: {head!r}")}
 
 
@@ -363,7 +363,7 @@ def main():
     stores.need("nginx", "versitygw")
     clock = oracle.Clock()
     with dxtest.tempdir() as tmp:
-        root = roots.make(tmp, seed=3, count=300_000 if dxtest.WHOLE else 60_000)
+        root = roots.make(tmp, seed=3, count=300_000 if dxtest.WHOLE else 40_000)
         want = truth(root)
         clock(f"{len(want)} listings are known")
         prove_it_can_fail(want)

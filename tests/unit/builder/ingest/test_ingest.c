@@ -249,6 +249,12 @@ static void test_small(void)
 }
 
 #define DATASETS 9
+#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
+#define LINES 20000
+#else
+#define LINES 40000
+#endif
+#define SORT_BYTES (LINES / 2 * 15) /* a lot of runs */
 
 /* Lines of a random corpus: few large datasets and many small, duplicates on purpose. */
 static size_t corpus(char ***lines, size_t n, unsigned seed)
@@ -294,9 +300,9 @@ static void test_determinism(void)
 {
     static const struct how rows[] = { { 1, 0, 0, 200, false, false },
                                        { 2, 0, 0, 200, false, false },
-                                       { 1, 300000, 2, 200, false, false },
-                                       { 3, 400000, 3, 200, false, false },
-                                       { 2, 2000000, 8, 200, false, false } };
+                                       { 1, SORT_BYTES, 2, 200, false, false },
+                                       { 3, SORT_BYTES * 4 / 3, 3, 200, false, false },
+                                       { 2, SORT_BYTES * 7, 8, 200, false, false } };
     struct dx_hash128 first = { { 0 } };
     struct dx_buf want = DX_BUF_INIT(64 << 20);
     struct dx_ingest_stats stats;
@@ -305,7 +311,7 @@ static void test_determinism(void)
     size_t files_first = 0;
     uint64_t stored = 0;
     char **lines;
-    size_t n = corpus(&lines, 40000, 3);
+    size_t n = corpus(&lines, LINES, 3);
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char root[32];
@@ -318,7 +324,7 @@ static void test_determinism(void)
         if (stats.records != n || stats.accepted != n)
             FAIL("row %zu: %llu of %llu accepted", i, (unsigned long long)stats.accepted,
                  (unsigned long long)stats.records);
-        if (rows[i].sort_bytes == 300000 && stats.runs < 8)
+        if (rows[i].sort_bytes == SORT_BYTES && stats.runs < 8)
             FAIL("only %llu runs", (unsigned long long)stats.runs);
         h = lake_hash(at(root), &files);
         if (i == 0) {

@@ -10,6 +10,13 @@
 
 #define STRANGERS 1000000
 
+/* Damage is read by one thread and takes minutes under TSan: other builds do it. */
+#ifdef __SANITIZE_THREAD__
+static const bool under_tsan = true;
+#else
+static const bool under_tsan = false;
+#endif
+
 static int failures;
 
 static int open_both(struct dx_mphf *m, struct dx_dictionary *d, struct dx_span mphf,
@@ -147,7 +154,7 @@ static void check_round_trip(size_t n, bool old)
     }
     check_batch(&m, &d, x.domains, n);
     /* With one domain most slots are empty, and strangers with fingerprint 0 meet them. */
-    check_strangers(&x, &m, &d, n == 100000 || n == 1 ? STRANGERS : 1000);
+    check_strangers(&x, &m, &d, (n == 100000 || n == 1) && !under_tsan ? STRANGERS : 1000);
     CHECK(dx_mphf_find(&m, &d, dx_span_of("", 0), &(uint64_t){ 0 }, &(uint64_t){ 0 }, &err) == 0,
           "n %zu: the empty name", n);
     CHECK(dx_mphf_verify(&m, &d, &err) == DX_OK, "n %zu: %s", n, err.text);
@@ -206,11 +213,12 @@ static void check_parts(void)
     uint64_t *hashes = many_hashes(n);
     struct dx_buf first = DX_BUF_INIT(1 << 24);
 
-    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+    for (size_t i = under_tsan; i < sizeof runs / sizeof *runs; i += under_tsan ? 3 : 1) {
         struct dx_buf out = DX_BUF_INIT(1 << 24);
+        bool again = first.size > 0;
 
-        write_many(i == 0 ? &first : &out, hashes, n, runs[i].memory, runs[i].threads);
-        CHECK(i == 0 || dx_span_equal(bytes_of(&first), bytes_of(&out)),
+        write_many(again ? &out : &first, hashes, n, runs[i].memory, runs[i].threads);
+        CHECK(!again || dx_span_equal(bytes_of(&first), bytes_of(&out)),
               "run %zu gives other bytes", i);
         dx_buf_release(&out);
     }
@@ -470,13 +478,6 @@ static void check_match(void)
     dx_test_index_release(&x);
     dx_test_index_release(&y);
 }
-
-/* Damage is read by one thread and takes minutes under TSan: other builds do it. */
-#ifdef __SANITIZE_THREAD__
-static const bool under_tsan = true;
-#else
-static const bool under_tsan = false;
-#endif
 
 int main(void)
 {

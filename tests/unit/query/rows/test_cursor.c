@@ -231,11 +231,12 @@ static void refused(struct dx_span text, const struct dx_cursor_key *key, const 
 
 static void check_changed(const char *text, const struct dx_cursor_key *key, const char *principal)
 {
+    const unsigned step = getenv("DX_WHOLE") != NULL ? 1 : 7;
     size_t n = strlen(text);
     char other[DX_CURSOR_TEXT + 1];
 
     for (size_t i = 0; i < n; i++)
-        for (unsigned c = 0; c < 256; c++) {
+        for (unsigned c = (unsigned)i % step; c < 256; c += step) {
             memcpy(other, text, n + 1);
             other[i] = (char)c;
             if (other[i] != text[i])
