@@ -111,7 +111,7 @@ dx_room(builder/input/bytes builder/root LIBRARIES BZip2::BZip2 PkgConfig::liblz
 dx_room(builder/input/records builder/input/bytes)
 dx_room(builder/input/parquet builder/input/records)
 dx_room(builder/input/archive builder/input/records)
-dx_room(builder/input/located builder/input/parquet)
+dx_room(builder/input/located builder/input/parquet builder/input/archive)
 dx_room(builder/input/files builder/input/parquet builder/input/archive)
 dx_room(builder/lake builder/root)
 dx_room(builder/policy builder/lake)

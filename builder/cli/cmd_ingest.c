@@ -116,9 +116,10 @@ static const struct dx_option table[OPT_COUNT] = {
                                   "hide what a file store has deleted, by rules as of 'domaindex "
                                   "suppress': in all datasets and versions, within seconds",
                                   DX_OPT_FLAG },
-    [OPT_FORMAT] = { "format", "AUTO|TSV|CSV|JSONL|LIST|CDX|CDXJ|CDX-JSON|PARQUET|WARC", "auto",
+    [OPT_FORMAT] = { "format", "AUTO|TSV|CSV|JSONL|LIST|CDX|CDXJ|CDX-JSON|PARQUET|WARC|ARC", "auto",
                      "tsv, csv, jsonl, list (a URL a line), cdx, cdxj, cdx-json (the array of "
-                     "arrays of a CDX server), parquet, warc, or auto: by name, then by the first "
+                     "arrays of a CDX server), parquet, warc, arc, or auto: by name, then by the "
+                     "first "
                      "lines; what is not certain is refused",
                      DX_OPT_CHOICE, AT(format) },
     [OPT_URL_COLUMN] = { "url-column", "C", NULL,
@@ -1078,7 +1079,8 @@ const struct dx_command dx_command_ingest = {
         "an INPUT on each line, which may be compressed or remote. The cluster index of a ZipNum "
         "CDX (FILE.idx) stands for the shards that it names, each of which must have the size that "
         "the index says; a folder with one must have all of them. "
-        "Parquet, WARC, plain text, gzip, zstd, bzip2 and xz are recognised by content; an object "
+        "Parquet, WARC, ARC, plain text, gzip, zstd, bzip2 and xz are recognised by content; an "
+        "object "
         "is read as "
         "Parquet if its name ends in .parquet or --format says so. "
         "C is a number from 1 or a name: of the header line in TSV and CSV, a dotted path in "
@@ -1096,7 +1098,9 @@ const struct dx_command dx_command_ingest = {
         "mime, "
         "digest, type, redirect, ip, filename, offset, length, a WARC-... field, http.NAME of the "
         "reply, "
-        "or a path into the JSON of a WAT; a damaged record is rejected, and reading goes on at "
+        "or a path into the JSON of a WAT; a record of an ARC file is read as the WARC record that "
+        "it "
+        "would be; a damaged record is rejected, and reading goes on at "
         "the "
         "next sound one. TSV has no "
         "quoting; CSV is RFC 4180; a JSONL or text line may be 16 MiB long.\n\n"
@@ -1116,14 +1120,15 @@ const struct dx_command dx_command_ingest = {
         "sets columns, further columns to keep, the names of datasets, and which files of a folder "
         "are left out. What another option says holds instead.\n\n"
         "Times are Unix seconds, milliseconds or microseconds, ISO 8601, yyyymmdd, "
-        "yyyymmddhhmm or yyyymmddhhmmss; in CDX, CDXJ and WARC digits are a date of any precision. "
+        "yyyymmddhhmm or yyyymmddhhmmss; in CDX, CDXJ, WARC and ARC digits are a date of any "
+        "precision. "
         "An empty one means no time. A record with an invalid time is stored "
         "without "
         "one and counted, unless --require-ts is given. Rejected records are counted by reason, "
         "the first three of each are printed, and all are written to a TSV file: input, line "
         "number, reason, raw record. If more than --max-rejects of the records are rejected, or no "
         "input has a record, the exit code is 1 and nothing is added. Damaged or cut input of "
-        "other formats than WARC ends "
+        "other formats than WARC and ARC ends "
         "the run in the same way.\n\n"
         "Ingesting what the lake has already adds nothing, so an interrupted or repeated run is "
         "simply run again. The stored bytes do not depend on the order of records, on --threads "
@@ -1179,7 +1184,8 @@ const struct dx_command dx_command_ingest = {
         "left aside, the latter counted.\n\n"
         "With --locators a row keeps where it came from, in the column locator, and 'domaindex "
         "fetch-record' and fields=locator lead back to it: FILE#row=GROUP:ROW of Parquet; "
-        "FILE#warc=OFFSET+LENGTH of WARC, and of CDX and CDXJ, whose lines name the WARC file; "
+        "FILE#warc=OFFSET+LENGTH of WARC and ARC, and of CDX and CDXJ, whose lines name such a "
+        "file; "
         "FILE#text=OFFSET+LENGTH of other text, FILE#line=NUMBER if it is compressed. FILE is the "
         "INPUT as it was given, or an absolute path where that has a '..'. Records of standard "
         "input and the elements of a JSON array have none. Rows that differ only in it are equal; "

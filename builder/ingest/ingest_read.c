@@ -638,10 +638,10 @@ static int open_feed(struct ring *r, const char *path, uint64_t must_be, struct 
                      "again, or name the file itself to read it without the index",
                      f->said, (unsigned long long)dx_input_file_size(f->in),
                      (unsigned long long)must_be);
-    if (rc == DX_OK && (o->format == DX_RECORD_AUTO || o->format == DX_RECORD_WARC))
-        rc = dx_warc_rows_is(f->in, err);
+    if (rc == DX_OK)
+        rc = dx_warc_rows_is(f->in, o->format, err);
     if (rc > 0)
-        return dx_warc_rows_open(&f->warc, f->in, &o->want, err);
+        return dx_warc_rows_open(&f->warc, f->in, (enum dx_record_format)rc, &o->want, err);
     if (rc == DX_OK && o->format == DX_RECORD_WARC)
         return dx_fail(err, DX_E_INVALID, "%s: no WARC record begins it; leave out --format",
                        f->said);

@@ -96,6 +96,11 @@ def warc(i, record_type, content_type):
             f"WARC-Payload-Digest: sha1:D{i}\r\nWARC-Block-Digest: sha1:D{i}\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n{body}\r\n\r\n")
 
 
+def arc(url, i, mime, reply):
+    body = reply + TEXT
+    return f"{url} 1.2.3.4 {re.sub('[^0-9]', '', iso(i))} {mime} {len(body)}\n{body}\n"
+
+
 def fineweb(i, **more):
     return {"text": TEXT, "id": f"<urn:uuid:{i}>", "dump": ("CC-MAIN-2023-14", "CC-MAIN-2013-20")[i % 2], "url": page(i), "date": iso(i),
             "file_path": f"s3://commoncrawl/crawl-data/x/{i}.warc.gz", "language": "en", "language_score": 0.9, "token_count": 100 + i, **more}
@@ -146,7 +151,7 @@ def write(path, rows, schema=None, **options):
     if name.endswith(".parquet"):
         pq.write_table(pa.Table.from_pylist(rows, schema=schema), path, **options)
         return
-    if ".warc" in name:
+    if ".warc" in name or ".arc" in name:
         path.write_bytes(b"".join(gzip.compress(r.encode()) for r in rows))    # a member a record
         return
     if name.endswith(".csv"):
@@ -217,6 +222,9 @@ def cases():
         yield name, files, [row("CC-MAIN-2024-10", page(i), iso(i), content_type=kind(i) if name == "warc" else "text/plain",
                                 status=200 if name == "warc" else None, digest=f"D{i}") for i in range(COUNT)]
 
+    yield "arc", {"IA-2004/a-crawl-00000.arc.gz": ([arc("filedesc://a", 0, "text/plain", ""), *(arc(page(i), i, kind(i), f"HTTP/1.0 200 OK\r\nContent-Type: {kind(i)}\r\n\r\n")
+                                                                                         for i in range(COUNT))],)}, [
+        row("a-crawl-00000", page(i), iso(i), content_type=kind(i), status=200) for i in range(COUNT)]
     c4 = [{"text": TEXT, "timestamp": iso(i), "url": page(i)} for i in range(COUNT)]
     want = [row("c4", page(i), iso(i)) for i in range(COUNT)]
     yield "c4", {"en/c4-train.00000-of-01024.json.gz": (c4,), "en/c4-validation.00000-of-00008.json.gz": ([POISON],)}, want

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A whole file as a WARC: its heads and replies, and the way on behind what is damaged.
+ * A whole file as a WARC, and as an ARC: its heads and replies, and the way on behind what is damaged.
  */
 #include "builder/input/archive/warc_rows.h"
 
@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "builder/input/archive/arc_head.h"
 #include "builder/input/archive/warc_head.h"
 #include "builder/input/bytes/input.h"
 #include "builder/input/records/row_record.h"
@@ -42,7 +43,7 @@ static void check_batch(const struct dx_batch *b, size_t extra_count, size_t siz
     }
 }
 
-static void read_file(const char *path, size_t size)
+static void read_file(const char *path, enum dx_record_format asked, size_t size)
 {
     struct dx_columns_want want = { .extra = { "status", "mime", "digest", "offset", "length",
                                                "http.server", "Envelope.Format" },
@@ -53,9 +54,9 @@ static void read_file(const char *path, size_t size)
     int64_t last = -1;
     int rc = dx_input_open(&in, path, WINDOW_MAX, NULL);
 
-    if (rc == DX_OK)
-        (void)dx_warc_rows_is(in, NULL);
-    if (rc == DX_OK && dx_warc_rows_open(&w, in, &want, NULL) == DX_OK)
+    if (rc == DX_OK && dx_warc_rows_is(in, asked, NULL) == 0)
+        asked = DX_RECORD_WARC;
+    if (rc == DX_OK && dx_warc_rows_open(&w, in, asked, &want, NULL) == DX_OK)
         for (int i = 0; i < BATCHES_MAX && dx_warc_rows_fill(w, &batch, NULL) > 0; i++)
             check_batch(&batch, want.extra_count, size, &last);
     dx_warc_rows_close(&w);
@@ -68,16 +69,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct dx_span bytes = dx_span_of(data, size);
     struct dx_warc_head head;
+    struct dx_arc_head arc;
     int fd = memfd_create("input", 0);
     char path[64];
 
     if (dx_warc_head_parse(bytes, &head) == NULL && head.url.size > size)
         die("a URL longer than its head");
     (void)dx_http_status(bytes);
+    if (dx_arc_head_parse(bytes, &arc) && arc.url.size + arc.date.size + arc.mime.size > size)
+        die("fields longer than their line");
     if (fd < 0 || write(fd, data, size) != (ssize_t)size)
         abort();
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    read_file(path, size);
+    read_file(path, DX_RECORD_WARC, size);
+    read_file(path, DX_RECORD_ARC, size);
     (void)close(fd);
     return 0;
 }

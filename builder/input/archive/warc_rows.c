@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "builder/input/archive/arc_head.h"
 #include "builder/input/archive/warc_head.h"
 #include "builder/input/bytes/input.h"
 #include "builder/input/records/row_record.h"
@@ -14,6 +15,7 @@
 #define HISTORY (64u << 10) /* bytes behind the reader that it may go back to */
 #define READ_MIN (64u << 10)
 #define HEAD_MAX (64u << 10)
+#define ARC_LOOK 16 /* bytes by which what begins a record of ARC is distinguished first */
 #define FIELDS_MAX (DX_ROW_EXTRA + DX_EXTRA_COLUMNS_MAX)
 #define TEXT_MAX ((size_t)1 << 24)
 #define TEXT_FIRST 4096
@@ -63,6 +65,7 @@ struct dx_warc_rows {
     bool wants_http;
     struct dx_json_path path[FIELDS_MAX + 1]; /* of each field, and of the type that a WAT says */
     const char *filename;
+    bool is_arc;
 
     uint8_t *data; /* [at, end) is still to be read, [0, at) was */
     size_t at;
@@ -84,6 +87,7 @@ struct dx_warc_rows {
     struct dx_buf text;
     struct dx_buf body; /* JSON of a WAT */
     struct dx_buf scratch;
+    struct dx_buf head; /* of ARC, as that of a WARC */
     struct dx_record record;
     bool has_record; /* read, not yet in a batch */
     bool partial;    /* the batch given last was too small for it */
@@ -207,7 +211,7 @@ static int add_fields(struct dx_warc_rows *w, struct dx_columns_want *want, stru
         rc = dx_json_path_parse(&w->path[w->field_count], HEADERS "\"WARC-Type\"", err);
     if (rc == DX_OK)
         rc = dx_columns_of_row(&w->cols, want, &labels, dx_input_name(w->in), err);
-    w->cols.format = DX_RECORD_WARC;
+    w->cols.format = w->is_arc ? DX_RECORD_ARC : DX_RECORD_WARC;
     w->cols.ts_archive = strcasecmp(ts, "WARC-Date") == 0 || strcasecmp(ts, "timestamp") == 0;
     return rc;
 }
@@ -219,6 +223,11 @@ static bool is_damage(int rc)
     return rc == DX_E_CORRUPT || rc == DX_E_TRUNCATED;
 }
 
+static bool begins_warc(struct dx_span first)
+{
+    return first.size >= 5 && memcmp(first.data, "WARC/", 5) == 0;
+}
+
 /* Whether a member behind the damaged one begins a record. */
 static bool has_later_record(struct dx_input *in)
 {
@@ -226,7 +235,7 @@ static bool has_later_record(struct dx_input *in)
     struct dx_span head;
 
     for (unsigned i = 0; i < MEMBERS_TRIED; i++) {
-        if (dx_input_recover(in, dx_span_str("WARC/"), &unsaid) != 1)
+        if (dx_input_recover(in, begins_warc, &unsaid) != 1)
             return false;
         if (dx_input_peek(in, &head, &unsaid) == DX_OK && dx_warc_begins(head))
             return true;
@@ -234,25 +243,40 @@ static bool has_later_record(struct dx_input *in)
     return false;
 }
 
-int dx_warc_rows_is(struct dx_input *in, struct dx_error *err)
+/* What its records begin with is in many other files too. */
+static bool is_named_arc(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+
+    return strstr(slash == NULL ? name : slash, ".arc.") != NULL;
+}
+
+int dx_warc_rows_is(struct dx_input *in, enum dx_record_format asked, struct dx_error *err)
 {
     struct dx_span head;
-    int rc = dx_input_peek(in, &head, err);
-    bool is_warc = rc == DX_OK && dx_warc_begins(head);
+    bool is_warc;
+    bool is_arc = asked == DX_RECORD_ARC;
+    int rc;
 
+    if (is_arc || (asked != DX_RECORD_AUTO && asked != DX_RECORD_WARC))
+        return is_arc ? DX_RECORD_ARC : 0;
+    rc = dx_input_peek(in, &head, err);
+    is_warc = rc == DX_OK && dx_warc_begins(head);
+    is_arc = rc == DX_OK && asked == DX_RECORD_AUTO && dx_arc_begins(head);
     /* Its first record may be the damaged one, which yields other bytes before its checksum says so. */
-    if (rc == DX_OK ? !is_warc && dx_input_front_is_damaged(in) : is_damage(rc)) {
-        is_warc = has_later_record(in);
-        if (rc == DX_OK || is_warc)
+    if (rc == DX_OK ? !is_warc && !is_arc && dx_input_front_is_damaged(in) : is_damage(rc)) {
+        is_arc = asked == DX_RECORD_AUTO && is_named_arc(dx_input_name(in));
+        is_warc = !is_arc && has_later_record(in);
+        if (rc == DX_OK || is_warc || is_arc)
             rc = dx_input_restart(in)
                      ? DX_OK
                      : dx_fail(err, DX_E_CORRUPT, "%s: its front is damaged", dx_input_name(in));
     }
-    return rc < 0 ? rc : is_warc;
+    return rc < 0 ? rc : is_warc ? DX_RECORD_WARC : is_arc ? DX_RECORD_ARC : 0;
 }
 
-int dx_warc_rows_open(struct dx_warc_rows **out, struct dx_input *in, struct dx_columns_want *want,
-                      struct dx_error *err)
+int dx_warc_rows_open(struct dx_warc_rows **out, struct dx_input *in, enum dx_record_format format,
+                      struct dx_columns_want *want, struct dx_error *err)
 {
     struct dx_warc_rows *w = calloc(1, sizeof *w);
     const char *slash = strrchr(dx_input_name(in), '/');
@@ -262,11 +286,13 @@ int dx_warc_rows_open(struct dx_warc_rows **out, struct dx_input *in, struct dx_
     if (w == NULL)
         return dx_no_memory(err, "%s", dx_input_name(in));
     w->in = in;
+    w->is_arc = format == DX_RECORD_ARC;
     w->is_plain = dx_input_is_plain(in);
     w->filename = slash == NULL ? dx_input_name(in) : slash + 1;
     dx_buf_init(&w->text, TEXT_MAX);
     dx_buf_init(&w->body, DX_LINE_MAX);
     dx_buf_init(&w->scratch, 2u * DX_LINE_MAX);
+    dx_buf_init(&w->head, 2 * HEAD_MAX);
     w->data = malloc(WINDOW);
     rc = w->data == NULL || dx_buf_reserve(&w->text, TEXT_FIRST) == NULL
              ? dx_no_memory(err, "%s", dx_input_name(in))
@@ -287,6 +313,7 @@ void dx_warc_rows_close(struct dx_warc_rows **out)
     dx_buf_release(&w->text);
     dx_buf_release(&w->body);
     dx_buf_release(&w->scratch);
+    dx_buf_release(&w->head);
     free(w->data);
     free(w);
     *out = NULL;
@@ -343,17 +370,34 @@ static int look_ahead(struct dx_warc_rows *w, size_t n, struct dx_error *err)
     return rc < 0 ? rc : DX_OK;
 }
 
-/* The head that begins here; *size 0: it does not end within `max` bytes or the member. */
-static int find_head(struct dx_warc_rows *w, size_t max, size_t *size, struct dx_error *err)
+/* What begins here and has the size that `head_size` tells; *size 0: it does not end within `max` bytes or
+ * the member. */
+static int find_head(struct dx_warc_rows *w, size_t (*head_size)(struct dx_span), size_t max,
+                     size_t *size, struct dx_error *err)
 {
     int rc = 1;
 
-    *size = dx_warc_head_size(rest(w));
+    *size = head_size(rest(w));
     while (rc > 0 && *size == 0 && w->end - w->at < max) {
         rc = read_more(w, err);
-        *size = dx_warc_head_size(rest(w));
+        *size = head_size(rest(w));
     }
     return rc < 0 ? rc : DX_OK;
+}
+
+/* Whether a record begins here: of ARC the whole line says so. */
+static int record_begins(struct dx_warc_rows *w, struct dx_error *err)
+{
+    struct dx_arc_head arc;
+    size_t size = 0;
+    int rc = look_ahead(w, ARC_LOOK, err);
+
+    if (!w->is_arc)
+        return rc < 0 ? rc : dx_warc_begins(rest(w));
+    if (rc < 0 || !dx_arc_may_begin(rest(w)))
+        return rc;
+    rc = find_head(w, dx_arc_head_size, HEAD_MAX, &size, err);
+    return rc < 0 ? rc : dx_arc_head_parse(dx_span_of(w->data + w->at, size), &arc);
 }
 
 static int open_member(struct dx_warc_rows *w, struct dx_error *err)
@@ -446,6 +490,8 @@ static void take_head(struct dx_warc_rows *w, struct dx_span head, const struct 
             s = dx_span_str(w->filename);
         else if (f->from == FROM_MIME)
             s = dx_head_mime(r->content_type);
+        else if (f->from == FROM_STATUS && w->is_arc)
+            s = dx_head_field(head, "Result-Code");
         set_value(w, f, s);
     }
 }
@@ -632,8 +678,9 @@ static int skip_line_ends(struct dx_warc_rows *w, unsigned max, struct dx_error 
 static int check_end(struct dx_warc_rows *w, struct dx_error *err)
 {
     uint64_t size = w->pos - w->begin;
-    int lines = skip_line_ends(w, 2, err);
-    int rc = lines < 0 ? lines : look_ahead(w, 6, err);
+    int enough = w->is_arc ? 1 : 2;
+    int lines = skip_line_ends(w, w->is_arc ? INT32_MAX : 2, err);
+    int rc = lines < 0 ? lines : record_begins(w, err);
     bool at_end = w->at == w->end && w->is_ended;
 
     if (rc < 0)
@@ -646,7 +693,7 @@ static int check_end(struct dx_warc_rows *w, struct dx_error *err)
         w->record.place = (int64_t)w->member_at;
         w->record.place_size = (int64_t)(dx_input_consumed(w->in) - w->member_at);
     }
-    return lines == 2 || at_end || dx_warc_begins(rest(w));
+    return lines >= enough || at_end || rc > 0;
 }
 
 /* The content, of which columns may be taken. 1: all of it was read; 0: the member ends inside. */
@@ -663,7 +710,7 @@ static int read_content(struct dx_warc_rows *w, const struct dx_warc_head *r, bo
         size_t most = left < HEAD_MAX ? (size_t)left : HEAD_MAX;
         size_t size;
 
-        rc = find_head(w, most, &size, err);
+        rc = find_head(w, dx_warc_head_size, most, &size, err);
         if (rc < 0)
             return rc;
         if (size == 0 || size > most)
@@ -702,6 +749,23 @@ static int give_capture(struct dx_warc_rows *w, const struct dx_warc_head *r, bo
     return 1;
 }
 
+/* Of ARC the head that it would have in a WARC; NULL, or what is wrong. */
+static const char *parse_head(struct dx_warc_rows *w, struct dx_span head, struct dx_warc_head *r)
+{
+    struct dx_arc_head arc;
+    const char *why;
+
+    if (w->is_arc) {
+        dx_buf_clear(&w->head);
+        (void)dx_arc_head_parse(head, &arc);
+        dx_arc_head_as_warc(&arc, &w->head);
+        head = dx_span_of(w->head.data, w->head.size);
+    }
+    why = dx_warc_head_parse(head, r);
+    take_head(w, head, r);
+    return why != NULL && w->is_arc ? "its length is not a number" : why;
+}
+
 static void begin_record(struct dx_warc_rows *w)
 {
     w->begin = w->pos;
@@ -722,12 +786,13 @@ static int read_record(struct dx_warc_rows *w, struct dx_error *err)
     size_t size;
     int rc;
 
-    rc = look_ahead(w, 6, err);
-    if (rc < 0)
-        return rc;
-    if (!dx_warc_begins(rest(w)))
-        return flawed_at(w, w->begin, "no WARC record begins there", err);
-    rc = find_head(w, HEAD_MAX, &size, err);
+    rc = record_begins(w, err);
+    if (rc == 0)
+        return flawed_at(w, w->begin,
+                         w->is_arc ? "no ARC record begins there" : "no WARC record begins there",
+                         err);
+    if (rc > 0)
+        rc = find_head(w, w->is_arc ? dx_arc_head_size : dx_warc_head_size, HEAD_MAX, &size, err);
     if (rc < 0)
         return rc;
     if (size == 0)
@@ -735,8 +800,9 @@ static int read_record(struct dx_warc_rows *w, struct dx_error *err)
                          w->is_ended ? "the file or its member ends inside its head"
                                      : "its head is longer than 64 KiB",
                          err);
-    why = dx_warc_head_parse(dx_span_of(w->data + w->at, size), &r);
-    take_head(w, dx_span_of(w->data + w->at, size), &r);
+    why = parse_head(w, dx_span_of(w->data + w->at, size), &r);
+    if (w->head.failed)
+        return dx_buf_fail(&w->head, err, "head of an ARC record");
     is_wat = r.type == DX_WARC_METADATA &&
              dx_span_is_word(dx_head_mime(r.content_type), "application/json");
     pass(w, size);
@@ -755,15 +821,18 @@ static int read_record(struct dx_warc_rows *w, struct dx_error *err)
     if (rc > 0)
         rc = check_end(w, err);
     if (rc == 0)
-        return flawed_at(w, w->content, "it does not end where its Content-Length says", err);
+        return flawed_at(w, w->content,
+                         w->is_arc ? "it does not end where its length says"
+                                   : "it does not end where its Content-Length says",
+                         err);
     return rc < 0 ? rc : give_capture(w, &r, is_wat, err);
 }
 
 /* Moves to the next line that begins a record; 0: this member has no other record. */
 static int scan(struct dx_warc_rows *w, struct dx_error *err)
 {
-    static const char mark[] = "\nWARC/";
-    const size_t n = sizeof mark - 1;
+    const char *mark = w->is_arc ? "\n" : "\nWARC/";
+    const size_t n = strlen(mark);
 
     for (;;) {
         struct dx_span s = rest(w);
@@ -772,7 +841,10 @@ static int scan(struct dx_warc_rows *w, struct dx_error *err)
 
         if (hit != NULL) {
             pass(w, (size_t)(hit - s.data) + 1);
-            return 1;
+            rc = w->is_arc ? record_begins(w, err) : 1;
+            if (rc != 0)
+                return rc;
+            continue;
         }
         if (s.size >= n)
             pass(w, s.size - n + 1);
@@ -799,7 +871,7 @@ static int find_next(struct dx_warc_rows *w, struct dx_error *err)
     if (w->next == NEXT_RECOVER) {
         w->next = NEXT_RECORD;
         w->is_open = false;
-        rc = dx_input_recover(w->in, dx_span_str("WARC/"), err);
+        rc = dx_input_recover(w->in, w->is_arc ? dx_arc_may_begin : begins_warc, err);
         if (rc == 0 && w->many_per_member) {
             *err = w->damage;
             rc = (int)w->damage.code;

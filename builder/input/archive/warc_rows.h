@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * warc_rows.h - the captures in a WARC, WAT or WET file as records of an input.
+ * warc_rows.h - the captures in a WARC, WAT, WET or ARC file as records of an input.
  *
- *   rc = dx_warc_rows_is(in, &err);                      1 WARC, 0 another format; reads nothing away
- *   rc = dx_warc_rows_open(&w, in, &want, &err);         `in` at its front, borrowed
+ *   rc = dx_warc_rows_is(in, asked, &err);               DX_RECORD_WARC, DX_RECORD_ARC, or 0: another format
+ *   rc = dx_warc_rows_open(&w, in, format, &want, &err); `in` at its front, borrowed
  *   do
  *       rc = dx_warc_rows_fill(w, &batch, &err);         as dx_records_fill
  *   while (rc > 0);
@@ -20,12 +20,16 @@
  * of them are those of the record that it describes, where it says them. The URL is
  * WARC-Target-URI, the time WARC-Date.
  *
+ * A record of an ARC file is read as the WARC record that it would be (arc_head.h). Nothing but its first line
+ * tells where one begins, so --format arc reads a file that begins with any record, and without it
+ * one whose first record, filedesc://, is sound, or damaged in a file named .arc.gz.
+ *
  * The place of a record (dx_record.place) is its member, where members and records are one to one,
  * or its bytes in a plain file. Its line number is the number of the record in the file, all types
  * counted, from 1.
  *
  * A damaged record is DX_FLAW_MALFORMED, its text the offset and the reason; reading goes on at the
- * next member, or line, that begins with "WARC/". Only damage in a file whose members hold many
+ * next member, or line, that begins with "WARC/", or as a record of an ARC file does. Only damage in a file whose members hold many
  * records each is an error. Contents are passed over, not held,
  * but for the JSON of a WAT: over DX_LINE_MAX it is DX_FLAW_TOO_LONG. Digests of contents are not
  * checked; checksums of members are. One thread at a time.
@@ -38,9 +42,10 @@
 struct dx_input;
 struct dx_warc_rows;
 
-int dx_warc_rows_is(struct dx_input *in, struct dx_error *err);
-int dx_warc_rows_open(struct dx_warc_rows **w, struct dx_input *in, struct dx_columns_want *want,
-                      struct dx_error *err);
+/* Reads nothing away. asked: DX_RECORD_AUTO, _WARC or _ARC; others are 0. */
+int dx_warc_rows_is(struct dx_input *in, enum dx_record_format asked, struct dx_error *err);
+int dx_warc_rows_open(struct dx_warc_rows **w, struct dx_input *in, enum dx_record_format format,
+                      struct dx_columns_want *want, struct dx_error *err);
 void dx_warc_rows_close(struct dx_warc_rows **w);
 int dx_warc_rows_fill(struct dx_warc_rows *w, struct dx_batch *batch, struct dx_error *err);
 const struct dx_columns *dx_warc_rows_columns(const struct dx_warc_rows *w);

@@ -70,7 +70,6 @@ static const struct foreign binaries[] = {
 static const struct foreign texts[] = {
     { 0, MAGIC("WARC/"), "a WARC file of another version than 0.17 to 1.1",
       "convert it: warcio recompress" },
-    { 0, MAGIC("filedesc://"), "an ARC file", "convert it to WARC: warcio recompress" },
     { 0, MAGIC("<?xml"), "XML (a sitemap?)", LOC_PIPE },
     { 0, MAGIC("<urlset"), "an XML sitemap", LOC_PIPE },
     { 0, MAGIC("<sitemapindex"), "an XML sitemap", LOC_PIPE },

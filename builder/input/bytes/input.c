@@ -432,25 +432,22 @@ static void rewind_into_member(struct dx_input *in)
     __atomic_store_n(&in->consumed, in->consumed - back, __ATOMIC_RELAXED);
 }
 
-/* Whether the bytes that wait begin a member that yields `begin` first. */
-static bool yields(struct dx_input *in, struct dx_span begin)
+/* Whether the bytes that wait begin a member of which `begins` accepts what it yields first. */
+static bool yields(struct dx_input *in, bool (*begins)(struct dx_span first))
 {
     uint8_t first[PEEK_MAX];
-    struct dx_container_room room = { first, begin.size };
+    struct dx_container_room room = { first, sizeof first };
     struct dx_span from = rest(in);
-    bool same;
 
     if (in->container.kind == DX_CONTAINER_BZIP2) /* a block of 900 kB yields all or nothing */
         return dx_container_surely_begins(DX_CONTAINER_BZIP2, from);
-    if (!member_begins(in) || begin.size > sizeof first ||
-        dx_container_reset(&in->container, NULL) < 0)
-        return false;
-    same = dx_container_step(&in->container, &from, &room, NULL) >= 0 && room.size == 0 &&
-           memcmp(first, begin.data, begin.size) == 0;
-    return same;
+    return member_begins(in) && dx_container_reset(&in->container, NULL) >= 0 &&
+           dx_container_step(&in->container, &from, &room, NULL) >= 0 &&
+           begins(dx_span_of(first, sizeof first - room.size));
 }
 
-int dx_input_recover(struct dx_input *in, struct dx_span begin, struct dx_error *err)
+int dx_input_recover(struct dx_input *in, bool (*begins)(struct dx_span first),
+                     struct dx_error *err)
 {
     size_t look = dx_container_first_bytes(in->container.kind);
 
@@ -466,7 +463,7 @@ int dx_input_recover(struct dx_input *in, struct dx_span begin, struct dx_error 
             return rc;
         if (in->at == in->end)
             return 0;
-        if (in->consumed != in->member_at && yields(in, begin))
+        if (in->consumed != in->member_at && yields(in, begins))
             return 1;
         consume(in, 1);
     }

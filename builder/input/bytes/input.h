@@ -19,9 +19,10 @@
  *       dx_input_member_at(in)                          its offset in the file
  *       while ((n = dx_input_member_read(in, to, size, &err)) > 0)
  *           ...                                         at 0 it ends at dx_input_consumed(in)
- *   rc = dx_input_recover(in, begin, &err);             after DX_E_CORRUPT or DX_E_TRUNCATED: 1 a later
- *                                                       member yields `begin` first (of bzip2: begins
- *                                                       with a block), and is the next one; 0 none does
+ *   rc = dx_input_recover(in, begins, &err);            after DX_E_CORRUPT or DX_E_TRUNCATED: 1 a later
+ *                                                       member yields what begins(its first 16 bytes, or
+ *                                                       all) accepts (of bzip2: begins with a block),
+ *                                                       and is the next one; 0 none does
  */
 #ifndef DX_BUILDER_INPUT_BYTES_INPUT_H
 #define DX_BUILDER_INPUT_BYTES_INPUT_H
@@ -46,7 +47,8 @@ int dx_input_peek(struct dx_input *in, struct dx_span *head, struct dx_error *er
 int dx_input_member_next(struct dx_input *in, struct dx_error *err);
 ssize_t dx_input_member_read(struct dx_input *in, uint8_t *to, size_t size, struct dx_error *err);
 uint64_t dx_input_member_at(const struct dx_input *in);
-int dx_input_recover(struct dx_input *in, struct dx_span begin, struct dx_error *err);
+int dx_input_recover(struct dx_input *in, bool (*begins)(struct dx_span first),
+                     struct dx_error *err);
 /* Behind a peek into a compressed file: whether a checksum in the first MiB of the member says that what was seen
  * is damaged; then dx_input_recover or dx_input_restart must follow. false: sound, or no file; nothing was read away. */
 bool dx_input_front_is_damaged(struct dx_input *in);

@@ -536,15 +536,16 @@ static int look_at_records(struct look *l, struct dx_error *err)
     return find_columns(l, err);
 }
 
-/* The profile that the ending of a WARC's name says. */
-static const struct dx_profile *warc_profile(const char *path)
+/* The profile that the format or the ending of a WARC's name says. */
+static const struct dx_profile *warc_profile(const struct look *l)
 {
     const struct dx_profile *p = NULL;
 
     (void)dx_profile_get(&p,
-                         strstr(path, ".wat") != NULL   ? "wat"
-                         : strstr(path, ".wet") != NULL ? "wet"
-                                                        : "warc",
+                         l->d->format == DX_RECORD_ARC     ? "arc"
+                         : strstr(l->path, ".wat") != NULL ? "wat"
+                         : strstr(l->path, ".wet") != NULL ? "wet"
+                                                           : "warc",
                          NULL);
     return p;
 }
@@ -558,11 +559,10 @@ static int detect_warc(struct look *l, struct dx_input *in, struct dx_error *err
     unsigned urls;
     int rc;
 
-    l->d->format = DX_RECORD_WARC;
     if (l->d->profile == NULL)
-        l->d->profile = warc_profile(l->path);
+        l->d->profile = warc_profile(l);
     want_columns(l, &want, &t);
-    rc = dx_warc_rows_open(&rows, in, &want, err);
+    rc = dx_warc_rows_open(&rows, in, l->d->format, &want, err);
     if (rc == DX_OK)
         do
             rc = dx_warc_rows_fill(rows, &batch, err);
@@ -586,9 +586,10 @@ static int detect_text(struct look *l, enum dx_record_format asked, struct dx_er
 
     if (rc == DX_OK) {
         l->d->container = container_of(l->path, dx_input_is_plain(in));
-        rc = asked == DX_RECORD_AUTO || asked == DX_RECORD_WARC ? dx_warc_rows_is(in, err) : 0;
+        rc = dx_warc_rows_is(in, asked, err);
     }
     if (rc > 0) {
+        l->d->format = (enum dx_record_format)rc;
         rc = detect_warc(l, in, err);
         dx_input_close(&in);
         return rc;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/input/located/stored_record.h"
 
+#include "builder/input/archive/arc_head.h"
 #include "builder/input/bytes/container.h"
 
 #define HEAD_MAX (64u << 10)
@@ -102,6 +103,24 @@ static struct dx_span without_brackets(struct dx_span uri)
                : uri;
 }
 
+static int read_arc_head(struct dx_stored_record *s, struct dx_span head, uint64_t *size,
+                         struct dx_error *err)
+{
+    size_t line = dx_arc_head_size(head);
+    struct dx_arc_head arc;
+    uint64_t block;
+
+    if (line == 0)
+        return head.size < HEAD_MAX
+                   ? 0
+                   : dx_fail(err, DX_E_CORRUPT, "an ARC header of over %u bytes", HEAD_MAX);
+    if (!dx_arc_head_parse(dx_span_of(head.data, line), &arc) || !read_number(arc.length, &block))
+        return dx_fail(err, DX_E_CORRUPT, "no ARC record with a length begins there");
+    s->target = arc.url;
+    *size = line + block;
+    return 1;
+}
+
 /* 1: *size is that of header and block; 0: the header does not end. */
 static int read_head(struct dx_stored_record *s, struct dx_span text, uint64_t *size,
                      struct dx_error *err)
@@ -113,6 +132,8 @@ static int read_head(struct dx_stored_record *s, struct dx_span text, uint64_t *
     size_t at = 0;
 
     s->target = (struct dx_span){ NULL, 0 };
+    if (dx_arc_may_begin(head))
+        return read_arc_head(s, head, size, err);
     if (head.size >= 5 && memcmp(head.data, "WARC/", 5) != 0)
         return dx_fail(err, DX_E_CORRUPT, "no WARC record begins there");
     do {
@@ -182,9 +203,10 @@ int dx_stored_record_open(struct dx_stored_record *s, struct dx_span bytes, size
     if (rc == 0 ||
         (rc == 1 && (s->record.size < size ||
                      !is_end(dx_span_of(s->record.data + size, s->record.size - (size_t)size)))))
-        rc = dx_fail(err, DX_E_CORRUPT,
-                     "%zu bytes are compressed together there, and the WARC header calls for %llu",
-                     s->record.size, (unsigned long long)size + 4);
+        rc = dx_fail(
+            err, DX_E_CORRUPT,
+            "%zu bytes are compressed together there, and the record's header calls for %llu",
+            s->record.size, (unsigned long long)size + 4);
     return rc;
 }
 

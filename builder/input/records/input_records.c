@@ -380,8 +380,8 @@ int dx_records_fill(struct dx_records *r, struct dx_batch *b, struct dx_error *e
 
 const char *dx_record_format_name(enum dx_record_format format)
 {
-    static const char *const names[] = { "auto", "tsv",  "csv",      "jsonl",   "list",
-                                         "cdx",  "cdxj", "cdx-json", "parquet", "warc" };
+    static const char *const names[] = { "auto", "tsv",      "csv",     "jsonl", "list", "cdx",
+                                         "cdxj", "cdx-json", "parquet", "warc",  "arc" };
 
     return names[format];
 }

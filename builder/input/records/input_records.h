@@ -48,7 +48,8 @@ enum dx_record_format {
     DX_RECORD_CDX_JSON, /* an array of arrays, the first of names: as CDX servers answer */
     /* rows (row_record.h), which parquet_rows.h and warc_rows.h make; not cut here */
     DX_RECORD_PARQUET,
-    DX_RECORD_WARC
+    DX_RECORD_WARC,
+    DX_RECORD_ARC
 };
 
 static inline bool dx_record_format_has_rows(enum dx_record_format format)
