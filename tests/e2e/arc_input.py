@@ -8,6 +8,7 @@ as one gzip stream, from a file and a pipe; of version 2, which warcio does not 
 counted, and all sound ones are stored. Real files: $DX_ARC_SAMPLES, a folder. $DX_PEERS_PYTHON names the python that has warcio. Exit 77:
 skipped.
 """
+import collections
 import gzip
 import io
 import os
@@ -28,6 +29,7 @@ except ImportError as missing:
 EXTRAS = ("status", "mime", "digest", "type", "offset", "length")
 FIELDS = {1: b"1 1 InternetArchive\nURL IP-address Archive-date Content-type Archive-length\n",
           2: b"2 0 Alexa Internet\nURL IP-address Archive-date Content-type Result-code Checksum Location Offset Filename Archive-length\n"}
+SPACED = tuple(f"?q={i}" for i in range(4, 1000, 9))
 rng = random.Random(19)
 
 
@@ -45,7 +47,7 @@ def pages(count, size=400):
         body = rng.randbytes(size // 2 + i % 7).hex().replace("a", "\n").encode()
         url = f"http://www.arc{i}.com/a b?q={i}" if i % 6 == 1 else f"http://www.arc{i}.com/p?q={i}"
         reply = f"HTTP/1.{i % 2} {200 + i % 5} OK\r\nServer: x\r\nContent-Type: text/html; charset={i}\r\n\r\n".encode()
-        yield url, "text/html; charset=x y" if i % 9 == 4 else "text/html", str(200 + i % 5), "text/html", reply + body
+        yield url, "text/html; charset=x y" if url.endswith(SPACED) else "text/html", str(200 + i % 5), "text/html", reply + body
         if i % 10 == 3:
             yield f"ftp://www.arc{i}.com/f", "image/png", None, "image/png", body
         if i % 10 == 7:
@@ -81,10 +83,15 @@ def peer(data):
         url = r.rec_headers.get_header("WARC-Target-URI")
         begin, size = it.get_record_offset(), it.get_record_length()
         mime = r.http_headers.get_header("Content-Type") if r.http_headers else r.rec_headers.get_header("Content-Type")
-        if url.startswith(("http", "ftp")):
+        if url and url.startswith(("http", "ftp")):
             found.append((url.replace(" ", "%20"), r.rec_headers.get_header("WARC-Date"), r.http_headers.get_statuscode() if r.http_headers else None,
                           mime and mime.split(";")[0], None, r.rec_type, str(begin), str(size)))
     return found
+
+
+def alike(rows):
+    """Without type and the MIME type of ftp, which warcio makes up, and without the rows whose MIME type has spaces, of which it takes a part for the URL."""
+    return [(*r[:3], None if r[0].startswith("ftp") else r[3], r[4], *r[6:]) for r in rows if "%201.2.3." not in r[0] and not r[0].endswith(SPACED)]
 
 
 def rows_of(found):
@@ -110,7 +117,7 @@ def containers(tmp):
             data, found = made(60, version, compressed)
             want = rows_of(found)
             if version == 1:
-                dxtest.equal([(*r[:5], *r[6:]) for r in peer(data)], [(*r[:5], *r[6:]) for r in want], f"{name}: what warcio reads is what was written")
+                dxtest.equal(alike(peer(data)), alike(want), f"{name}: what warcio reads is what was written")
             (tmp / name).write_bytes(data)
             said = ingest(tmp / f"{version}-{name}", tmp / name)
             dxtest.check("arc; url column: WARC-Target-URI; time column: WARC-Date" in said, f"what was recognised: {said}")
@@ -154,7 +161,7 @@ def located(tmp):
         dxtest.check("  profile    arc" in said and want[0][0] in said, f"--detect: {said}")
     (folder / "c.txt").write_text("not an ARC\n")
     dxtest.domaindex("ingest", "--root", tmp / "profile", "--profile", "arc", "--max-rejects", "0", tmp / "IA-2004")
-    dxtest.equal(len(lake.stored(tmp / "profile", "a")), len(want), "the profile: a dataset of each file")
+    dxtest.equal(len(lake.stored(tmp / "profile", "arcs")), len(want), "the profile: the folder is the dataset, and both files have the same rows")
 
 
 def damaged(tmp):
@@ -214,17 +221,21 @@ def large(tmp):
 
 
 def real(tmp):
+    """All of a row but the URL, which is canonical here; what is missing is rejected."""
     folder = os.environ.get("DX_ARC_SAMPLES")
     for number, path in enumerate(sorted(pathlib.Path(folder).rglob("*.arc*")) if folder else []):
         try:
-            want = peer(path.read_bytes())
+            want = collections.Counter((row[1], row[2], row[-2], row[-1]) for row in peer(path.read_bytes()))
         except Exception as failure:  # noqa: BLE001: warcio ends at damage
             print(f"{path}: {failure!r}")
             continue
-        ingest(tmp / f"real{number}", path, "--max-rejects", "100%")
-        got = lake.stored(tmp / f"real{number}", "d")
-        dxtest.equal(by_text([(*r[:5], *r[6:]) for r in got]), by_text([(*r[:5], *r[6:]) for r in want]), str(path))
-        print(f"{path}: {len(want)} rows")
+        root = tmp / f"real{number}"
+        said = ingest(root, path, "--max-rejects", "100%", expect=None)
+        got = collections.Counter((row[1], row[2], row[-2], row[-1]) for row in (lake.stored(root, "d") if (root / "urls").exists() else []))
+        rejected = int(said.split("  rejected")[1].split()[0])
+        print(f"{path}: {want.total()} rows, {rejected} rejected")
+        dxtest.equal(got - want, collections.Counter(), f"{path}: rows that warcio does not have")
+        dxtest.check((want - got).total() <= rejected, f"{path}: rows of warcio that are missing: {want - got}")
 
 
 def main():

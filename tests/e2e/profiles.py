@@ -224,7 +224,7 @@ def cases():
 
     yield "arc", {"IA-2004/a-crawl-00000.arc.gz": ([arc("filedesc://a", 0, "text/plain", ""), *(arc(page(i), i, kind(i), f"HTTP/1.0 200 OK\r\nContent-Type: {kind(i)}\r\n\r\n")
                                                                                          for i in range(COUNT))],)}, [
-        row("a-crawl-00000", page(i), iso(i), content_type=kind(i), status=200) for i in range(COUNT)]
+        row("IA-2004", page(i), iso(i), content_type=kind(i), status=200) for i in range(COUNT)]
     c4 = [{"text": TEXT, "timestamp": iso(i), "url": page(i)} for i in range(COUNT)]
     want = [row("c4", page(i), iso(i)) for i in range(COUNT)]
     yield "c4", {"en/c4-train.00000-of-01024.json.gz": (c4,), "en/c4-validation.00000-of-00008.json.gz": ([POISON],)}, want

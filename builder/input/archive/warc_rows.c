@@ -397,7 +397,8 @@ static int record_begins(struct dx_warc_rows *w, struct dx_error *err)
     if (rc < 0 || !dx_arc_may_begin(rest(w)))
         return rc;
     rc = find_head(w, dx_arc_head_size, HEAD_MAX, &size, err);
-    return rc < 0 ? rc : dx_arc_head_parse(dx_span_of(w->data + w->at, size), &arc);
+    return rc < 0 ? rc
+                  : size <= HEAD_MAX && dx_arc_head_parse(dx_span_of(w->data + w->at, size), &arc);
 }
 
 static int open_member(struct dx_warc_rows *w, struct dx_error *err)

@@ -153,18 +153,19 @@ static int see_line(struct reading *r, struct dx_span line, struct dx_error *err
 
 /* ---- WARC ---- */
 
-static int take_record(const struct reading *r, struct dx_span bytes, bool is_exact,
+/* is_all: nothing of the file, or of what the locator says, follows. */
+static int take_record(const struct reading *r, struct dx_span bytes, bool is_all,
                        struct dx_error *err)
 {
     struct dx_stored_record s;
     int rc = dx_stored_record_open(&s, bytes, r->ask->max_bytes, err);
 
-    if (rc == 1 && is_exact && s.size != bytes.size)
+    if (rc == 1 && second_of(r) != 0 && s.size != bytes.size)
         rc = dx_fail(err, DX_E_CORRUPT, "the record ends after %zu bytes, and the locator says %zu",
                      s.size, bytes.size);
-    else if (rc == 0 && is_exact)
-        rc = dx_fail(err, DX_E_CORRUPT, "the record does not end within the locator's %zu bytes",
-                     bytes.size);
+    else if (rc == 0 && is_all)
+        rc = dx_fail(err, DX_E_CORRUPT, "the record does not end within the %s's %zu bytes",
+                     second_of(r) != 0 ? "locator" : "file", bytes.size);
     if (rc < 0) {
         (void)dx_fail_in(err, "%s: at %llu", r->path, (unsigned long long)first_of(r));
     } else if (rc == 1 && r->ask->url_count > 0 && !is_wanted(r, s.target)) {
