@@ -6,7 +6,7 @@
  *   dx_arc_head_as_warc(&record, &buf);          the head of the WARC record that it would be
  *
  * Version 1 is "URL IP-address date MIME-type length", version 2 has result code, checksum, location,
- * offset and file name in front of the length. The version is told from the line, not from the first record
+ * offset and file name in front of the length. The version follows from the line, not from the first record
  * of the file, which may be damaged. A URL or MIME type may hold spaces: what divides the line is the
  * last date of 12 to 18 digits behind an address. The first record of a file is filedesc://NAME.
  *
