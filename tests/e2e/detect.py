@@ -119,7 +119,7 @@ def formats(tmp):
 def refusals(tmp):
     for name, data, words in (("a.txt", b"a;https://www.a.com/;1\nb;https://www.b.com/;2\n", "semicolons"), ("empty", b"", "has no record"),
                               ("a.jsonl", b'{"a": 1, "b": "x"}\n', "cannot tell which member is the URL"), ("a.zip", b"PK\x03\x04abcdefgh", "zip archive"),
-                              ("a.wacz", b"PK\x03\x04abcdefgh", "WACZ file: unzip -p FILE 'archive/*'"),
+                              ("a.wacz", b"PK\x03\x04abcdefgh", "does not end with a directory; fetch it again"),
                               ("u.csv", b"a,b\n1,2\n", "cannot tell which of 2 columns is the URL")):
         (tmp / name).write_bytes(data)
         said = detect(tmp / name, expect=1)

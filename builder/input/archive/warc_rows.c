@@ -70,8 +70,8 @@ struct dx_warc_rows {
     uint8_t *data; /* [at, end) is still to be read, [0, at) was */
     size_t at;
     size_t end;
-    uint64_t pos; /* of data[at], in the file if it is plain, else in the member */
-    bool is_plain;
+    uint64_t pos;         /* of data[at], in the file if it is plain, else in the member */
+    bool is_plain;        /* the file, or of a WACZ the WARC file at hand */
     bool is_open;         /* inside a member */
     bool is_ended;        /* nothing of it comes behind data[end) */
     uint64_t member_at;   /* its offset in the file */
@@ -287,7 +287,6 @@ int dx_warc_rows_open(struct dx_warc_rows **out, struct dx_input *in, enum dx_re
         return dx_no_memory(err, "%s", dx_input_name(in));
     w->in = in;
     w->is_arc = format == DX_RECORD_ARC;
-    w->is_plain = dx_input_is_plain(in);
     w->filename = slash == NULL ? dx_input_name(in) : slash + 1;
     dx_buf_init(&w->text, TEXT_MAX);
     dx_buf_init(&w->body, DX_LINE_MAX);
@@ -410,8 +409,9 @@ static int open_member(struct dx_warc_rows *w, struct dx_error *err)
     w->is_open = true;
     w->is_ended = false;
     w->at = w->end = 0;
-    w->pos = 0;
     w->member_at = dx_input_member_at(w->in);
+    w->is_plain = dx_input_is_plain(w->in);
+    w->pos = w->is_plain ? w->member_at : 0;
     w->in_member = 0;
     return 1;
 }

@@ -48,7 +48,7 @@ static const struct foreign binaries[] = {
     { 0, MAGIC("7z\xBC\xAF\x27\x1C"), "a 7-Zip archive", UNPACK("7z x -so") },
     { 0, MAGIC("Rar!\x1A\x07"), "a RAR archive", UNPACK("unrar p -inul") },
     { 0, MAGIC("PK\x03\x04"), "a zip archive",
-      UNPACK("unzip -p") "; the captures of a WACZ file: unzip -p FILE 'archive/*'" },
+      UNPACK("unzip -p") "; a WACZ file is read from a disk or an address, not from a pipe" },
     { 257, MAGIC("ustar"), "a tar archive", UNPACK("tar -xOf") },
     { 0, MAGIC("%PDF-"), "a PDF document", "extract its links first" },
     { 0, MAGIC("\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"), "an old Excel or Office file",

@@ -14,6 +14,8 @@
 #include "builder/input/bytes/container.h"
 #include "builder/input/bytes/foreign_format.h"
 #include "builder/input/bytes/input_remote.h"
+#include "builder/input/bytes/wacz.h"
+#include "builder/input/bytes/zip_directory.h"
 #include "fetch/source.h"
 
 #define READ_SIZE (256 * 1024)
@@ -39,9 +41,15 @@ struct dx_input {
     bool raw_eof;
     uint64_t consumed; /* offset of raw[at] in the file */
 
+    struct dx_byte_range *range; /* of a WACZ: all that is read; NULL: the whole file */
+    size_t range_count;
+    size_t range_next;
+    uint64_t read_end; /* of the file nothing is read from there on */
+
     struct dx_container container; /* kind NONE: plain */
-    bool in_member;                /* one has begun and has not ended; a plain file is one */
-    bool is_over;                  /* plain: the one member has ended */
+    uint64_t window_max;
+    bool in_member; /* one has begun and has not ended; a plain file is one */
+    bool is_over;   /* plain: the one member has ended */
     uint64_t member_at;
     uint64_t rewound;         /* bytes gone back over, so that damage costs its share at most */
     uint8_t peeked[PEEK_MAX]; /* yielded, not yet given: [peek_at, peek_end) */
@@ -52,6 +60,8 @@ struct dx_input {
 /* Reads once behind raw[end); sets raw_eof at the end. */
 static int refill(struct dx_input *in, struct dx_error *err)
 {
+    uint64_t left = in->read_end - in->consumed - (in->end - in->at);
+    size_t room;
     ssize_t n = -1;
 
     if (RAW_SIZE - in->end < READ_SIZE / 4) {
@@ -62,12 +72,16 @@ static int refill(struct dx_input *in, struct dx_error *err)
         in->at = keep;
         in->end -= drop;
     }
+    room = RAW_SIZE - in->end < left ? RAW_SIZE - in->end : (size_t)left;
+    in->raw_eof = room == 0;
+    if (in->raw_eof)
+        return DX_OK;
     if (in->remote != NULL) {
-        n = dx_input_remote_read(in->remote, in->raw + in->end, RAW_SIZE - in->end, err);
+        n = dx_input_remote_read(in->remote, in->raw + in->end, room, err);
         if (n < 0)
             return (int)n;
     }
-    while (n < 0 && (n = read(in->fd, in->raw + in->end, RAW_SIZE - in->end)) < 0 && errno == EINTR)
+    while (n < 0 && (n = read(in->fd, in->raw + in->end, room)) < 0 && errno == EINTR)
         ;
     if (n < 0)
         return dx_fail_errno(err, errno, "%s: read at offset %llu", in->name,
@@ -98,17 +112,63 @@ static int look_ahead(struct dx_input *in, size_t n, struct dx_error *err)
     return rc;
 }
 
-static int detect(struct dx_input *in, uint64_t window_max, struct dx_error *err)
+/* Of what the first bytes at hand begin. */
+static int open_container(struct dx_input *in, struct dx_error *err)
+{
+    int rc = dx_container_open(&in->container, dx_container_find(rest(in)), in->window_max, err);
+
+    return rc < 0 ? dx_fail_in(err, "%s", in->name) : DX_OK;
+}
+
+/* The next WARC file of a WACZ; 0: there is none. */
+static int open_range(struct dx_input *in, struct dx_error *err)
+{
+    const struct dx_byte_range *r = &in->range[in->range_next];
+    int rc;
+
+    if (in->range_next == in->range_count)
+        return 0;
+    if (in->remote != NULL)
+        dx_input_remote_seek(in->remote, r->offset);
+    else if (lseek(in->fd, (off_t)r->offset, SEEK_SET) < 0)
+        return dx_fail_errno(err, errno, "%s: seek to offset %llu", in->name,
+                             (unsigned long long)r->offset);
+    in->range_next++;
+    in->at = in->end = 0;
+    in->raw_eof = false;
+    in->in_member = in->is_over = false;
+    in->peek_at = in->peek_end = 0;
+    in->read_end = r->offset + r->size;
+    __atomic_store_n(&in->consumed, r->offset, __ATOMIC_RELAXED);
+    rc = look_ahead(in, MAGIC_MAX, err);
+    dx_container_close(&in->container);
+    if (rc == DX_OK)
+        rc = open_container(in, err);
+    return rc < 0 ? rc : 1;
+}
+
+/* A zip archive that can be read from its end may be a WACZ. */
+static int detect_wacz(struct dx_input *in, const char *path, struct dx_error *err)
+{
+    int rc;
+
+    if (!dx_zip_begins(rest(in)) || (in->remote == NULL && !in->is_file))
+        return 0;
+    rc = dx_wacz_find(path, &in->range, &in->range_count, err);
+    return rc < 0 || in->range_count == 0 ? rc : open_range(in, err);
+}
+
+static int detect(struct dx_input *in, const char *path, struct dx_error *err)
 {
     int rc = look_ahead(in, MAGIC_MAX, err);
 
     in->raw_eof = false; /* found again by the next read; a terminal may go on */
     if (rc == DX_OK)
-        rc = dx_foreign_format_check(rest(in), in->name, err);
+        rc = detect_wacz(in, path, err);
     if (rc != DX_OK)
-        return rc;
-    rc = dx_container_open(&in->container, dx_container_find(rest(in)), window_max, err);
-    return rc < 0 ? dx_fail_in(err, "%s", in->name) : DX_OK;
+        return rc < 0 ? rc : DX_OK;
+    rc = dx_foreign_format_check(rest(in), in->name, err);
+    return rc < 0 ? rc : open_container(in, err);
 }
 
 static int dup_stdin(struct stat *st, struct dx_error *err)
@@ -147,6 +207,8 @@ int dx_input_open(struct dx_input **out, const char *path, uint64_t window_max,
     if (in == NULL)
         return dx_no_memory(err, "input");
     in->fd = -1;
+    in->read_end = UINT64_MAX;
+    in->window_max = window_max;
     in->name = strdup(is_stdin ? "standard input" : path);
     in->raw = malloc(RAW_SIZE);
     if (in->name == NULL || in->raw == NULL) {
@@ -156,7 +218,7 @@ int dx_input_open(struct dx_input **out, const char *path, uint64_t window_max,
     rc = dx_source_remote(path) ? dx_input_remote_open(&in->remote, path, err)
                                 : open_file(in, path, err);
     if (rc == DX_OK)
-        rc = detect(in, window_max, err);
+        rc = detect(in, path, err);
     if (rc < 0)
         goto fail;
     if (in->remote != NULL)
@@ -178,6 +240,7 @@ void dx_input_close(struct dx_input **handle)
     if (in->fd >= 0)
         (void)close(in->fd);
     dx_input_remote_close(&in->remote);
+    free(in->range);
     free(in->name);
     free(in->raw);
     free(in);
@@ -226,7 +289,8 @@ static int skip_zeros(struct dx_input *in, uint64_t *zeros, struct dx_error *err
     return rc;
 }
 
-int dx_input_member_next(struct dx_input *in, struct dx_error *err)
+/* The next member of the file, or of the WARC file at hand. */
+static int next_member(struct dx_input *in, struct dx_error *err)
 {
     enum dx_container_kind kind = in->container.kind;
     uint64_t zeros = 0;
@@ -236,7 +300,9 @@ int dx_input_member_next(struct dx_input *in, struct dx_error *err)
         return 1;
     if (kind == DX_CONTAINER_NONE) {
         in->in_member = !in->is_over;
-        return !in->is_over;
+        if (in->in_member)
+            in->member_at = in->consumed;
+        return in->in_member;
     }
     in->raw_eof = false;
     rc = look_ahead(in, DX_CONTAINER_MAGIC, err);
@@ -266,6 +332,16 @@ int dx_input_member_next(struct dx_input *in, struct dx_error *err)
         return corrupt(in, what, err);
     }
     return begin_member(in, err);
+}
+
+int dx_input_member_next(struct dx_input *in, struct dx_error *err)
+{
+    int rc;
+
+    while ((rc = next_member(in, err)) == 0 && in->range != NULL)
+        if ((rc = open_range(in, err)) <= 0)
+            break;
+    return rc;
 }
 
 static ssize_t read_plain(struct dx_input *in, uint8_t *to, size_t size, struct dx_error *err)
@@ -361,19 +437,19 @@ int dx_input_peek(struct dx_input *in, struct dx_span *head, struct dx_error *er
 {
     int rc = 1;
 
-    if (in->container.kind == DX_CONTAINER_NONE) {
-        *head = rest(in); /* enough was read to find the kind */
-        return DX_OK;
-    }
-    while (in->peek_end == 0 && (rc = dx_input_member_next(in, err)) > 0)
-        while (in->in_member && in->peek_end < PEEK_MAX) {
+    while (in->peek_end == 0 && in->container.kind != DX_CONTAINER_NONE &&
+           (rc = dx_input_member_next(in, err)) > 0)
+        while (in->in_member && in->container.kind != DX_CONTAINER_NONE &&
+               in->peek_end < PEEK_MAX) {
             ssize_t n = read_member(in, in->peeked + in->peek_end, PEEK_MAX - in->peek_end, err);
 
             if (n < 0)
                 return (int)n;
             in->peek_end += (size_t)n;
         }
-    *head = dx_span_of(in->peeked, in->peek_end);
+    *head = in->container.kind == DX_CONTAINER_NONE
+                ? rest(in) /* enough was read to find the kind */
+                : dx_span_of(in->peeked, in->peek_end);
     return rc < 0 ? rc : DX_OK;
 }
 
@@ -381,6 +457,10 @@ int dx_input_peek(struct dx_input *in, struct dx_span *head, struct dx_error *er
 
 bool dx_input_restart(struct dx_input *in)
 {
+    if (in->range != NULL) {
+        in->range_next = 0;
+        return open_range(in, NULL) > 0;
+    }
     if (in->consumed == in->at)
         in->at = 0;
     else if (in->is_file && lseek(in->fd, 0, SEEK_SET) == 0)
@@ -461,8 +541,8 @@ int dx_input_recover(struct dx_input *in, bool (*begins)(struct dx_span first),
 
         if (rc < 0)
             return rc;
-        if (in->at == in->end)
-            return 0;
+        if (in->at == in->end) /* of a WACZ the next WARC file is whole again */
+            return in->range == NULL ? 0 : open_range(in, err);
         if (in->consumed != in->member_at && yields(in, begins))
             return 1;
         consume(in, 1);
@@ -488,6 +568,11 @@ int dx_input_seek(struct dx_input *in, uint64_t offset, struct dx_error *err)
 bool dx_input_is_plain(const struct dx_input *in)
 {
     return in->container.kind == DX_CONTAINER_NONE;
+}
+
+const char *dx_input_container(const struct dx_input *in)
+{
+    return in->range != NULL ? "WACZ" : dx_container_name(in->container.kind);
 }
 
 uint64_t dx_input_member_at(const struct dx_input *in)

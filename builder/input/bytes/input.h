@@ -7,8 +7,9 @@
  *   dx_input_close(&in);
  *
  * Plain, gzip (any number of members), zstd (any number of frames, skippable frames too), bzip2 and
- * xz (any number of streams) are distinguished by their first bytes, never by name; formats that
- * foreign_format.h recognises (zip, lz4, Parquet...) are refused with a way out. A file that ends inside a frame, has a wrong
+ * xz (any number of streams) are distinguished by their first bytes, never by name. Of a WACZ (wacz.h) the WARC
+ * files in it are read, one behind the other, each plain or compressed; offsets are those in the WACZ. Formats
+ * that foreign_format.h recognises (other zip archives, lz4, Parquet...) are refused with a way out. A file that ends inside a frame, has a wrong
  * checksum or bytes that belong to no frame is an error with name and offset in the compressed
  * file. window_max bounds what a zstd frame or xz stream may make us allocate. One thread at a time.
  *
@@ -62,6 +63,7 @@ int dx_input_seek(struct dx_input *in, uint64_t offset, struct dx_error *err);
 uint64_t dx_input_consumed(const struct dx_input *in);
 uint64_t dx_input_file_size(const struct dx_input *in);
 const char *dx_input_name(const struct dx_input *in); /* the path, or "standard input" */
-bool dx_input_is_plain(const struct dx_input *in);    /* not compressed */
+bool dx_input_is_plain(const struct dx_input *in); /* not compressed: of a WACZ the file at hand */
+const char *dx_input_container(const struct dx_input *in); /* "gzip", "plain", "WACZ" */
 
 #endif

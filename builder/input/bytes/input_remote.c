@@ -77,6 +77,19 @@ ssize_t dx_input_remote_read(struct dx_input_remote *r, uint8_t *to, size_t size
     return (ssize_t)size;
 }
 
+void dx_input_remote_seek(struct dx_input_remote *r, uint64_t offset)
+{
+    uint64_t begin = r->offset - r->window.size;
+
+    if (offset >= begin && offset <= r->offset) {
+        r->at = (size_t)(offset - begin);
+    } else {
+        dx_buf_clear(&r->window);
+        r->at = 0;
+        r->offset = offset;
+    }
+}
+
 uint64_t dx_input_remote_total(const struct dx_input_remote *r)
 {
     return dx_input_ranges_size(r->ranges);

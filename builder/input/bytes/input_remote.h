@@ -21,6 +21,8 @@ struct dx_input_remote;
 
 int dx_input_remote_open(struct dx_input_remote **r, const char *url, struct dx_error *err);
 void dx_input_remote_close(struct dx_input_remote **r);
+/* The next read is from there on; what is at hand of it is not read again. */
+void dx_input_remote_seek(struct dx_input_remote *r, uint64_t offset);
 ssize_t dx_input_remote_read(struct dx_input_remote *r, uint8_t *to, size_t size,
                              struct dx_error *err);
 

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/input/files/input_detect.h"
 
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "base/civil_time.h"
 #include "builder/input/archive/warc_rows.h"
 #include "builder/input/bytes/cdx_line.h"
-#include "builder/input/bytes/container.h"
 #include "builder/input/bytes/input.h"
 #include "builder/input/parquet/parquet_rows.h"
 #include "builder/input/records/input_format.h"
@@ -488,18 +485,6 @@ static int find_columns(struct look *l, struct dx_error *err)
 
 /* ---- inputs ---- */
 
-static const char *container_of(const char *path, bool plain)
-{
-    uint8_t head[8];
-    int fd = plain || strcmp(path, "-") == 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, head, sizeof head);
-    enum dx_container_kind kind = dx_container_find(dx_span_of(head, n < 0 ? 0 : (size_t)n));
-
-    if (fd >= 0)
-        (void)close(fd);
-    return plain || kind != DX_CONTAINER_NONE ? dx_container_name(kind) : "compressed";
-}
-
 static int set_format(struct look *l, struct dx_records *records, enum dx_record_format asked,
                       struct dx_error *err)
 {
@@ -585,7 +570,7 @@ static int detect_text(struct look *l, enum dx_record_format asked, struct dx_er
     int rc = dx_input_open(&in, l->path, WINDOW_MAX, err);
 
     if (rc == DX_OK) {
-        l->d->container = container_of(l->path, dx_input_is_plain(in));
+        l->d->container = dx_input_container(in);
         rc = dx_warc_rows_is(in, asked, err);
     }
     if (rc > 0) {
