@@ -7,7 +7,9 @@
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"
 #include "query/answers/tag_page.h"
+#include "query/answers/task.h"
 #include "query/scan/domain_set.h"
+#include "query/scan/domain_split.h"
 #include "query/scan/name_scan.h"
 #include "query/suppression/suppression_domains.h"
 #include "query/view/counts_json.h"
@@ -20,7 +22,6 @@
 #define SCAN_MAX \
     (8u << 20) /* the same of names that are only compared with a pattern: 0.02 us each */
 #define REGEX_MAX (1u << 19) /* and with a regular expression: 0.3 us each */
-#define PLAN_MAX (32u << 20) /* domains of datasets that a plan counts: some ns each */
 
 struct sums {
     uint64_t datasets, urls, rows, pages;
@@ -220,105 +221,15 @@ static int write_cursor(const struct page *p, uint64_t next, uint64_t end, struc
 
 /* ---- a plan ---- */
 
-/* Names of all, or visible ones, in [the range's beginning, ordinal). */
-static uint64_t count_before(const struct page *p, size_t i, uint64_t ordinal)
-{
-    const struct dx_domain_set_range *range = &p->set.range[i];
-    uint64_t first = part_of(p, i)->first;
-
-    if (ordinal > range->end)
-        ordinal = range->end;
-    if (ordinal <= range->next)
-        return 0;
-    return dx_domain_set_is_whole(&p->set)
-               ? ordinal - range->next
-               : roaring_bitmap_range_cardinality(p->set.numbers, first + range->next,
-                                                  first + ordinal);
-}
-
-/* The same over all parts, before the key of a number. */
-static int count_before_number(const struct page *p, uint64_t number, uint64_t *count,
-                               struct dx_error *err)
-{
-    uint64_t at[DX_PARTS_MAX];
-    int rc = dx_domain_set_places(&p->set, number, at, err);
-
-    *count = 0;
-    for (size_t i = 0; rc == DX_OK && i < parts_of(p); i++)
-        *count += count_before(p, i, at[i]);
-    return rc;
-}
-
-/* The first ordinal of a part before whose key there are n; the range's end: none. */
-static int find_nth_of(const struct page *p, size_t i, uint64_t n, uint64_t *ordinal,
-                       struct dx_error *err)
-{
-    uint64_t low = p->set.range[i].next;
-    uint64_t high = p->set.range[i].end;
-    int rc = DX_OK;
-
-    while (rc == DX_OK && low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        uint64_t count;
-
-        rc = count_before_number(p, part_of(p, i)->first + middle, &count, err);
-        if (rc == DX_OK && count < n)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *ordinal = low;
-    return rc;
-}
-
-/* The number of the least key before which there are n; the version's `numbers`: there is none. */
-static int find_nth(const struct page *p, uint64_t n, uint64_t *number, struct dx_error *err)
-{
-    struct dx_dictionary_cursor least = { .key_size = 0 };
-    size_t least_size = 0;
-    int rc = DX_OK;
-
-    *number = p->end;
-    for (size_t i = 0; rc == DX_OK && i < parts_of(p); i++) {
-        struct dx_dictionary_cursor c;
-        struct dx_span key;
-        uint64_t ordinal;
-
-        rc = find_nth_of(p, i, n, &ordinal, err);
-        if (rc < 0 || ordinal == p->set.range[i].end)
-            continue;
-        rc = dx_domain_set_key(&p->set, part_of(p, i)->first + ordinal, &c, &key, err);
-        if (rc == DX_OK &&
-            (least_size == 0 || dx_span_compare(key, dx_span_of(least.key, least_size)) < 0)) {
-            least = c;
-            least_size = key.size;
-            *number = part_of(p, i)->first + ordinal;
-        }
-    }
-    return rc;
-}
-
 static int write_plan(const struct page *p, struct dx_json *j, struct dx_error *err)
 {
-    uint64_t parts = p->ask->plan;
-    uint64_t total = 0;
-    uint64_t begin = 0;
-    int rc = DX_OK;
+    uint64_t bounds[DX_PLAN_MAX + 1];
+    int rc = dx_domain_split(&p->set, p->end, p->ask->plan, bounds, err);
 
-    for (size_t i = 0; i < parts_of(p); i++)
-        total += count_before(p, i, p->set.range[i].end);
     dx_json_key(j, "cursors");
     dx_json_array(j);
-    rc = find_nth(p, 0, &begin, err);
-    for (uint64_t k = 1; k <= parts && rc == DX_OK; k++) {
-        uint64_t end = p->end;
-
-        if (k < parts)
-            rc = find_nth(p, total / parts * k + total % parts * k / parts, &end, err);
-        if (rc == DX_OK)
-            rc = write_cursor(p, begin, end, j, err);
-        begin = end;
-    }
+    for (unsigned k = 0; k < p->ask->plan && rc == DX_OK; k++)
+        rc = write_cursor(p, bounds[k], bounds[k + 1], j, err);
     dx_json_end(j);
     return rc;
 }
@@ -412,7 +323,7 @@ static int begin(struct page *p, struct dx_problem *problem)
         return dx_tag_page_mismatch("other domains", problem);
     if (rc == DX_OK)
         rc = p->ask->plan > 0
-                 ? dx_domain_set_count(&p->set, p->ask->look_max > 0 ? p->ask->look_max : PLAN_MAX,
+                 ? dx_domain_set_count(&p->set, p->ask->look_max > 0 ? p->ask->look_max : DX_DOMAIN_SPLIT_MAX,
                                        &err)
                  : dx_domain_set_find(&p->set, look_max(p), &err);
     p->more = p->set.more;

@@ -31,7 +31,6 @@ enum { DX_TASK_WAITS = 2 };
 
 #define DX_PLAN_MAX 64 /* parts of a listing that is fetched in parallel */
 
-struct dx_domain64_live;
 struct dx_task;
 
 /* GET /v1/domain/{d}: waits only where a view hides some of the domain's datasets and shows
@@ -166,26 +165,6 @@ int dx_task_paths(const struct dx_view *view, struct dx_canon *canon,
  * array `measures`, one of domains and one of URLs, with the same members. */
 int dx_task_overlap(const struct dx_view *view, uint32_t a, uint32_t b, bool table,
                     struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
-
-/* GET /v1/range: the rows whose domain64 is in [first, end), by number of their domain, then
- * dataset, then as listings go. A page may be short, and even empty, and go on all the same: what a
- * request may look at is bounded. */
-struct dx_range_ask {
-    uint64_t first;
-    uint64_t end;     /* 0: beyond all */
-    bool one_dataset; /* of dataset_id alone */
-    uint32_t dataset_id;
-    uint64_t limit;
-    unsigned fields;
-    /* `from` says all of the above but limit */
-    struct dx_paging paging;
-    struct dx_domain64_live *numbers; /* NULL: there are none. Until free */
-    uint64_t deadline_ms;             /* as above */
-    unsigned look_max;                /* domains that it may look at; 0: the usual cap */
-};
-
-int dx_task_range(const struct dx_view *view, const struct dx_range_ask *ask, struct dx_task **task,
-                  struct dx_buf *body, struct dx_problem *problem);
 
 /* GET /v1/tags: tags in byte order. A page may be short, and even empty, and go on all the same:
  * what a request may look at is bounded. */

@@ -15,7 +15,8 @@
 #define BUILD_SIZE 16
 #define COMMON_SIZE (1 + NAME_SIZE + 8 + 4)
 #define CHANGES_SIZE (COMMON_SIZE + NAME_SIZE + BUILD_SIZE + 8 + 8)
-#define RANGE_SIZE (COMMON_SIZE + BUILD_SIZE + 8 + 8 + 1 + 4 + 2 + 8 + 4 + 8)
+#define RANGE_SIZE \
+    (COMMON_SIZE + BUILD_SIZE + 8 + 8 + 1 + 4 + 2 + 8 + 4 + 8 + DX_ROW_FILTER_MAX)
 #define LISTING_SIZE (COMMON_SIZE + BUILD_SIZE + 8 + 4 + 2 + 8 + 8 + DX_ROW_FILTER_MAX)
 #define ORDER_SIZE (4 + 8 + 8)
 #define ALL_URLS_SIZE                                                                              \
@@ -174,6 +175,7 @@ static bool decode(struct dx_span text, uint8_t out[BYTES_MAX], size_t *size)
 #define FLAG_ROWS 2u
 
 #define WITH_ORDER 128u /* beside the number of datasets */
+#define WITH_END 2u     /* beside whether it is of one dataset */
 #define FLAG_REVERSE 1u
 #define FLAG_KEPT 2u
 #define FLAG_SUBDOMAINS 4u
@@ -205,6 +207,7 @@ static void put_range(const struct dx_cursor *c, struct dx_buf *b)
     dx_buf_u64(b, c->next_number);
     dx_buf_u32(b, c->next_dataset);
     dx_buf_u64(b, c->next_row);
+    dx_buf_append(b, c->filter, c->filter_size);
 }
 
 static void put_tlds(const struct dx_cursor *c, struct dx_buf *b)
@@ -230,12 +233,15 @@ static void put_suffix(const struct dx_cursor *c, struct dx_buf *b)
 
 static void put_suffix_urls(const struct dx_cursor *c, struct dx_buf *b)
 {
-    put_one_dataset(c, b);
+    dx_buf_u8(b, (uint8_t)((c->one_dataset ? 1 : 0) | (c->has_end ? WITH_END : 0)));
+    dx_buf_u32(b, c->dataset_id);
     dx_buf_u64(b, c->tag_hash);
     dx_buf_u16(b, (uint16_t)c->fields);
     dx_buf_u64(b, c->next_number);
     dx_buf_u32(b, c->next_dataset);
     dx_buf_u64(b, c->next_row);
+    if (c->has_end)
+        dx_buf_u64(b, c->end);
     dx_buf_append(b, c->filter, c->filter_size);
 }
 
@@ -387,6 +393,16 @@ static bool take_one_dataset(struct dx_bytes *r, struct dx_cursor *c)
     return one <= 1;
 }
 
+static void take_filter(struct dx_bytes *r, struct dx_cursor *c)
+{
+    size_t size = dx_bytes_left(r);
+    struct dx_span s = dx_bytes_take(r, size <= sizeof c->filter ? size : 0);
+
+    if (s.size > 0)
+        memcpy(c->filter, s.data, s.size);
+    c->filter_size = (uint16_t)s.size;
+}
+
 static bool take_range(struct dx_bytes *r, struct dx_cursor *c)
 {
     bool ok;
@@ -399,6 +415,7 @@ static bool take_range(struct dx_bytes *r, struct dx_cursor *c)
     c->next_number = dx_bytes_u64(r);
     c->next_dataset = dx_bytes_u32(r);
     c->next_row = dx_bytes_u64(r);
+    take_filter(r, c);
     return ok;
 }
 
@@ -429,16 +446,6 @@ static bool take_suffix(struct dx_bytes *r, struct dx_cursor *c)
     return ok && known <= 1;
 }
 
-static void take_filter(struct dx_bytes *r, struct dx_cursor *c)
-{
-    size_t size = dx_bytes_left(r);
-    struct dx_span s = dx_bytes_take(r, size <= sizeof c->filter ? size : 0);
-
-    if (s.size > 0)
-        memcpy(c->filter, s.data, s.size);
-    c->filter_size = (uint16_t)s.size;
-}
-
 static bool take_domains(struct dx_bytes *r, struct dx_cursor *c)
 {
     bool ok = take_one_dataset(r, c);
@@ -452,15 +459,20 @@ static bool take_domains(struct dx_bytes *r, struct dx_cursor *c)
 
 static bool take_suffix_urls(struct dx_bytes *r, struct dx_cursor *c)
 {
-    bool ok = take_one_dataset(r, c);
+    unsigned flags = dx_bytes_u8(r);
 
+    c->one_dataset = (flags & 1) != 0;
+    c->has_end = (flags & WITH_END) != 0;
+    c->dataset_id = dx_bytes_u32(r);
     c->tag_hash = dx_bytes_u64(r);
     c->fields = dx_bytes_u16(r);
     c->next_number = dx_bytes_u64(r);
     c->next_dataset = dx_bytes_u32(r);
     c->next_row = dx_bytes_u64(r);
+    if (c->has_end)
+        c->end = dx_bytes_u64(r);
     take_filter(r, c);
-    return ok;
+    return flags <= (1 | WITH_END);
 }
 
 /* False: what no server writes. */
@@ -586,10 +598,11 @@ static bool values_ok(const struct dx_cursor *c)
     if (c->fields == 0 || (c->fields & ~(unsigned)DX_FIELDS_ALL) != 0)
         return false;
     if (c->kind == DX_CURSOR_RANGE)
-        return c->next_row <= INT64_MAX && (c->end == 0 || c->next_number < c->end) &&
-               (c->one_dataset || c->dataset_id == 0);
+        return c->next_row <= INT64_MAX && (c->end == 0 || c->next_number <= c->end) &&
+               (c->one_dataset || c->dataset_id == 0) &&
+               dx_row_filter_unpack(dx_span_of(c->filter, c->filter_size), &filter);
     if (c->kind == DX_CURSOR_SUFFIX_URLS)
-        return c->next_row <= INT64_MAX && c->next_number <= UINT32_MAX &&
+        return c->next_row <= INT64_MAX && c->next_number <= UINT32_MAX && c->end <= UINT32_MAX &&
                (c->one_dataset || c->dataset_id == 0) &&
                dx_row_filter_unpack(dx_span_of(c->filter, c->filter_size), &filter);
     if (c->kind == DX_CURSOR_ALL_URLS ? !all_urls_ok(c)

@@ -36,11 +36,11 @@
  *   changes:  23 since  16 since_build  u64 next_before  u64 next_after
  *   tags:     u64 tag_hash  u32 dataset_id  u8 flags  u16 fields  u64 next_row  u64 end_row  u32 next_file
  *   range:    16 numbers  u64 first  u64 end  u8 one_dataset  u32 dataset_id  u16 fields
- *             u64 next_number  u32 next_dataset  u64 next_row
+ *             u64 next_number  u32 next_dataset  u64 next_row  packed filter, to the end
  *   tlds:     u8 one_dataset  u32 dataset_id  u64 next_row  u64 line  4 u64 sums
  *   suffix:   u8 one_dataset  u32 dataset_id  u64 tag_hash  u8 rows  u32 next_dataset  u64 next_row  u64 line  14 u64 sums
- *   suffix urls: u8 one_dataset  u32 dataset_id  u64 tag_hash  u16 fields  u64 next_number  u32 next_dataset  u64 next_row
- *             packed filter, to the end
+ *   suffix urls: u8 one_dataset, 2 with an end  u32 dataset_id  u64 tag_hash  u16 fields  u64 next_number  u32 next_dataset  u64 next_row
+ *             [u64 end]  packed filter, to the end
  *   domains:  u8 one_dataset  u32 dataset_id  u16 fields  u64 next_row  u64 end_row  packed filter, to the end
  *   all urls: u64 domain_id  u16 fields  u32 next_dataset  u64 next_row  u32 end_dataset  u64 end_row
  *             u8 datasets, 128 with an order or a host  u32 each  [order]  packed filter, to the end
@@ -117,7 +117,8 @@ struct dx_cursor {
     uint64_t next_before, next_after; /* ordinals of the two versions, of which both are named */
 
     struct dx_build_id numbers; /* the state of the registry: loader/domain64_registry.h */
-    uint64_t first, end;        /* what was asked for; end 0: beyond all */
+    uint64_t first, end;        /* what was asked for; end 0: beyond all. With has_end a number of a domain */
+    bool has_end;               /* of a suffix: of a part of a plan */
     uint64_t next_number;       /* of a domain; then a dataset of it, then a place as next_row is */
     uint32_t next_dataset;
     uint32_t end_dataset;

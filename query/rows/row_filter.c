@@ -5,6 +5,7 @@
 #include "format/version/tag_list.h"
 #include "format/version/tags.h"
 #include "query/rows/listing.h"
+#include "query/rows/row_number.h"
 #include "query/rows/row_term.h"
 #include "query/rows/time_words.h"
 #include "query/view/fields.h"
@@ -189,7 +190,7 @@ unsigned dx_row_filter_fields(const struct dx_row_filter *f)
 {
     return fields_of_terms(f) | (f->tag.data != NULL ? DX_FIELD_TAGS : 0u) |
            (f->mime.data != NULL ? DX_FIELD_CONTENT_TYPE : 0u) |
-           (dx_row_filter_skips(f) ? DX_FIELD_URL : 0u) |
+           (dx_row_filter_skips(f) || f->numbers != NULL ? DX_FIELD_URL : 0u) |
            (dx_row_filter_times(f) ? DX_FIELD_TS : 0u);
 }
 
@@ -389,6 +390,7 @@ int dx_row_filter_takes(const struct dx_row_filter *f, const struct dx_listing_r
                         struct dx_buf *scratch, struct dx_error *err)
 {
     bool taken;
+    int rc;
 
     dx_buf_clear(scratch);
     taken = (!dx_row_filter_skips(f) ||
@@ -399,7 +401,8 @@ int dx_row_filter_takes(const struct dx_row_filter *f, const struct dx_listing_r
 
     if (scratch->no_memory)
         return dx_no_memory(err, "tags of a row");
-    return taken && f->terms[0].data != NULL ? takes_terms(f, row, scratch, err) : taken;
+    rc = taken && f->terms[0].data != NULL ? takes_terms(f, row, scratch, err) : taken;
+    return rc == 1 && f->numbers != NULL ? dx_row_number_within(f->numbers, row, err) : rc;
 }
 
 /* ---- packed: u16 size of each, 0 if it is not asked, and its bytes; the first three, and of the others those up to the

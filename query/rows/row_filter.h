@@ -40,6 +40,7 @@ struct dx_buf;
 struct dx_listing_row;
 struct dx_error;
 struct dx_problem;
+struct dx_row_number;
 
 struct dx_row_regexes {
     struct dx_regex_work work;                /* of all */
@@ -55,6 +56,8 @@ struct dx_row_filter {
     struct dx_span below;
     /* Likewise: borrowed, of dx_row_filter_compile. One thread at a time. */
     const struct dx_row_regexes *regexes;
+    /* Only rows with a number in its range (query/rows/row_number.h); NULL: all. Likewise. */
+    struct dx_row_number *numbers;
 
     /* private */
     int64_t from_us, to_us; /* times [from_us, to_us) */
@@ -63,6 +66,13 @@ struct dx_row_filter {
 #define DX_ROW_FILTER_EXTRAS (3 + DX_ROW_FILTER_TERMS) /* that one may look at */
 
 bool dx_row_filter_any(const struct dx_row_filter *f);
+/* Sets what is not packed, of one that was packed. */
+static inline void dx_row_filter_lend(struct dx_row_filter *f, const struct dx_row_filter *packed)
+{
+    f->below = packed->below;
+    f->regexes = packed->regexes;
+    f->numbers = packed->numbers;
+}
 static inline bool dx_row_filter_times(const struct dx_row_filter *f)
 {
     return f->from.data != NULL || f->to.data != NULL;

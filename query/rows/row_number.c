@@ -55,3 +55,11 @@ int dx_row_number_of(struct dx_row_number *r, const struct dx_listing_row *row, 
     return dx_domain64_registry_child(r->numbers, DX_PART_PATH, r->subdomain_number,
                                       names.part[DX_PART_PATH], key, err);
 }
+
+int dx_row_number_within(struct dx_row_number *r, const struct dx_listing_row *row,
+                         struct dx_error *err)
+{
+    int rc = dx_row_number_of(r, row, &r->key, err);
+
+    return rc == 1 ? dx_domain64_in(r->within, r->key) : rc;
+}

@@ -4,7 +4,9 @@
  *   struct dx_row_number r;
  *   dx_row_number_begin(&r, numbers, domain, number);        number: of the domain. Both are borrowed
  *   rc = dx_row_number_of(&r, &row, &key, &err);             1; 0: the row has none; <0
- *   dx_row_number_end(&r);
+ *   r.within = &range;                                       and then
+ *   rc = dx_row_number_within(&r, &row, &err);               1: it has one in the range, r.key; 0; <0
+ *   dx_row_number_end(&r);                                   also of one that is all zero
  *
  * Rows of a listing come host by host mostly, so the last host is remembered. One thread.
  */
@@ -15,13 +17,16 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-struct dx_listing_row;
+struct dx_domain64_range;
 struct dx_domain64_registry;
+struct dx_listing_row;
 
 struct dx_row_number {
     const struct dx_domain64_registry *numbers;
     struct dx_span domain;
     uint64_t number;
+    const struct dx_domain64_range *within; /* borrowed */
+    uint64_t key;
 
     /* private */
     struct dx_buf subdomain; /* the last one */
@@ -34,6 +39,8 @@ void dx_row_number_begin(struct dx_row_number *r, const struct dx_domain64_regis
                          struct dx_span domain, uint64_t number);
 int dx_row_number_of(struct dx_row_number *r, const struct dx_listing_row *row, uint64_t *key,
                      struct dx_error *err);
+int dx_row_number_within(struct dx_row_number *r, const struct dx_listing_row *row,
+                         struct dx_error *err);
 void dx_row_number_end(struct dx_row_number *r);
 
 #endif

@@ -75,6 +75,7 @@ static void free_domain(struct dx_ahead_domain *s)
         dx_filtered_domain_release(&s->filtered);
     dx_domain_rows_release(&s->rows);
     dx_suppression_view_release(&s->withheld);
+    dx_row_number_end(&s->numbers);
     free(s);
 }
 

@@ -33,6 +33,7 @@
 #ifndef DX_QUERY_SCAN_DOMAINS_AHEAD_H
 #define DX_QUERY_SCAN_DOMAINS_AHEAD_H
 
+#include "query/rows/row_number.h"
 #include "query/scan/domain_rows.h"
 #include "query/scan/filtered_domain.h"
 #include "query/suppression/suppression_view.h"
@@ -46,7 +47,8 @@
 struct dx_ahead_domain {
     struct dx_found found;
     struct dx_suppression_view withheld;   /* may be put here: released with it */
-    uint64_t number, first, wanted, group; /* the caller's */
+    struct dx_row_number numbers;          /* likewise begun, and ended with it */
+    uint64_t number, first, end, wanted, group; /* the caller's */
     struct dx_domain_rows rows;
     bool is_filtered;
     struct dx_filtered_domain filtered;

@@ -18,8 +18,7 @@ void dx_filtered_domain_init(struct dx_filtered_domain *f, const struct dx_domai
     };
     size = dx_row_filter_pack(&ask->filter, f->text);
     (void)dx_row_filter_unpack(dx_span_of(f->text, size), &f->ask.filter);
-    f->ask.filter.below = ask->filter.below;
-    f->ask.filter.regexes = ask->filter.regexes;
+    dx_row_filter_lend(&f->ask.filter, &ask->filter);
     f->half_ms = rows->deadline_ms > now_ms ? now_ms + (rows->deadline_ms - now_ms) / 2
                                             : rows->deadline_ms;
     dx_read_batch_begin(&f->nothing, rows->version, NULL, 0);

@@ -48,8 +48,7 @@ int dx_filtered_rows_init(struct dx_filtered_rows *f, struct dx_version *v,
         return dx_fail(err, DX_E_INVALID, "filtered listing: no such places");
     size = dx_row_filter_pack(&ask->filter, f->text);
     (void)dx_row_filter_unpack(dx_span_of(f->text, size), &f->ask.filter);
-    f->ask.filter.below = ask->filter.below;
-    f->ask.filter.regexes = ask->filter.regexes;
+    dx_row_filter_lend(&f->ask.filter, &ask->filter);
     f->by_tag = f->ask.filter.tag.data != NULL && dx_tag_fits(f->ask.filter.tag);
     if (f->by_tag) {
         dx_tag_places_init(&f->tags, v, f->ask.filter.tag);
@@ -220,7 +219,8 @@ static int take_place(struct dx_filtered_rows *f, uint64_t place, struct dx_erro
 
 static bool is_tag_alone(const struct dx_filtered_rows *f)
 {
-    return f->by_tag && !dx_row_filter_any(&f->ask.filter) && !dx_row_filter_skips(&f->ask.filter);
+    return f->by_tag && f->ask.filter.numbers == NULL && !dx_row_filter_any(&f->ask.filter) &&
+           !dx_row_filter_skips(&f->ask.filter);
 }
 
 /* All that have the tag, as many as are wanted. */

@@ -346,6 +346,20 @@ struct dx_paging dx_answering_paging(const struct dx_answering *a)
     };
 }
 
+struct dx_range_ask dx_answering_range(const struct dx_answering *a)
+{
+    return (struct dx_range_ask){
+        .one_dataset = a->ask->one_dataset,
+        .dataset_id = a->ask->dataset_id,
+        .limit = a->ask->page.limit,
+        .fields = a->ask->field_bits,
+        .plan = a->ask->plan,
+        .filter = a->ask->filter,
+        .paging = dx_answering_paging(a),
+        .deadline_ms = a->deadline_ms,
+    };
+}
+
 static int answer_of(const struct dx_answering *a)
 {
     return a->answers->answer != NULL ? a->answers->answer(a) : dx_routes[a->ask->route]->answer(a);

@@ -28,6 +28,7 @@
 
 #include "query/answers/answer_names.h"
 #include "query/answers/task.h"
+#include "query/range/range_ask.h"
 #include "query/rows/cursor.h"
 #include "server/routes/target.h"
 
@@ -52,6 +53,8 @@ struct dx_answering {
 
 /* Of a route with cursors. */
 struct dx_paging dx_answering_paging(const struct dx_answering *a);
+/* What a listing of many domains is asked for. */
+struct dx_range_ask dx_answering_range(const struct dx_answering *a);
 
 struct dx_answers {
     void *from; /* first argument of pin */

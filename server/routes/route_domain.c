@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
-#include "query/suffix/answer_suffix.h"
+#include "query/range/answer_suffix.h"
 #include "server/routes/answers.h"
 #include "server/routes/route.h"
 

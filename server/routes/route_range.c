@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
 #include "canon/key_number.h"
+#include "query/range/range_ask.h"
+#include "query/rows/time_words.h"
 #include "server/routes/answers.h"
 #include "server/routes/route.h"
 
@@ -24,9 +26,47 @@ static int set_to(struct dx_span value, struct dx_ask *ask, struct dx_problem *p
     return dx_key_number_end(value, &ask->range_end) ? 1 : no_key("to", value, problem);
 }
 
+/* `from` and `to` are numbers here. */
+static int set_time(const char *name, struct dx_span value, struct dx_span *to,
+                    struct dx_problem *problem)
+{
+    int64_t first_us;
+    int64_t end_us;
+
+    *to = value;
+    return dx_time_words(value, &first_us, &end_us)
+               ? 1
+               : dx_route_refuse(problem,
+                                 "%s '%.*s' is not a time, as 2019, 2019-07, 2019-07-04T10:20:30Z "
+                                 "or 20190704102030",
+                                 name, dx_shown(value), (const char *)value.data);
+}
+
+static int set_from_ts(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
+{
+    return set_time("from_ts", value, &ask->filter.from, problem);
+}
+
+static int set_to_ts(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
+{
+    return set_time("to_ts", value, &ask->filter.to, problem);
+}
+
+static bool is_backwards(const struct dx_row_filter *f)
+{
+    int64_t first[2];
+    int64_t end[2];
+
+    return f->from.data != NULL && f->to.data != NULL &&
+           dx_time_words(f->from, &first[0], &end[0]) &&
+           dx_time_words(f->to, &first[1], &end[1]) && first[0] >= end[1];
+}
+
 /* Whichever of the two comes first. A cursor says both. */
 static int check(struct dx_ask *ask, struct dx_problem *problem)
 {
+    if (is_backwards(&ask->filter))
+        return dx_route_refuse(problem, "from_ts lies behind to_ts: no time is in between");
     if (ask->range_from.data == NULL && ask->cursor.data == NULL)
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "missing-parameter",
                               "Parameter missing", "this resource needs the parameter from");
@@ -55,36 +95,37 @@ static int take_cursor(struct dx_ask *ask, struct dx_problem *problem)
 
 static void restart(const struct dx_ask *ask, struct dx_buf *b)
 {
+    struct dx_row_filter rest = ask->filter;
+
     dx_buf_fmt(b, "/v1/range?from=0x%016llx", (unsigned long long)ask->range_first);
     if (ask->range_end != 0)
         dx_buf_fmt(b, "&to=0x%016llx", (unsigned long long)ask->range_end);
     dx_restart_dataset(ask, b);
     dx_buf_fmt(b, "&limit=%llu", (unsigned long long)dx_restart_limit(ask));
     dx_restart_fields(ask->field_bits, DX_FIELDS_DEFAULT, b);
+    rest.from = rest.to = dx_span_of(NULL, 0);
+    dx_restart_filter(&rest, b);
+    dx_restart_param("from_ts", ask->filter.from, b);
+    dx_restart_param("to_ts", ask->filter.to, b);
 }
 
 static int answer(const struct dx_answering *a)
 {
-    const struct dx_range_ask range = {
-        .first = a->ask->range_first,
-        .end = a->ask->range_end,
-        .one_dataset = a->ask->one_dataset,
-        .dataset_id = a->ask->dataset_id,
-        .limit = a->ask->page.limit,
-        .fields = a->ask->field_bits,
-        .numbers = a->answers->numbers,
-        .paging = dx_answering_paging(a),
-        .deadline_ms = a->deadline_ms,
-    };
+    const struct dx_numbers_ask range = { .first = a->ask->range_first,
+                                          .end = a->ask->range_end,
+                                          .numbers = a->answers->numbers,
+                                          .page = dx_answering_range(a) };
 
-    return dx_task_range(a->view, &range, a->task, a->body, a->problem);
+    return dx_task_numbers(a->view, &range, a->task, a->body, a->problem);
 }
 
 static const struct dx_route_words range_words = {
     .operation = "getRange",
     .group = "urls",
     .summary = "Rows whose domain64 is in a range",
-    .text = "Rows in order of domain64. `from` is required without a cursor. "
+    .text = "Rows in order of the domain64 of their domains, then by dataset_id, then as in "
+            "listings. `from` is required without a cursor. A page may be short, even empty, and "
+            "still not be the last: only next_cursor marks the end. "
             "403 restricted: the caller may not see every dataset.",
     .answer = "RangeAnswer",
     .refused = "missing-parameter",
@@ -114,12 +155,32 @@ static const struct dx_param range_to = {
             " up to 64 bits.",
 };
 
+static const struct dx_param range_from_ts = {
+    .name = "from_ts",
+    .set = set_from_ts,
+    .schema = DX_TIME_SCHEMA,
+    .text = "Only rows from this time on, as `from` of other listings.",
+    .example = "2019-07",
+};
+
+static const struct dx_param range_to_ts = {
+    .name = "to_ts",
+    .set = set_to_ts,
+    .schema = DX_TIME_SCHEMA,
+    .text = "Only rows up to this time, and all of it, as `to` of other listings.",
+    .example = "2019-07",
+};
+
 const struct dx_route dx_route_range = {
     .name = "range",
     .pattern = "range",
     .words = &range_words,
     .params = DX_PARAMS(&dx_param_limit, &dx_param_fields, &dx_param_cursor, &dx_param_version,
-                        &range_from, &range_to, &dx_param_dataset, &dx_param_format),
+                        &range_from, &range_to, &dx_param_dataset, &dx_param_plan, &dx_param_tag,
+                        &dx_param_mime, &dx_param_prefix, &range_from_ts, &range_to_ts,
+                        &dx_param_status, &dx_param_lang, &dx_param_filter, &dx_param_format),
+    .no_offset = "how many rows come before one is not counted, since those without a number are "
+                 "left out",
     .limit = { DX_LIMIT_DEFAULT, DX_LIMIT_MAX },
     .fields = &dx_row_fields,
     .check = check,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
-#include "query/suffix/answer_suffix.h"
+#include "query/range/answer_suffix.h"
 #include "server/routes/answers.h"
 #include "server/routes/route.h"
 
@@ -68,13 +68,7 @@ static void restart_urls(const struct dx_ask *ask, struct dx_buf *b)
 static int answer_urls(const struct dx_answering *a)
 {
     const struct dx_suffix_urls_ask urls = { .asked = a->ask->asked,
-                                             .one_dataset = a->ask->one_dataset,
-                                             .dataset_id = a->ask->dataset_id,
-                                             .limit = a->ask->page.limit,
-                                             .fields = a->ask->field_bits,
-                                             .filter = a->ask->filter,
-                                             .paging = dx_answering_paging(a),
-                                             .deadline_ms = a->deadline_ms };
+                                             .page = dx_answering_range(a) };
 
     return dx_task_suffix_urls(a->view, a->canon, &urls, a->task, a->body, a->problem);
 }
@@ -98,7 +92,8 @@ const struct dx_route dx_route_suffix_urls = {
     .pattern = "suffix/{suffix}/urls",
     .words = &urls_words,
     .params = DX_PARAMS(&dx_param_limit, &dx_param_fields, &dx_param_cursor, &dx_param_version,
-                        &dx_param_dataset, DX_FILTER_PARAMS, &dx_param_format),
+                        &dx_param_dataset, &dx_param_plan, DX_FILTER_PARAMS, &dx_param_format),
+    .no_offset = "how many rows come before one would have to be summed up over its domains",
     .limit = { DX_LIMIT_DEFAULT, DX_LIMIT_MAX },
     .fields = &dx_row_fields,
     .rows = DX_ROWS(.member = "items", .urls = true,

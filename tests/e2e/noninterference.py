@@ -233,6 +233,7 @@ def of_tags(old, rng):
             for suffix in ("com", "co.uk", "nobody", "192.0.2.1"):
                 yield Ask(f"/v1/suffix/{suffix}?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))
                 yield Ask(f"/v1/suffix/{suffix}/urls?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))
+                yield Ask(f"/v1/suffix/{suffix}/urls?{'&'.join(x for x in ('plan=3', query, v) if x)}")
     for v in ("", f"version={old}"):
         for query in ("", "limit=3", "tld=com&limit=7", "suffix=co.uk", "prefix=a", "prefix=only&tld=net", "match=*1*&limit=5", "match=s*.co.uk", "regex=%5E[ms].*[02468]&limit=9", "plan=3", "plan=2&tld=com&match=*1*", "fields=domain&limit=6", f"match=*&fields=url_count&dataset={rng.randint(1, twins.DATASETS + 1)}&plan=2", f"dataset={rng.randint(1, twins.DATASETS + 1)}&limit=20", "dataset=99"):
             yield Ask(f"/v1/domains?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))
@@ -261,7 +262,8 @@ def of_all(old, domains, rng, lasting):
         yield Ask("/v1/versions")
         yield Ask("/v1/versions", "HEAD")
     for query in ("from=0", "from=0x0100000000000000&to=0x0100000a00000000&limit=3", "from=0&dataset=9", "from=0&dataset=99",
-                  "from=0&dataset=1&limit=10000", f"from=0&limit=7&version={old}", "from=2&to=1", "cursor=AAAA"):
+                  "from=0&dataset=1&limit=10000", f"from=0&limit=7&version={old}", "from=2&to=1", "cursor=AAAA", "from=0&plan=3", "from=0&prefix=/a&limit=9",
+                  "from=0&tag=every&from_ts=2020", "from=0&filter=~url:1&dataset=2", "from=0&offset=3", "from=0&status=200&format=ndjson"):
         yield Ask(f"/v1/range?{query}")
     yield Ask(f"/v1/changes?since={old}")
     yield Ask("/v1/changes?since=2&limit=3")

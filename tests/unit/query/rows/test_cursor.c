@@ -37,12 +37,18 @@ static struct dx_cursor foreign(void)
     return c;
 }
 
-static struct dx_cursor filtered(void)
+static void put_filter(struct dx_cursor *c)
 {
     const struct dx_row_filter f = { .tag = dx_span_str("a tag"), .prefix = dx_span_str("/p") };
+
+    c->filter_size = (uint16_t)dx_row_filter_pack(&f, c->filter);
+}
+
+static struct dx_cursor filtered(void)
+{
     struct dx_cursor c = listing();
 
-    c.filter_size = (uint16_t)dx_row_filter_pack(&f, c.filter);
+    put_filter(&c);
     return c;
 }
 
@@ -102,6 +108,7 @@ static struct dx_cursor range(void)
 
     memset(c.build.bytes, 0x5b, sizeof c.build.bytes);
     memset(c.numbers.bytes, 0x12, sizeof c.numbers.bytes);
+    put_filter(&c);
     return c;
 }
 
@@ -192,6 +199,15 @@ static struct dx_cursor suffix_urls(void)
     return c;
 }
 
+static struct dx_cursor suffix_part(void)
+{
+    struct dx_cursor c = suffix_urls();
+
+    c.has_end = true;
+    c.end = 0xffffffff;
+    return c;
+}
+
 static bool same(const struct dx_cursor *a, const struct dx_cursor *b)
 {
     return a->kind == b->kind && strcmp(a->version, b->version) == 0 &&
@@ -203,7 +219,7 @@ static bool same(const struct dx_cursor *a, const struct dx_cursor *b)
            memcmp(&a->since_build, &b->since_build, sizeof a->since_build) == 0 &&
            a->next_before == b->next_before && a->next_after == b->next_after &&
            memcmp(&a->numbers, &b->numbers, sizeof a->numbers) == 0 && a->first == b->first &&
-           a->end == b->end && a->one_dataset == b->one_dataset &&
+           a->end == b->end && a->has_end == b->has_end && a->one_dataset == b->one_dataset &&
            a->next_number == b->next_number && a->next_dataset == b->next_dataset &&
            memcmp(a->sums, b->sums, sizeof a->sums) == 0 &&
            memcmp(a->suffix_sums, b->suffix_sums, sizeof a->suffix_sums) == 0 &&
@@ -353,9 +369,9 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
 {
     struct dx_error err = DX_ERROR_INIT;
     char text[DX_CURSOR_TEXT];
-    struct dx_cursor c[35];
+    struct dx_cursor c[38];
 
-    for (size_t i = 0; i < 35; i++)
+    for (size_t i = 0; i < 38; i++)
         c[i] = i < 6    ? listing()
                : i < 8  ? changes()
                : i < 13 ? range()
@@ -365,10 +381,14 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
                : i < 27 ? domains()
                : i < 30 ? ordered()
                : i < 32 ? suffix()
-                        : suffix_urls();
+               : i < 36 ? suffix_part()
+                        : range();
     c[32].next_number = (uint64_t)UINT32_MAX + 1;
     c[33].next_row = (uint64_t)INT64_MAX + 1;
     c[34].one_dataset = false; /* and yet a dataset */
+    c[35].end = (uint64_t)UINT32_MAX + 1;
+    c[36].filter_size = 3;
+    c[37].next_number = UINT64_MAX;
     c[0].next_row = c[0].end_row + 1;
     c[27].sort = DX_CURSOR_SORT_COUNT;
     c[28].end_row = INT64_MAX;
@@ -380,7 +400,7 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
     c[5].version[6] = '_';
     c[6].since[0] = '/';
     c[7].kind = (enum dx_cursor_kind)10;
-    c[8].next_number = c[8].end;
+    c[8].next_number = c[8].end + 1;
     c[9].next_row = (uint64_t)INT64_MAX + 1;
     c[10].one_dataset = false; /* and yet a dataset */
     c[11].fields = 0;
@@ -401,7 +421,7 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
     c[26].filter_size = 3;
     c[30].one_dataset = false;
     c[31].next_row = (uint64_t)UINT32_MAX + 1;
-    for (size_t i = 0; i < 32; i++) {
+    for (size_t i = 0; i < 38; i++) {
         EXPECT(dx_cursor_write(&c[i], key, principal, text, &err) == DX_OK, "%s", err.text);
         refused(dx_span_str(text), key, principal, "a value");
     }
@@ -453,7 +473,7 @@ int main(void)
     struct dx_cursor_key own = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key other = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key shared = DX_CURSOR_KEY_INIT;
-    struct dx_cursor c[13];
+    struct dx_cursor c[14];
 
     c[0] = listing();
     c[1] = changes();
@@ -468,10 +488,11 @@ int main(void)
     c[10] = suffix();
     c[11] = foreign();
     c[12] = suffix_urls();
+    c[13] = suffix_part();
     check_key_file(&shared);
     EXPECT(dx_cursor_key_random(&own, &err) == DX_OK && dx_cursor_key_random(&other, &err) == DX_OK,
            "%s", err.text);
-    for (size_t i = 0; i < 13; i++) {
+    for (size_t i = 0; i < 14; i++) {
         check_round(&c[i], &own, NULL, &shared);
         check_round(&c[i], &own, "team-a", &other);
         check_round(&c[i], &shared, "", &own);

@@ -8,8 +8,8 @@
 #include "canon/url.h"
 #include "loader/version.h"
 #include "query/answers/answer_end.h"
-#include "query/suffix/answer_suffix.h"
-#include "query/suffix/suffix_sums.h"
+#include "query/range/answer_suffix.h"
+#include "query/range/suffix_sums.h"
 #include "query/view/counts_json.h"
 #include "query/view/lookup.h"
 

@@ -8,7 +8,7 @@
 
 #include "format/core/surt.h"
 #include "query/answers/task.h"
-#include "query/suffix/answer_suffix.h"
+#include "query/range/answer_suffix.h"
 #include "query/view/view.h"
 #include "tests/support/asker.h"
 #include "tests/support/damage.h"
@@ -28,6 +28,7 @@ struct question {
     uint32_t dataset; /* 0: all */
     uint64_t limit, look_max;
     const char *prefix; /* of paths; NULL: no filter */
+    unsigned plan;
 };
 
 static int ask(const struct asker *a, const struct question *q, const struct dx_cursor *from,
@@ -35,19 +36,20 @@ static int ask(const struct asker *a, const struct question *q, const struct dx_
 {
     const struct dx_view view = { a->v, q->scope, false };
     struct dx_suffix_urls_ask urls = { .asked = dx_span_str(q->suffix),
-                                       .one_dataset = q->dataset != 0,
-                                       .dataset_id = q->dataset,
-                                       .limit = q->limit,
-                                       .fields = DX_FIELD_URL,
-                                       .paging.from = from,
-                                       .paging.cursors = &key,
-                                       .paging.began_s = 1795000000,
-                                       .look_max = q->look_max };
+                                       .page = { .one_dataset = q->dataset != 0,
+                                                 .dataset_id = q->dataset,
+                                                 .limit = q->limit,
+                                                 .fields = DX_FIELD_URL,
+                                                 .plan = q->plan,
+                                                 .paging.from = from,
+                                                 .paging.cursors = &key,
+                                                 .paging.began_s = 1795000000,
+                                                 .look_max = q->look_max } };
     struct dx_task *task;
     int rc;
 
     if (q->prefix != NULL)
-        urls.filter.prefix = dx_span_str(q->prefix);
+        urls.page.filter.prefix = dx_span_str(q->prefix);
     dx_buf_clear(body);
     rc = dx_task_suffix_urls(&view, a->canon, &urls, &task, body, problem);
     return dx_task_finish(&task, rc, body, problem);
@@ -94,6 +96,39 @@ static unsigned follow(const struct asker *a, const struct question *q, struct d
     }
     dx_buf_release(&body);
     return pages;
+}
+
+/* All pages of all parts, one after the other. */
+static void follow_plan(const struct asker *a, const struct question *q, unsigned parts,
+                        struct dx_buf *out)
+{
+    struct question planned = *q;
+    struct dx_buf body = DX_BUF_INIT(1 << 20);
+    struct dx_problem problem;
+    json_t *plan;
+    json_t *cursors;
+
+    planned.plan = parts;
+    EXPECT(ask(a, &planned, NULL, &body, &problem) == 1, "a plan: %s", problem.detail);
+    plan = json_loadb((const char *)body.data, body.size, JSON_REJECT_DUPLICATES, NULL);
+    cursors = json_object_get(plan, "cursors");
+    EXPECT(json_array_size(cursors) == parts && json_object_get(plan, "items") == NULL,
+           "%zu cursors of %u", json_array_size(cursors), parts);
+    for (size_t i = 0; i < json_array_size(cursors); i++) {
+        const char *text = json_string_value(json_array_get(cursors, i));
+        struct dx_cursor from;
+        bool more = dx_cursor_read(dx_span_str(text), &key, NULL, &from, &problem) == 1;
+
+        EXPECT(more, "%s", text);
+        while (more) {
+            int rc = ask(a, q, &from, &body, &problem);
+
+            EXPECT(rc == 1, "part %zu: %d %s", i, rc, problem.detail);
+            more = rc == 1 && take_page(&body, q->limit, &from, out);
+        }
+    }
+    json_decref(plan);
+    dx_buf_release(&body);
 }
 
 static bool asks(const struct question *q, uint32_t d)
@@ -169,7 +204,8 @@ static void check(const struct asker *a, const struct dx_scope *scope, uint32_t 
     for (size_t i = 0; i < 4 * 4 * 3 * 2; i++) {
         const struct question q = { suffixes[i / 24], scope,
                                     dataset,          limits[i % 4],
-                                    looks[i / 4 % 3], i / 12 % 2 == 0 ? NULL : "/1" };
+                                    looks[i / 4 % 3], i / 12 % 2 == 0 ? NULL : "/1",
+                                    0 };
         struct dx_buf want = DX_BUF_INIT(1 << 20);
         struct dx_buf got = DX_BUF_INIT(1 << 20);
         unsigned pages;
@@ -184,6 +220,14 @@ static void check(const struct asker *a, const struct dx_scope *scope, uint32_t 
         if (q.prefix == NULL && q.look_max == 0 && lines(&want) > 0)
             EXPECT(pages == (lines(&want) + q.limit - 1) / q.limit, "%u pages of %zu", pages,
                    lines(&want));
+        if (q.look_max == 0) {
+            dx_buf_clear(&got);
+            follow_plan(a, &q, 1 + (unsigned)(i % 7) * 9, &got);
+            EXPECT(dx_span_equal(dx_span_of(want.data, want.size), dx_span_of(got.data, got.size)),
+                   "%s, dataset %u, a plan of %u:\n%.*snot\n%.*s", q.suffix, (unsigned)dataset,
+                   1 + (unsigned)(i % 7) * 9, (int)got.size, (const char *)got.data,
+                   (int)want.size, (const char *)want.data);
+        }
         dx_buf_release(&want);
         dx_buf_release(&got);
     }
@@ -212,7 +256,7 @@ static void check_scopes(const struct asker *a)
 /* Those of another suffix or build, and places that there are not. */
 static void check_cursors(const struct asker *a)
 {
-    struct question q = { "com", NULL, 0, 2, 0, NULL };
+    struct question q = { "com", NULL, 0, 2, 0, NULL, 0 };
     struct dx_buf body = DX_BUF_INIT(1 << 20);
     struct dx_buf items = DX_BUF_INIT(1000);
     struct dx_cursor from;

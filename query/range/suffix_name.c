@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "query/suffix/suffix_name.h"
+#include "query/range/suffix_name.h"
 
 #include "base/json_out.h"
 #include "base/limits.h"

@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 #include "canon/url.h"
-#include "query/suffix/answer_suffix.h"
+#include "query/range/answer_suffix.h"
 #include "query/view/view.h"
 #include "tests/support/asker.h"
 #include "tests/support/damage.h"

@@ -8,8 +8,8 @@
  * Any name: a TLD, a public suffix, a domain. It is read as the host of a URL is, dots at its ends do not count. Spans lie in the
  * struct, which must not be moved. canon is needed for the call only. Any thread.
  */
-#ifndef DX_QUERY_SUFFIX_SUFFIX_NAME_H
-#define DX_QUERY_SUFFIX_SUFFIX_NAME_H
+#ifndef DX_QUERY_RANGE_SUFFIX_NAME_H
+#define DX_QUERY_RANGE_SUFFIX_NAME_H
 
 #include "base/bytes.h"
 #include "canon/host.h"

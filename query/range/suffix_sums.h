@@ -18,8 +18,8 @@
  * it is shown, and of it what is shown. What a call leaves of look_max the next one has. One thread at a time; the view,
  * canon and what `icann` points to are held until release.
  */
-#ifndef DX_QUERY_SUFFIX_SUFFIX_SUMS_H
-#define DX_QUERY_SUFFIX_SUFFIX_SUMS_H
+#ifndef DX_QUERY_RANGE_SUFFIX_SUMS_H
+#define DX_QUERY_RANGE_SUFFIX_SUMS_H
 
 #include "format/core/surt.h"
 #include "format/version/manifest.h"

@@ -8,11 +8,12 @@
  * count. A page may be short, and even empty, and go on all the same: what a request may examine is bounded. What is added
  * up at its end the cursor carries. Sums of the suffix are there as soon as they are complete, and then on each page.
  */
-#ifndef DX_QUERY_SUFFIX_ANSWER_SUFFIX_H
-#define DX_QUERY_SUFFIX_ANSWER_SUFFIX_H
+#ifndef DX_QUERY_RANGE_ANSWER_SUFFIX_H
+#define DX_QUERY_RANGE_ANSWER_SUFFIX_H
 
 #include "query/answers/answer.h"
 #include "query/answers/dataset_order.h"
+#include "query/range/range_ask.h"
 
 struct dx_suffix_ask {
     struct dx_span asked;
@@ -27,21 +28,12 @@ int dx_answer_suffix(const struct dx_view *view, struct dx_canon *canon,
                      const struct dx_suffix_ask *ask, struct dx_buf *body,
                      struct dx_problem *problem);
 
-/* GET /v1/suffix/{suffix}/urls: the rows of all its domains (query/suffix/suffix_rows.h). A page may be short, and even
+/* GET /v1/suffix/{suffix}/urls: the rows of all its domains (query/range/range_rows.h). A page may be short, and even
  * empty, and go on all the same. */
 struct dx_suffix_urls_ask {
     struct dx_span asked;
-    bool one_dataset; /* of dataset_id alone */
-    uint32_t dataset_id;
-    uint64_t limit;
-    unsigned fields;
-    struct dx_row_filter filter; /* of a cursor: its own */
-    struct dx_paging paging;
-    uint64_t look_max;    /* domains that it may examine; 0: the usual cap */
-    uint64_t deadline_ms; /* as in query/answers/task.h */
+    struct dx_range_ask page;
 };
-
-struct dx_task;
 
 int dx_task_suffix_urls(const struct dx_view *view, struct dx_canon *canon,
                         const struct dx_suffix_urls_ask *ask, struct dx_task **task,

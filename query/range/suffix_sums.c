@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "query/suffix/suffix_sums.h"
+#include "query/range/suffix_sums.h"
 
 #include <roaring/roaring.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "query/suffix/answer_suffix.h"
+#include "query/range/answer_suffix.h"
 
 #include <stdlib.h>
 
@@ -8,8 +8,8 @@
 #include "loader/version.h"
 #include "query/answers/answer_end.h"
 #include "query/answers/tag_page.h"
-#include "query/suffix/suffix_name.h"
-#include "query/suffix/suffix_sums.h"
+#include "query/range/suffix_name.h"
+#include "query/range/suffix_sums.h"
 #include "query/view/counts_json.h"
 
 /* What one request may cost: domains examined, 0.1 to 0.2 us each. */

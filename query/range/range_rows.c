@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "query/suffix/suffix_rows.h"
+#include "query/range/range_rows.h"
 
 #include "base/clock.h"
 #include "loader/version.h"
@@ -16,52 +16,74 @@ enum { ENDED = 1, GO_ON = 3, NOTHING = 4 };
 #define FIRST_GROUP 4
 /* Of a domain with so few rows all are read, and then looked at: a tag, and the place of a prefix, are looked up in the index where there are more. */
 #define FEW_ROWS 2048
+/* Of a domain that is only in part in a range of numbers so many rows are read at least: few of them may be of it. */
+#define CHUNK_ROWS 1024
+#define DOMAIN_NUMBERS (UINT64_C(1) << 32) /* of a domain and all below it, in each layout */
 #define SCRATCH_MAX (64u << 20) /* of a tag: as large as a page of the lake may be */
 
-int dx_suffix_rows_init(struct dx_suffix_rows *r, const struct dx_view *view,
-                        const struct dx_suffix_what *what, dx_suffix_take *take, void *take_ctx,
+int dx_range_rows_init(struct dx_range_rows *r, const struct dx_view *view,
+                        const struct dx_range_what *what, dx_range_take *take, void *take_ctx,
                         struct dx_error *err)
 {
     const struct dx_view urls = dx_view_urls(view);
     uint64_t now_ms = dx_clock_ms();
 
-    *r = (struct dx_suffix_rows){ .what = *what, .take = take, .take_ctx = take_ctx };
+    *r = (struct dx_range_rows){ .what = *what, .take = take, .take_ctx = take_ctx };
     r->half_ms = what->deadline_ms > now_ms ? now_ms + (what->deadline_ms - now_ms) / 2
                                             : what->deadline_ms;
     if (what->look_max == 0)
-        r->what.look_max = DX_SUFFIX_DOMAINS;
+        r->what.look_max = DX_RANGE_DOMAINS;
     r->most = dx_row_filter_any(&what->filter) ? FIRST_GROUP : DX_AHEAD_DOMAINS;
     r->extra_count = dx_row_filter_extras(&r->what.filter, r->extras);
     dx_buf_init(&r->scratch, SCRATCH_MAX);
     dx_domains_ahead_init(&r->ahead, view->version, what->deadline_ms);
-    return dx_domain_walk_init(&r->walk, &urls, what->dataset, what->suffix, err);
+    if (what->numbers == NULL)
+        return dx_domain_walk_init(&r->walk, &urls, what->dataset, what->suffix, err);
+    dx_domain_walk_numbers(&r->walk, &urls, what->numbers, &r->what.range);
+    return DX_OK;
 }
 
-static bool has_filter(const struct dx_suffix_rows *r)
+int dx_range_rows_begin(struct dx_range_rows *r, const struct dx_range_place *from,
+                        const uint64_t *end, struct dx_error *err)
+{
+    int rc = dx_domain_walk_from(&r->walk, from->number, err);
+
+    r->goes_on = true;
+    r->next = *from;
+    return rc == DX_OK && end != NULL ? dx_domain_walk_to(&r->walk, *end, err) : rc;
+}
+
+static bool has_filter(const struct dx_range_rows *r)
 {
     return dx_row_filter_any(&r->what.filter);
 }
 
-void dx_suffix_rows_release(struct dx_suffix_rows *r)
+/* Whether rows are looked at one by one, and some are left out. */
+static bool is_choosy(const struct dx_range_rows *r)
+{
+    return has_filter(r) || r->what.numbers != NULL;
+}
+
+void dx_range_rows_release(struct dx_range_rows *r)
 {
     dx_domains_ahead_release(&r->ahead);
     dx_buf_release(&r->scratch);
     dx_domain_walk_release(&r->walk);
 }
 
-static bool is_late(const struct dx_suffix_rows *r)
+static bool is_late(const struct dx_range_rows *r)
 {
     return r->passed > 1 && r->what.deadline_ms != 0 && dx_clock_ms() >= r->half_ms;
 }
 
-static bool is_enough(const struct dx_suffix_rows *r)
+static bool is_enough(const struct dx_range_rows *r)
 {
-    return r->full || r->looked >= r->what.look_max || r->batches >= DX_SUFFIX_BATCHES ||
+    return r->full || r->looked >= r->what.look_max || r->batches >= DX_RANGE_BATCHES ||
            r->rows_seen >= DX_FILTERED_LOOK_MAX || r->bytes_seen >= DX_LISTING_READ_MAX ||
            dx_row_filter_is_enough(&r->what.filter) || is_late(r);
 }
 
-static int end_before(struct dx_suffix_rows *r, struct dx_suffix_place place)
+static int end_before(struct dx_range_rows *r, struct dx_range_place place)
 {
     r->more = true;
     r->next = place;
@@ -70,7 +92,7 @@ static int end_before(struct dx_suffix_rows *r, struct dx_suffix_place place)
 
 /* ---- a group of domains ---- */
 
-static int add_pairs(struct dx_suffix_rows *r, struct dx_ahead_domain *s, struct dx_error *err)
+static int add_pairs(struct dx_range_rows *r, struct dx_ahead_domain *s, struct dx_error *err)
 {
     int rc = DX_OK;
 
@@ -91,7 +113,7 @@ static int add_pairs(struct dx_suffix_rows *r, struct dx_ahead_domain *s, struct
 }
 
 /* The domain that the walk came to, with its visible rows: 1, 0: there are none; <0. */
-static int add_domain(struct dx_suffix_rows *r, struct dx_error *err)
+static int add_domain(struct dx_range_rows *r, struct dx_error *err)
 {
     struct dx_ahead_domain *s;
     int rc;
@@ -105,6 +127,11 @@ static int add_domain(struct dx_suffix_rows *r, struct dx_error *err)
     if (s == NULL)
         return (int)err->code;
     s->number = r->walk.number;
+    if (r->what.numbers != NULL) {
+        dx_row_number_begin(&s->numbers, r->what.numbers,
+                            dx_span_of(s->found.domain, s->found.domain_size), s->number);
+        s->numbers.within = &r->what.range;
+    }
     dx_domain_walk_keep(&r->walk, &s->withheld);
     rc = add_pairs(r, s, err);
     if (rc == DX_OK && dx_domain_rows_total(&s->rows) > 0)
@@ -115,33 +142,49 @@ static int add_domain(struct dx_suffix_rows *r, struct dx_error *err)
 
 static void begin_dataset(void *ctx, uint32_t dataset_id)
 {
-    struct dx_suffix_rows *r = ctx;
+    struct dx_range_rows *r = ctx;
 
     r->dataset_id = dataset_id;
 }
 
 static int take_row(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
 {
-    struct dx_suffix_rows *r = ctx;
-    const struct dx_ahead_domain *s = dx_domains_ahead_first(&r->ahead);
-    const struct dx_suffix_row out = { row, dx_span_of(s->found.domain, s->found.domain_size),
-                                       r->dataset_id };
-    int rc = r->take(r->take_ctx, &out, err);
+    struct dx_range_rows *r = ctx;
+    struct dx_ahead_domain *s = dx_domains_ahead_first(&r->ahead);
+    struct dx_range_row out = { row, dx_span_of(s->found.domain, s->found.domain_size),
+                                r->dataset_id, 0 };
+    int rc = DX_OK;
 
+    if (r->what.numbers != NULL && s->is_filtered) /* others were looked at since */
+        rc = dx_row_number_within(&s->numbers, row, err);
+    if (rc < 0)
+        return rc;
+    out.number = s->numbers.key;
+    rc = r->take(r->take_ctx, &out, err);
     r->full = ++r->count >= r->what.limit || rc == 1 || r->full;
     return rc < 0 ? rc : (s->is_filtered && rc == 1);
 }
 
-/* Of a domain with few rows: those that the filter takes, as long as the page goes on. */
+/* What rows of the domain are looked at by. */
+static struct dx_row_filter filter_of(const struct dx_range_rows *r, struct dx_ahead_domain *s)
+{
+    struct dx_row_filter filter = r->what.filter;
+
+    if (r->what.numbers != NULL)
+        filter.numbers = &s->numbers;
+    return filter;
+}
+
+/* Of a domain with few rows, or without a filter: those that are taken, as long as the page goes on. */
 static int look_at_row(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
 {
-    struct dx_suffix_rows *r = ctx;
+    struct dx_range_rows *r = ctx;
     int rc;
 
     if (r->full || dx_row_filter_is_enough(&r->what.filter))
         return DX_OK;
     r->place++;
-    rc = dx_row_filter_takes(&r->what.filter, row, &r->scratch, err);
+    rc = dx_row_filter_takes(&r->look, row, &r->scratch, err);
     return rc == 1 ? take_row(ctx, row, err) : rc;
 }
 
@@ -151,14 +194,35 @@ static int astray(struct dx_problem *problem)
                           "this cursor names rows behind the end of a dataset");
 }
 
+/* Whether all numbers of the domain are in the range. */
+static bool is_whole(const struct dx_range_rows *r, const struct dx_ahead_domain *s)
+{
+    uint64_t end = s->number + DOMAIN_NUMBERS;
+
+    return s->number >= r->what.range.from &&
+           (r->what.range.to == 0 || (end != 0 && end <= r->what.range.to));
+}
+
+/* How many rows of it are read at once, of those that there are. */
+static uint64_t rows_wanted(const struct dx_range_rows *r, const struct dx_ahead_domain *s,
+                            uint64_t there)
+{
+    uint64_t left = r->what.limit - r->count;
+    uint64_t wanted = left > r->wanted ? left - r->wanted : 1;
+
+    if (r->what.numbers != NULL && wanted < CHUNK_ROWS && !is_whole(r, s))
+        wanted = CHUNK_ROWS;
+    return has_filter(r) || wanted > there ? there : wanted;
+}
+
 /* What is wanted of a domain from a place on: GO_ON, NOTHING is behind it, or the problem. */
-static int begin_rows(struct dx_suffix_rows *r, struct dx_ahead_domain *s,
+static int begin_rows(struct dx_range_rows *r, struct dx_ahead_domain *s,
                       struct dx_domain_rows_place at, struct dx_problem *problem)
 {
     const struct dx_domain_rows_taker taker = { .ctx = r,
                                                 .dataset = begin_dataset,
                                                 .row = take_row };
-    struct dx_filtered_domain_ask ask = { .filter = r->what.filter,
+    struct dx_filtered_domain_ask ask = { .filter = filter_of(r, s),
                                           .first = at,
                                           .limit = r->what.limit - r->count };
     struct dx_error err = DX_ERROR_INIT;
@@ -175,9 +239,7 @@ static int begin_rows(struct dx_suffix_rows *r, struct dx_ahead_domain *s,
         return GO_ON;
     }
     s->first = offset;
-    s->wanted = has_filter(r) ? total : r->what.limit - r->count - r->wanted;
-    if (s->wanted > total - offset)
-        s->wanted = total - offset;
+    s->wanted = rows_wanted(r, s, total - offset);
     r->wanted += s->wanted;
     s->rows.listing.extras = r->extras;
     s->rows.listing.extra_count = r->extra_count;
@@ -187,15 +249,15 @@ static int begin_rows(struct dx_suffix_rows *r, struct dx_ahead_domain *s,
 }
 
 /* The page ends there, behind the group at hand. */
-static int stop_at(struct dx_suffix_rows *r, uint64_t number, struct dx_domain_rows_place at)
+static int stop_at(struct dx_range_rows *r, uint64_t number, struct dx_domain_rows_place at)
 {
     r->stops = true;
-    r->stop = (struct dx_suffix_place){ number, at };
+    r->stop = (struct dx_range_place){ number, at };
     return GO_ON;
 }
 
 /* The domain that the walk came to becomes the last one of the group, unless it has no rows or the page ends before it. */
-static int enter_domain(struct dx_suffix_rows *r, struct dx_domain_rows_place at,
+static int enter_domain(struct dx_range_rows *r, struct dx_domain_rows_place at,
                         struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
@@ -203,8 +265,12 @@ static int enter_domain(struct dx_suffix_rows *r, struct dx_domain_rows_place at
 
     if (rc < 0)
         return dx_problem_of_error(problem, &err);
+    if (rc == 0 && r->what.numbers != NULL)
+        r->looked++;
     if (rc == 0)
-        return is_late(r) ? stop_at(r, r->walk.number, at) : GO_ON;
+        return is_late(r) || (r->what.numbers != NULL && r->passed > 1 && is_enough(r))
+                   ? stop_at(r, r->walk.number, at)
+                   : GO_ON;
     if (is_enough(r))
         rc = stop_at(r, r->walk.number, at);
     else {
@@ -217,17 +283,11 @@ static int enter_domain(struct dx_suffix_rows *r, struct dx_domain_rows_place at
     return rc == NOTHING ? GO_ON : rc;
 }
 
-static int find_domain(struct dx_suffix_rows *r, struct dx_problem *problem)
+static int find_domain(struct dx_range_rows *r, struct dx_problem *problem)
 {
     struct dx_domain_rows_place at = DX_DOMAIN_ROWS_FIRST;
-    struct dx_error err = DX_ERROR_INIT;
-    int rc = DX_OK;
+    int rc = dx_domain_walk_next(&r->walk, problem);
 
-    if (r->goes_on && r->passed == 0)
-        rc = dx_domain_walk_from(&r->walk, r->next.number, &err);
-    if (rc < 0)
-        return dx_problem_of_error(problem, &err);
-    rc = dx_domain_walk_next(&r->walk, problem);
     r->ends = rc == 0;
     if (r->goes_on && r->passed == 0 && r->walk.number == r->next.number)
         at = r->next.at;
@@ -239,14 +299,14 @@ static int find_domain(struct dx_suffix_rows *r, struct dx_problem *problem)
     return rc < 0 ? rc : GO_ON;
 }
 
-static bool has_group(const struct dx_suffix_rows *r)
+static bool has_group(const struct dx_range_rows *r)
 {
     return r->ahead.count > 0 &&
            (r->ahead.count >= r->most || !dx_domains_ahead_has_room(&r->ahead) || r->stops ||
             r->ends || (!has_filter(r) && r->wanted >= r->what.limit - r->count));
 }
 
-static int find_group(struct dx_suffix_rows *r, struct dx_problem *problem)
+static int find_group(struct dx_range_rows *r, struct dx_problem *problem)
 {
     if (has_group(r)) {
         r->state = READ;
@@ -262,7 +322,7 @@ static int find_group(struct dx_suffix_rows *r, struct dx_problem *problem)
 /* ---- rows ---- */
 
 /* What was read ahead may be more than is wanted by now: it is examined again then, by what is cached. */
-static int give_held(struct dx_suffix_rows *r, struct dx_ahead_domain *s,
+static int give_held(struct dx_range_rows *r, struct dx_ahead_domain *s,
                      struct dx_problem *problem)
 {
     struct dx_domain_rows_place at = s->filtered.next;
@@ -275,17 +335,18 @@ static int give_held(struct dx_suffix_rows *r, struct dx_ahead_domain *s,
     return begin_rows(r, s, at, problem);
 }
 
-static int give_window(struct dx_suffix_rows *r, struct dx_ahead_domain *s, struct dx_error *err)
+static int give_window(struct dx_range_rows *r, struct dx_ahead_domain *s, struct dx_error *err)
 {
     const struct dx_domain_rows_taker taker = { .ctx = r,
                                                 .dataset = begin_dataset,
-                                                .row = has_filter(r) ? look_at_row : take_row };
+                                                .row = is_choosy(r) ? look_at_row : take_row };
     int rc;
 
     r->place = s->first;
+    r->look = filter_of(r, s);
     rc = dx_domain_rows_each(&s->rows, &taker, err);
     r->next.at = s->rows.next;
-    if (!has_filter(r))
+    if (!is_choosy(r))
         return rc;
     r->rows_seen += s->rows.row_count;
     r->pages_seen += s->rows.listing.reads;
@@ -295,7 +356,7 @@ static int give_window(struct dx_suffix_rows *r, struct dx_ahead_domain *s, stru
     return rc;
 }
 
-static int give_rows(struct dx_suffix_rows *r, struct dx_ahead_domain *s, struct dx_error *err)
+static int give_rows(struct dx_range_rows *r, struct dx_ahead_domain *s, struct dx_error *err)
 {
     int rc = DX_OK;
 
@@ -314,7 +375,7 @@ static int give_rows(struct dx_suffix_rows *r, struct dx_ahead_domain *s, struct
 }
 
 /* Behind rows of the first domain: the rest of it, the next one, or the end of the page. */
-static int go_on(struct dx_suffix_rows *r, struct dx_ahead_domain *s, struct dx_problem *problem)
+static int go_on(struct dx_range_rows *r, struct dx_ahead_domain *s, struct dx_problem *problem)
 {
     uint64_t offset = 0;
 
@@ -326,20 +387,20 @@ static int go_on(struct dx_suffix_rows *r, struct dx_ahead_domain *s, struct dx_
     if (s == NULL)
         r->state = FIND;
     else if (r->full)
-        return end_before(r, (struct dx_suffix_place){ s->number, DX_DOMAIN_ROWS_FIRST });
+        return end_before(r, (struct dx_range_place){ s->number, DX_DOMAIN_ROWS_FIRST });
     return GO_ON;
 }
 
 /* ---- steps ---- */
 
-static int read_rows(struct dx_suffix_rows *r, struct dx_problem *problem)
+static int read_rows(struct dx_range_rows *r, struct dx_problem *problem)
 {
     struct dx_ahead_domain *s = dx_domains_ahead_first(&r->ahead);
     struct dx_error err = DX_ERROR_INIT;
     int rc = dx_domains_ahead_step(&r->ahead, &err);
 
     if (rc == DX_LISTING_WAITS) {
-        r->batches += dx_read_batch_state(dx_suffix_rows_reading(r)) == DX_READ_BATCH_READ;
+        r->batches += dx_read_batch_state(dx_range_rows_reading(r)) == DX_READ_BATCH_READ;
         return DX_TASK_WAITS;
     }
     if (rc == DX_LISTING_DONE && s->is_filtered && s->filtered.hold)
@@ -351,7 +412,7 @@ static int read_rows(struct dx_suffix_rows *r, struct dx_problem *problem)
                : dx_problem_advised(problem, &err, "Ask for fewer rows with a smaller limit.");
 }
 
-int dx_suffix_rows_step(struct dx_suffix_rows *r, struct dx_problem *problem)
+int dx_range_rows_step(struct dx_range_rows *r, struct dx_problem *problem)
 {
     int64_t until_us = dx_clock_us() + STEP_US;
     int rc = GO_ON;
@@ -367,12 +428,12 @@ int dx_suffix_rows_step(struct dx_suffix_rows *r, struct dx_problem *problem)
     return rc;
 }
 
-struct dx_read_batch *dx_suffix_rows_reading(struct dx_suffix_rows *r)
+struct dx_read_batch *dx_range_rows_reading(struct dx_range_rows *r)
 {
     return dx_domains_ahead_reading(&r->ahead);
 }
 
-int dx_suffix_rows_fetched(struct dx_suffix_rows *r, int rc, struct dx_error *err)
+int dx_range_rows_fetched(struct dx_range_rows *r, int rc, struct dx_error *err)
 {
     return dx_domains_ahead_fetched(&r->ahead, rc, err);
 }
