@@ -644,13 +644,23 @@ export type RangeItem = {
   dataset_id: DatasetId;
 };
 
+/** A page has items and next_cursor. With plan=N it has cursors instead. */
 export type RangeAnswer = {
   dataset_id?: DatasetId;
+  dataset?: string;
   from: string;
   to: string;
   layout: "8-24-8-24" | "8-24-24-8";
-  items: Array<RangeItem>;
-  next_cursor: string | null;
+  items?: Array<RangeItem>;
+  /** With plan=N: that many cursors of disjoint parts, together the whole listing. */
+  cursors?: Array<string>;
+  /** Rows examined, pages of the lake that they lie on, and bytes of these as stored. Missing while a suppression is in force, and of a plan. */
+  cost?: {
+    rows: number;
+    pages: number;
+    bytes: number;
+  };
+  next_cursor?: string | null;
   version: string;
   /** Always true: nothing was left out. */
   complete: boolean;
@@ -731,6 +741,7 @@ export type SuffixDataset = {
   page_count?: number;
 };
 
+/** A page has items and next_cursor. With plan=N it has cursors instead. */
 export type SuffixUrlsAnswer = {
   /** The name in lower case and A-labels. */
   suffix: string;
@@ -740,14 +751,16 @@ export type SuffixUrlsAnswer = {
   domain: string | null;
   dataset_id?: DatasetId;
   dataset?: string;
-  items: Array<SuffixUrlsItem>;
+  items?: Array<SuffixUrlsItem>;
+  /** With plan=N: that many cursors of disjoint parts, together the whole listing. */
+  cursors?: Array<string>;
   /** Of a page that is filtered: rows examined, pages of the lake that they lie on, and bytes of these as stored. Missing while a suppression is in force. */
   cost?: {
     rows: number;
     pages: number;
     bytes: number;
   };
-  next_cursor: string | null;
+  next_cursor?: string | null;
   version: string;
   /** Always true: nothing was left out. */
   complete: boolean;
