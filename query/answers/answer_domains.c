@@ -323,8 +323,8 @@ static int begin(struct page *p, struct dx_problem *problem)
         return dx_tag_page_mismatch("other domains", problem);
     if (rc == DX_OK)
         rc = p->ask->plan > 0
-                 ? dx_domain_set_count(&p->set, p->ask->look_max > 0 ? p->ask->look_max : DX_DOMAIN_SPLIT_MAX,
-                                       &err)
+                 ? dx_domain_set_count(
+                       &p->set, p->ask->look_max > 0 ? p->ask->look_max : DX_DOMAIN_SPLIT_MAX, &err)
                  : dx_domain_set_find(&p->set, look_max(p), &err);
     p->more = p->set.more;
     p->next = p->set.next;

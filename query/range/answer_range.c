@@ -155,8 +155,7 @@ static int check_scope(const struct dx_view *view, struct dx_problem *problem)
 {
     if (!dx_view_restricted(view))
         return 1;
-    return dx_problem_set(problem, DX_PROBLEM_FORBIDDEN, "restricted",
-                          "Not for restricted callers",
+    return dx_problem_set(problem, DX_PROBLEM_FORBIDDEN, "restricted", "Not for restricted callers",
                           "numbers reveal all names that have been indexed, so only callers "
                           "that may see every dataset can list ranges");
 }

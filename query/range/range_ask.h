@@ -16,7 +16,7 @@ struct dx_range_ask {
     uint32_t dataset_id;
     uint64_t limit;
     unsigned fields;
-    unsigned plan; /* so many cursors instead of rows; 0: rows */
+    unsigned plan;               /* so many cursors instead of rows; 0: rows */
     struct dx_row_filter filter; /* of a cursor: its own */
     struct dx_paging paging;
     uint64_t look_max;    /* domains that it may examine; 0: the usual cap */
@@ -24,8 +24,8 @@ struct dx_range_ask {
 };
 
 struct dx_numbers_ask {
-    uint64_t first; /* of a cursor: its own */
-    uint64_t end;   /* 0: beyond all */
+    uint64_t first;                   /* of a cursor: its own */
+    uint64_t end;                     /* 0: beyond all */
     struct dx_domain64_live *numbers; /* NULL: there are none. Until free */
     struct dx_range_ask page;
 };

@@ -19,11 +19,11 @@ enum { ENDED = 1, GO_ON = 3, NOTHING = 4 };
 /* Of a domain that is only in part in a range of numbers so many rows are read at least: few of them may be of it. */
 #define CHUNK_ROWS 1024
 #define DOMAIN_NUMBERS (UINT64_C(1) << 32) /* of a domain and all below it, in each layout */
-#define SCRATCH_MAX (64u << 20) /* of a tag: as large as a page of the lake may be */
+#define SCRATCH_MAX (64u << 20)            /* of a tag: as large as a page of the lake may be */
 
 int dx_range_rows_init(struct dx_range_rows *r, const struct dx_view *view,
-                        const struct dx_range_what *what, dx_range_take *take, void *take_ctx,
-                        struct dx_error *err)
+                       const struct dx_range_what *what, dx_range_take *take, void *take_ctx,
+                       struct dx_error *err)
 {
     const struct dx_view urls = dx_view_urls(view);
     uint64_t now_ms = dx_clock_ms();
@@ -322,8 +322,7 @@ static int find_group(struct dx_range_rows *r, struct dx_problem *problem)
 /* ---- rows ---- */
 
 /* What was read ahead may be more than is wanted by now: it is examined again then, by what is cached. */
-static int give_held(struct dx_range_rows *r, struct dx_ahead_domain *s,
-                     struct dx_problem *problem)
+static int give_held(struct dx_range_rows *r, struct dx_ahead_domain *s, struct dx_problem *problem)
 {
     struct dx_domain_rows_place at = s->filtered.next;
 

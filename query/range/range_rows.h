@@ -49,10 +49,10 @@ struct dx_range_what {
     const struct dx_domain64_registry *numbers; /* NULL: of a suffix */
     struct dx_domain64_range range;             /* with numbers */
     const struct dx_dataset *dataset;           /* NULL: all that the view shows */
-    struct dx_row_filter filter;      /* compiled; nothing set: all rows */
-    unsigned fields;                  /* of rows */
-    uint64_t limit;                   /* at least 1 */
-    uint64_t look_max;                /* 0: DX_RANGE_DOMAINS */
+    struct dx_row_filter filter;                /* compiled; nothing set: all rows */
+    unsigned fields;                            /* of rows */
+    uint64_t limit;                             /* at least 1 */
+    uint64_t look_max;                          /* 0: DX_RANGE_DOMAINS */
     uint64_t deadline_ms;
 };
 
@@ -98,8 +98,8 @@ struct dx_range_rows {
 };
 
 int dx_range_rows_init(struct dx_range_rows *r, const struct dx_view *view,
-                        const struct dx_range_what *what, dx_range_take *take, void *take_ctx,
-                        struct dx_error *err);
+                       const struct dx_range_what *what, dx_range_take *take, void *take_ctx,
+                       struct dx_error *err);
 /* end: NULL, or the number of a domain of a suffix. */
 int dx_range_rows_begin(struct dx_range_rows *r, const struct dx_range_place *from,
                         const uint64_t *end, struct dx_error *err);

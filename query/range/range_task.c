@@ -194,8 +194,7 @@ int dx_range_task_init(struct dx_range_task *task, const struct dx_range_questio
     return rc;
 }
 
-int dx_range_task_begin(struct dx_range_task *task, struct dx_buf *body,
-                        struct dx_problem *problem)
+int dx_range_task_begin(struct dx_range_task *task, struct dx_buf *body, struct dx_problem *problem)
 {
     const struct dx_cursor *from = &task->page.from;
     const struct dx_range_place place = { from->next_number,

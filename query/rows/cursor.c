@@ -15,8 +15,7 @@
 #define BUILD_SIZE 16
 #define COMMON_SIZE (1 + NAME_SIZE + 8 + 4)
 #define CHANGES_SIZE (COMMON_SIZE + NAME_SIZE + BUILD_SIZE + 8 + 8)
-#define RANGE_SIZE \
-    (COMMON_SIZE + BUILD_SIZE + 8 + 8 + 1 + 4 + 2 + 8 + 4 + 8 + DX_ROW_FILTER_MAX)
+#define RANGE_SIZE (COMMON_SIZE + BUILD_SIZE + 8 + 8 + 1 + 4 + 2 + 8 + 4 + 8 + DX_ROW_FILTER_MAX)
 #define LISTING_SIZE (COMMON_SIZE + BUILD_SIZE + 8 + 4 + 2 + 8 + 8 + DX_ROW_FILTER_MAX)
 #define ORDER_SIZE (4 + 8 + 8)
 #define ALL_URLS_SIZE                                                                              \

@@ -117,9 +117,10 @@ struct dx_cursor {
     uint64_t next_before, next_after; /* ordinals of the two versions, of which both are named */
 
     struct dx_build_id numbers; /* the state of the registry: loader/domain64_registry.h */
-    uint64_t first, end;        /* what was asked for; end 0: beyond all. With has_end a number of a domain */
-    bool has_end;               /* of a suffix: of a part of a plan */
-    uint64_t next_number;       /* of a domain; then a dataset of it, then a place as next_row is */
+    uint64_t first,
+        end;      /* what was asked for; end 0: beyond all. With has_end a number of a domain */
+    bool has_end; /* of a suffix: of a part of a plan */
+    uint64_t next_number; /* of a domain; then a dataset of it, then a place as next_row is */
     uint32_t next_dataset;
     uint32_t end_dataset;
     uint8_t dataset_count; /* of `datasets`; 0: all of them */

@@ -22,8 +22,7 @@ static uint64_t count_before(const struct dx_domain_set *s, size_t i, uint64_t o
         return 0;
     return dx_domain_set_is_whole(s)
                ? ordinal - range->next
-               : roaring_bitmap_range_cardinality(s->numbers, first + range->next,
-                                                  first + ordinal);
+               : roaring_bitmap_range_cardinality(s->numbers, first + range->next, first + ordinal);
 }
 
 /* The same over all parts, before the key of a number. */

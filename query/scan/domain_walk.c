@@ -90,8 +90,7 @@ static int find_stretch(struct dx_domain_walk *w, struct dx_error *err)
 /* The same, of the registry. */
 static int next_of_registry(struct dx_domain_walk *w, struct dx_error *err)
 {
-    int rc = w->over ? 0
-                     : dx_domain64_registry_domain(w->numbers, w->range.from, &w->number, err);
+    int rc = w->over ? 0 : dx_domain64_registry_domain(w->numbers, w->range.from, &w->number, err);
 
     if (rc == 1 && is_over(w, w->number))
         rc = 0;

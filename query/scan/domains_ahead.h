@@ -46,8 +46,8 @@
 
 struct dx_ahead_domain {
     struct dx_found found;
-    struct dx_suppression_view withheld;   /* may be put here: released with it */
-    struct dx_row_number numbers;          /* likewise begun, and ended with it */
+    struct dx_suppression_view withheld;        /* may be put here: released with it */
+    struct dx_row_number numbers;               /* likewise begun, and ended with it */
     uint64_t number, first, end, wanted, group; /* the caller's */
     struct dx_domain_rows rows;
     bool is_filtered;

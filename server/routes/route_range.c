@@ -58,8 +58,8 @@ static bool is_backwards(const struct dx_row_filter *f)
     int64_t end[2];
 
     return f->from.data != NULL && f->to.data != NULL &&
-           dx_time_words(f->from, &first[0], &end[0]) &&
-           dx_time_words(f->to, &first[1], &end[1]) && first[0] >= end[1];
+           dx_time_words(f->from, &first[0], &end[0]) && dx_time_words(f->to, &first[1], &end[1]) &&
+           first[0] >= end[1];
 }
 
 /* Whichever of the two comes first. A cursor says both. */

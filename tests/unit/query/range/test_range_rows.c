@@ -202,9 +202,12 @@ static void check(const struct asker *a, const struct dx_scope *scope, uint32_t 
     static const uint64_t looks[] = { 1, 5, 0 };
 
     for (size_t i = 0; i < 4 * 4 * 3 * 2; i++) {
-        const struct question q = { suffixes[i / 24], scope,
-                                    dataset,          limits[i % 4],
-                                    looks[i / 4 % 3], i / 12 % 2 == 0 ? NULL : "/1",
+        const struct question q = { suffixes[i / 24],
+                                    scope,
+                                    dataset,
+                                    limits[i % 4],
+                                    looks[i / 4 % 3],
+                                    i / 12 % 2 == 0 ? NULL : "/1",
                                     0 };
         struct dx_buf want = DX_BUF_INIT(1 << 20);
         struct dx_buf got = DX_BUF_INIT(1 << 20);
@@ -225,8 +228,8 @@ static void check(const struct asker *a, const struct dx_scope *scope, uint32_t 
             follow_plan(a, &q, 1 + (unsigned)(i % 7) * 9, &got);
             EXPECT(dx_span_equal(dx_span_of(want.data, want.size), dx_span_of(got.data, got.size)),
                    "%s, dataset %u, a plan of %u:\n%.*snot\n%.*s", q.suffix, (unsigned)dataset,
-                   1 + (unsigned)(i % 7) * 9, (int)got.size, (const char *)got.data,
-                   (int)want.size, (const char *)want.data);
+                   1 + (unsigned)(i % 7) * 9, (int)got.size, (const char *)got.data, (int)want.size,
+                   (const char *)want.data);
         }
         dx_buf_release(&want);
         dx_buf_release(&got);
