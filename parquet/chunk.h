@@ -41,7 +41,7 @@ struct dx_pq_page_place {
 
 /* Where the bytes come from: all of [offset, offset + size), or an error. */
 struct dx_pq_fetch {
-    int (*read)(void *ctx, uint64_t offset, size_t size, uint8_t *to, struct dx_error *err);
+    dx_pq_read *read;
     void *ctx;
     uint32_t window; /* bytes to read at once, where a page is not larger */
 };

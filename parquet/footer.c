@@ -783,7 +783,8 @@ int dx_pq_footer_parse_within(struct dx_pq_footer *f, struct dx_span metadata, u
     return rc;
 }
 
-int dx_pq_footer_tail(struct dx_span tail, uint64_t file_size, uint32_t *size, struct dx_error *err)
+/* From the last bytes of a file: size of the metadata before them. */
+static int read_tail(struct dx_span tail, uint64_t file_size, uint32_t *size, struct dx_error *err)
 {
     if (tail.size < DX_PQ_TAIL_SIZE || file_size < DX_PQ_TAIL_SIZE + 4)
         return dx_fail(err, DX_E_TRUNCATED, "parquet: a file of %" PRIu64 " bytes", file_size);
@@ -803,6 +804,32 @@ int dx_pq_footer_tail(struct dx_span tail, uint64_t file_size, uint32_t *size, s
     return DX_OK;
 }
 
+int dx_pq_footer_fetch(dx_pq_read *read, void *ctx, uint64_t file_size, uint64_t max,
+                       struct dx_buf *metadata, struct dx_error *err)
+{
+    uint8_t tail[DX_PQ_TAIL_SIZE];
+    uint32_t size = 0;
+    uint8_t *to;
+    int rc;
+
+    if (file_size < DX_PQ_TAIL_SIZE + 4)
+        return dx_fail(err, DX_E_TRUNCATED, "parquet: a file of %" PRIu64 " bytes", file_size);
+    rc = read(ctx, file_size - sizeof tail, sizeof tail, tail, err);
+    if (rc == DX_OK)
+        rc = read_tail(dx_span_of(tail, sizeof tail), file_size, &size, err);
+    if (rc < 0)
+        return rc;
+    if (size > max)
+        return dx_fail(err, DX_E_LIMIT,
+                       "parquet footer: %" PRIu32 " bytes, %" PRIu64 " are left for it", size, max);
+    to = dx_buf_reserve(metadata, size == 0 ? 1 : size);
+    if (to == NULL)
+        return dx_buf_fail(metadata, err, "metadata");
+    rc = read(ctx, file_size - sizeof tail - size, size, to, err);
+    metadata->size += rc == DX_OK ? size : 0;
+    return rc;
+}
+
 int dx_pq_footer_open(struct dx_pq_footer *f, struct dx_span file, struct dx_error *err)
 {
     struct dx_span metadata;
@@ -810,7 +837,7 @@ int dx_pq_footer_open(struct dx_pq_footer *f, struct dx_span file, struct dx_err
     int rc;
 
     *f = (struct dx_pq_footer){ 0 };
-    rc = dx_pq_footer_tail(file, file.size, &size, err);
+    rc = read_tail(file, file.size, &size, err);
     if (rc < 0)
         return rc;
     if (memcmp(file.data, "PAR1", 4) != 0)

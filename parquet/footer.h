@@ -119,9 +119,11 @@ int dx_pq_footer_parse_within(struct dx_pq_footer *f, struct dx_span metadata, u
                               uint64_t memory, struct dx_error *err);
 void dx_pq_footer_release(struct dx_pq_footer *f);
 
-/* From the last DX_PQ_TAIL_SIZE bytes of a file: size of the metadata before them. */
-int dx_pq_footer_tail(struct dx_span tail, uint64_t file_size, uint32_t *size,
-                      struct dx_error *err);
+/* The metadata of a file that is not in memory, behind what is in the buffer. `read` gives all of [offset, offset + size) or
+ * an error. DX_E_LIMIT: over `max` bytes. */
+typedef int dx_pq_read(void *ctx, uint64_t offset, size_t size, uint8_t *to, struct dx_error *err);
+int dx_pq_footer_fetch(dx_pq_read *read, void *ctx, uint64_t file_size, uint64_t max,
+                       struct dx_buf *metadata, struct dx_error *err);
 
 /* Index among leaves of the top-level column of that name, or -1. The first of equals. */
 int64_t dx_pq_footer_leaf(const struct dx_pq_footer *f, struct dx_span name);

@@ -74,9 +74,16 @@ static int read_object(const struct check *c, size_t i, uint64_t offset, size_t 
     return dx_source_read_batch(f->root->source, &batch, err);
 }
 
-static int read_at(const struct check *c, size_t i, uint64_t offset, size_t size, uint8_t *to,
-                   struct dx_error *err)
+struct file_at {
+    const struct check *check;
+    size_t i;
+};
+
+static int read_at(void *ctx, uint64_t offset, size_t size, uint8_t *to, struct dx_error *err)
 {
+    const struct file_at *at = ctx;
+    const struct check *c = at->check;
+    size_t i = at->i;
     const char *path = file_of(c, i)->path;
     struct stat st;
     int rc, fd;
@@ -89,29 +96,6 @@ static int read_at(const struct check *c, size_t i, uint64_t offset, size_t size
     rc = dx_file_pread(fd, path, offset, size, to, err);
     (void)close(fd);
     return rc;
-}
-
-static int read_metadata(const struct check *c, size_t i, struct dx_buf *metadata,
-                         struct dx_error *err)
-{
-    uint64_t size = file_of(c, i)->size;
-    uint8_t tail[DX_PQ_TAIL_SIZE];
-    uint32_t bytes = 0;
-    uint8_t *to;
-    int rc;
-
-    if (size < sizeof tail)
-        return dx_fail(err, DX_E_TRUNCATED, "not a Parquet file");
-    rc = read_at(c, i, size - sizeof tail, sizeof tail, tail, err);
-    if (rc == DX_OK)
-        rc = dx_pq_footer_tail(dx_span_of(tail, sizeof tail), size, &bytes, err);
-    if (rc < 0)
-        return rc;
-    to = dx_buf_reserve(metadata, bytes);
-    if (to == NULL)
-        return dx_buf_fail(metadata, err, "footer");
-    metadata->size += bytes;
-    return read_at(c, i, size - sizeof tail - bytes, bytes, to, err);
 }
 
 /* Of a column without bounds that order as ids do: all ids. */
@@ -152,11 +136,12 @@ static int find_range(void *ctx, size_t i, struct dx_error *err)
     const struct check *c = ctx;
     struct dx_buf metadata = DX_BUF_INIT(DX_PQ_FOOTER_MAX);
     struct dx_pq_footer footer = { 0 };
-    int rc = read_metadata(c, i, &metadata, err);
+    struct file_at at = { c, i };
+    uint64_t size = file_of(c, i)->size;
+    int rc = dx_pq_footer_fetch(read_at, &at, size, DX_PQ_FOOTER_MAX, &metadata, err);
 
     if (rc == DX_OK)
-        rc = dx_pq_footer_parse(&footer, dx_span_of(metadata.data, metadata.size),
-                                file_of(c, i)->size, err);
+        rc = dx_pq_footer_parse(&footer, dx_span_of(metadata.data, metadata.size), size, err);
     c->range[i] = (struct range){ .file = i, .dataset = c->rows->dataset_of[i] };
     if (rc == DX_OK) {
         range_of(&footer, &c->range[i]);

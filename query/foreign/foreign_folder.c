@@ -115,31 +115,17 @@ static int read_footer(struct dx_foreign_file *f, const struct dx_locator *was, 
                        struct dx_error *err)
 {
     uint64_t size = was->was_size;
-    uint8_t tail[DX_PQ_TAIL_SIZE];
-    uint32_t metadata_size = 0;
-    uint8_t *to;
-    int rc;
+    struct dx_span metadata;
+    int rc = dx_pq_footer_fetch(dx_foreign_file_read, f, size, footer_max, &f->metadata, err);
 
-    if (size < DX_PQ_TAIL_SIZE + 4)
-        return replaced(f->name, "so few bytes are not a Parquet file", err);
-    rc = dx_foreign_file_read(f, size - sizeof tail, sizeof tail, tail, err);
-    if (rc < 0)
-        return rc;
-    if (dx_pq_footer_tail(dx_span_of(tail, sizeof tail), size, &metadata_size, NULL) < 0)
+    if (rc == DX_E_CORRUPT || rc == DX_E_TRUNCATED || rc == DX_E_UNSUPPORTED)
         return replaced(f->name, "it does not end as a Parquet file", err);
-    if (metadata_size > footer_max)
-        return dx_fail(err, DX_E_LIMIT, "the footers of these files have over %zu bytes",
-                       footer_max);
-    to = dx_buf_reserve(&f->metadata, metadata_size + 1ul);
-    if (to == NULL)
-        return dx_buf_fail(&f->metadata, err, "footer");
-    rc = dx_foreign_file_read(f, size - sizeof tail - metadata_size, metadata_size, to, err);
     if (rc < 0)
         return rc;
-    f->metadata.size = metadata_size;
-    if (dx_hash64(dx_span_of(to, metadata_size)) != was->was_hash)
+    metadata = dx_span_of(f->metadata.data, f->metadata.size);
+    if (dx_hash64(metadata) != was->was_hash)
         return replaced(f->name, "it has as many bytes, and another footer", err);
-    rc = dx_pq_footer_parse(&f->footer, dx_span_of(to, metadata_size), size, err);
+    rc = dx_pq_footer_parse(&f->footer, metadata, size, err);
     return rc < 0 ? dx_fail_in(err, "%.200s", f->name) : DX_OK;
 }
 

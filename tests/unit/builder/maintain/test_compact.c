@@ -46,37 +46,47 @@ static void write_text(const char *path, const struct dx_buf *text)
     }
 }
 
+/* Run n of those lines, which begin with dataset, time and URL; what `o` says beside that holds. */
+static void run_ingest(struct dx_ingest_options *o, const char *root, unsigned n,
+                       struct dx_buf *text)
+{
+    const char *input = at("rows.tsv");
+    struct dx_ingest_stats stats;
+    struct dx_error err = DX_ERROR_INIT;
+
+    write_text(input, text);
+    dx_buf_release(text);
+    o->root = root;
+    o->want.url = "3";
+    o->want.ts = "2";
+    o->want.dataset = "1";
+    o->format = DX_RECORD_TSV;
+    o->psl_path = at("psl.dat");
+    o->memory_bytes = DX_INGEST_MEMORY_MIN;
+    o->threads = 1;
+    o->input = &input;
+    o->input_count = 1;
+    o->work_dir = top;
+    if (dx_ingest_run(o, &stats, &err) < 0)
+        FAIL("run %u: %s", n, err.text);
+    free(stats.rejects_path);
+}
+
 /* Run n: hosts that other runs have too, times with milliseconds or finer, other columns. */
 static void ingest(const char *root, unsigned n, uint64_t scale, bool objects)
 {
     struct dx_buf text = DX_BUF_INIT(1u << 22);
-    const char *input = at("rows.tsv");
-    struct dx_ingest_stats stats;
-    struct dx_error err = DX_ERROR_INIT;
-    struct dx_ingest_options o = { .root = root,
-                                   .want = { .url = "3", .ts = "2", .dataset = "1" },
-                                   .format = DX_RECORD_TSV,
-                                   .psl_path = at("psl.dat"),
-                                   .memory_bytes = DX_INGEST_MEMORY_MIN,
-                                   .threads = 1,
-                                   .input = &input,
-                                   .input_count = 1,
-                                   .test_scale = scale,
+    struct dx_ingest_options o = { .test_scale = scale,
                                    .test_objects = objects,
-                                   .test_lease_ms = 60000,
-                                   .work_dir = top };
+                                   .test_lease_ms = 60000 };
 
     for (unsigned i = 0; i < ROWS; i++)
         dx_buf_fmt(&text, "set%u\t17000000%02u.%s\tHTTP://www.site%u.com/%u\tx%u\ty%u\n",
                    i % 7 == 0, n, n % 2 == 0 ? "125" : "000250", (i * 7 + n) % 300, i, i % 5, n);
-    write_text(input, &text);
-    dx_buf_release(&text);
     o.want.extra[0] = n % 2 == 0 ? "4" : "5";
     o.want.extra[1] = n % 2 == 0 ? "5" : "4";
     o.want.extra_count = n == 2 ? 1 : 2;
-    if (dx_ingest_run(&o, &stats, &err) < 0)
-        FAIL("run %u: %s", n, err.text);
-    free(stats.rejects_path);
+    run_ingest(&o, root, n, &text);
 }
 
 struct sum {
@@ -289,19 +299,8 @@ static void test_suppressed(bool theirs)
 static void ingest_wide(const char *root, unsigned n)
 {
     struct dx_buf text = DX_BUF_INIT(1u << 22);
-    const char *input = at("rows.tsv");
-    struct dx_ingest_stats stats;
-    struct dx_error err = DX_ERROR_INIT;
     char column[WIDE][8];
-    struct dx_ingest_options o = { .root = root,
-                                   .want = { .url = "3", .ts = "2", .dataset = "1" },
-                                   .format = DX_RECORD_TSV,
-                                   .psl_path = at("psl.dat"),
-                                   .memory_bytes = DX_INGEST_MEMORY_MIN,
-                                   .threads = 1,
-                                   .input = &input,
-                                   .input_count = 1,
-                                   .work_dir = top };
+    struct dx_ingest_options o = { .want = { .extra_count = 0 } };
 
     for (unsigned i = 0; i < 20; i++) {
         dx_buf_fmt(&text, "wide\t17000000%02u\thttp://www.site%u.com/%u", n, i, n);
@@ -309,15 +308,11 @@ static void ingest_wide(const char *root, unsigned n)
             dx_buf_fmt(&text, "\tx%u", k);
         dx_buf_u8(&text, '\n');
     }
-    write_text(input, &text);
-    dx_buf_release(&text);
     for (unsigned k = 0; k < WIDE; k++) {
         (void)snprintf(column[k], sizeof column[k], "%u", 4 + n * WIDE + k);
         o.want.extra[o.want.extra_count++] = column[k];
     }
-    if (dx_ingest_run(&o, &stats, &err) < 0)
-        FAIL("run %u: %s", n, err.text);
-    free(stats.rejects_path);
+    run_ingest(&o, root, n, &text);
 }
 
 /* Files that have too many columns together stay as they are, and the result says why; rows of them that are suppressed go all the
