@@ -147,3 +147,11 @@ int dx_pair_places_find(const struct dx_pair_places *p, uint32_t dataset_id,
     *place = (struct dx_pair_place){ p->domain, (uint32_t)at };
     return 1;
 }
+
+int dx_pair_places_dataset(const struct dx_pair_places *p, uint32_t number, uint32_t *dataset_id)
+{
+    if (!p->by_ids && number >= p->count)
+        return 0;
+    *dataset_id = p->by_ids ? number : p->ids[number];
+    return 1;
+}

@@ -10,6 +10,7 @@
  *   struct dx_pair_places places = { 0 };                the same for many of its datasets
  *   rc = dx_pair_places_open(&places, part, ordinal, &err);
  *   rc = dx_pair_places_find(&places, dataset_id, &place);           1 or 0
+ *   rc = dx_pair_places_dataset(&places, place.dataset, &dataset_id);    the way back
  *   dx_pair_places_close(&places);                       safe at any time
  *
  * Postings of version 1 (by_ids) know pairs by their ids, and there any dataset_id has a place.
@@ -57,6 +58,7 @@ int dx_pair_places_open(struct dx_pair_places *p, const struct dx_part *part, ui
                         struct dx_error *err);
 int dx_pair_places_find(const struct dx_pair_places *p, uint32_t dataset_id,
                         struct dx_pair_place *place);
+int dx_pair_places_dataset(const struct dx_pair_places *p, uint32_t number, uint32_t *dataset_id);
 void dx_pair_places_close(struct dx_pair_places *p);
 
 #endif

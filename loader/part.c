@@ -252,6 +252,10 @@ static int check_cold(const struct dx_part *p, struct dx_error *err)
 {
     int rc = check_build(p, DX_FILE_COLD, &p->cold.envelope, err);
 
+    if (rc == DX_OK &&
+        dx_cold_is_old(&p->cold) != p->postings.by_ids) /* both know pairs by rank, or neither */
+        rc = dx_fail(err, DX_E_CORRUPT,
+                     DX_FILE_COLD " and " DX_FILE_POSTINGS_DIR " are of different releases");
     if (rc == DX_OK)
         rc = check_number("pairs of " DX_FILE_FACTS " in " DX_FILE_COLD,
                           p->cold.entries[DX_COLD_FACTS], p->entry.part.pairs, err);

@@ -47,8 +47,8 @@ int dx_verify_pairs_page(struct dx_verify_pairs *p, struct dx_cold_page *page,
 }
 
 /* 1, or 0 behind the last entry. */
-static int next(struct dx_verify_pairs *p, uint64_t *ordinal, uint32_t *dataset_id,
-                struct dx_span *bytes, struct dx_error *why)
+static int next(struct dx_verify_pairs *p, uint64_t *ordinal, uint32_t *sub, struct dx_span *bytes,
+                struct dx_error *why)
 {
     int rc = 0;
 
@@ -57,14 +57,14 @@ static int next(struct dx_verify_pairs *p, uint64_t *ordinal, uint32_t *dataset_
         struct dx_span plain;
 
         if (p->in_page)
-            rc = dx_pair_page_next(&p->at, ordinal, dataset_id, bytes, why);
+            rc = dx_pair_page_next(&p->at, ordinal, sub, bytes, why);
         if (rc != 0)
             return rc;
         rc = dx_verify_pairs_page(p, &page, &plain, why);
         p->in_page = rc == 1;
         if (rc != 1)
             return rc;
-        p->at = dx_pair_page_of(&page, plain);
+        p->at = dx_pair_page_of(&page, dx_cold_version(p->cold), plain);
     }
 }
 
@@ -72,33 +72,37 @@ int dx_verify_pairs_take(struct dx_verify_pairs *p, uint64_t ordinal, uint32_t d
                          struct dx_span *bytes, struct dx_error *why)
 {
     uint64_t found_ordinal = 0;
-    uint32_t found_dataset = 0;
+    uint32_t found = 0;
+    uint32_t sub;
     int rc;
 
+    p->rank = p->any && p->ordinal == ordinal ? p->rank + 1 : 0;
+    p->ordinal = ordinal;
+    p->any = true;
+    sub = dx_pair_sub(dx_cold_version(p->cold), dataset_id, p->rank);
     do
-        rc = next(p, &found_ordinal, &found_dataset, bytes, why);
+        rc = next(p, &found_ordinal, &found, bytes, why);
     while (rc == 1 && p->skip && found_ordinal < ordinal);
-    if (rc == 1 && found_ordinal == ordinal && found_dataset == dataset_id)
+    if (rc == 1 && found_ordinal == ordinal && found == sub)
         return DX_OK;
     if (rc < 0)
         return rc;
     return dx_fail(why, DX_E_CORRUPT,
-                   "%s: %s of domain %llu in dataset %u where domain %llu in dataset %u comes next",
-                   dx_cold_file_name(p->file), rc == 0 ? "nothing" : "the entry",
-                   (unsigned long long)found_ordinal, (unsigned)found_dataset,
-                   (unsigned long long)ordinal, (unsigned)dataset_id);
+                   "%s: %s (%llu, %u) where domain %llu in dataset %u, (%llu, %u), comes next",
+                   dx_cold_file_name(p->file), rc == 0 ? "nothing" : "the entry of pair",
+                   (unsigned long long)found_ordinal, (unsigned)found, (unsigned long long)ordinal,
+                   (unsigned)dataset_id, (unsigned long long)ordinal, (unsigned)sub);
 }
 
 int dx_verify_pairs_end(struct dx_verify_pairs *p, struct dx_error *why)
 {
     struct dx_span bytes;
     uint64_t ordinal;
-    uint32_t dataset_id;
-    int rc = next(p, &ordinal, &dataset_id, &bytes, why);
+    uint32_t sub;
+    int rc = next(p, &ordinal, &sub, &bytes, why);
 
-    return rc == 1 ? dx_fail(why, DX_E_CORRUPT,
-                             "%s: an entry of domain %llu in dataset %u behind the last pair",
-                             dx_cold_file_name(p->file), (unsigned long long)ordinal,
-                             (unsigned)dataset_id)
-                   : rc;
+    return rc == 1
+               ? dx_fail(why, DX_E_CORRUPT, "%s: an entry of pair (%llu, %u) behind the last pair",
+                         dx_cold_file_name(p->file), (unsigned long long)ordinal, (unsigned)sub)
+               : rc;
 }

@@ -5,7 +5,7 @@
  *   rc = dx_verify_pairs_open(&p, w, DX_COLD_FACTS, &why);     maps the file of the part that w looks at
  *   p.skip = true;                                             take passes over domains that are not asked for
  *   rc = dx_verify_pairs_take(&p, ordinal, dataset_id, &bytes, &why);
- *                                     DX_OK: the next entry is of this pair; <0 it is not
+ *                                     DX_OK: the next entry is of this pair; <0 it is not. Of a domain all pairs are taken
  *   rc = dx_verify_pairs_end(&p, &why);                        nothing is left
  *   dx_verify_pairs_close(&p);                                 safe on a zeroed one
  *
@@ -30,7 +30,10 @@ struct dx_verify_pairs {
     struct dx_zstd_decoder *decoder;
     struct dx_buf plain; /* of the page at hand */
     struct dx_pair_page at;
-    uint32_t next; /* page */
+    uint32_t next;    /* page */
+    uint64_t ordinal; /* that was taken last, and the number of its pair */
+    uint32_t rank;
+    bool any;
     bool in_page;
     bool skip;
 };

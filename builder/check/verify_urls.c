@@ -90,7 +90,7 @@ static int check_place(struct urls_check *c, const struct dx_url_place *place, s
     c->places[g->file_id]++;
     if (dx_version_is_gone(c->w->version, g->file_id))
         return DX_OK; /* a new scan does not find it */
-    if (dx_url_places_exact(&c->w->part->cold))
+    if (dx_cold_is_old(&c->w->part->cold))
         dx_url_place_widen(&kept, place->rows > next - g->begin - place->row);
     c->w->parts[c->w->at].url_places++;
     c->w->parts[c->w->at].url_sum += dx_verify_place_sum(&kept);

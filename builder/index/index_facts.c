@@ -22,7 +22,7 @@ struct known {
     bool begun;
     bool there; /* an entry is at hand */
     uint64_t ordinal;
-    uint32_t dataset_id;
+    uint32_t rank;
     struct dx_span bytes;
 };
 
@@ -38,7 +38,6 @@ struct dx_index_facts {
     size_t pairs;        /* in datasets of URLs */
     size_t counts_pairs; /* in datasets of counts, whose sketches say nothing */
     struct dx_buf first; /* the sketch of its first pair: most domains have no second one */
-    struct dx_buf fresh; /* the sketch of a pair that an old part has, as it is written now */
     struct dx_url_sketch all;
     struct dx_url_sketch one;
 };
@@ -55,7 +54,6 @@ int dx_index_facts_new(struct dx_index_facts **out, struct dx_index_state *b, st
     f->b = b;
     dx_buf_init(&f->aside, DX_FACTS_BYTES_MAX);
     dx_buf_init(&f->first, SIZE_MAX / 2);
-    dx_buf_init(&f->fresh, SIZE_MAX / 2);
     dx_url_sketch_init(&f->all);
     dx_url_sketch_init(&f->one);
     rc = dx_index_cold_begin(&b->cold, DX_COLD_FACTS, FACTS_LEVEL, &writer, err);
@@ -80,7 +78,6 @@ void dx_index_facts_free(struct dx_index_facts **out)
     }
     dx_buf_release(&f->aside);
     dx_buf_release(&f->first);
-    dx_buf_release(&f->fresh);
     dx_url_sketch_release(&f->all);
     dx_url_sketch_release(&f->one);
     free(f);
@@ -101,42 +98,40 @@ int dx_index_facts_end(struct dx_index_facts *f, struct dx_error *err)
 /* ---- what the base has ---- */
 
 /* The next entry of the file that is not before the pair; none behind the last. */
-static int next_known(struct known *k, uint64_t ordinal, uint32_t dataset_id, struct dx_error *err)
+static int next_known(struct known *k, uint64_t ordinal, uint32_t rank, struct dx_error *err)
 {
     int rc = 0;
 
     k->there = false;
     if (k->walk.plain.size > 0)
-        rc = dx_pair_page_seek(&k->page, ordinal, dataset_id, &k->ordinal, &k->dataset_id,
-                               &k->bytes, err);
+        rc = dx_pair_page_seek(&k->page, ordinal, rank, &k->ordinal, &k->rank, &k->bytes, err);
     while (rc == 0) {
         rc = dx_cold_walk_next(&k->walk, err);
         if (rc <= 0)
             return rc;
-        k->page = dx_pair_page_of(&k->walk.page, k->walk.plain);
-        rc = dx_pair_page_seek(&k->page, ordinal, dataset_id, &k->ordinal, &k->dataset_id,
-                               &k->bytes, err);
+        k->page = dx_pair_page_of(&k->walk.page, DX_COLD_VERSION, k->walk.plain);
+        rc = dx_pair_page_seek(&k->page, ordinal, rank, &k->ordinal, &k->rank, &k->bytes, err);
     }
     k->there = rc == 1;
     return rc < 0 ? rc : DX_OK;
 }
 
-static int compare(const struct known *k, uint64_t ordinal, uint32_t dataset_id)
+static int compare(const struct known *k, uint64_t ordinal, uint32_t rank)
 {
     if (k->ordinal != ordinal)
         return k->ordinal < ordinal ? -1 : 1;
-    return k->dataset_id < dataset_id ? -1 : k->dataset_id > dataset_id;
+    return k->rank < rank ? -1 : k->rank > rank;
 }
 
 /* Whether the entry may be on the page at hand. */
-static bool on_page(const struct known *k, uint64_t ordinal, uint32_t dataset_id)
+static bool on_page(const struct known *k, uint64_t ordinal, uint32_t rank)
 {
     struct dx_cold_page next;
 
     return k->walk.plain.size > 0 &&
            (dx_cold_page(&k->walk.part->cold, k->walk.file, k->walk.page.number + 1, &next, NULL) !=
                 1 ||
-            next.key > ordinal || (next.key == ordinal && next.sub > dataset_id));
+            next.key > ordinal || (next.key == ordinal && next.sub > rank));
 }
 
 /* Pairs are asked for in their order. Those in between went, or the scan found them again. */
@@ -145,17 +140,18 @@ static int find_known(struct known *k, enum dx_cold_file file, struct dx_index_s
 {
     const struct dx_part *part = b->lake->base->parts[b->merge.known_part].part;
     uint64_t ordinal = b->merge.known_ordinal;
+    uint32_t rank = (uint32_t)b->merge.at;
     int rc = k->begun ? DX_OK : dx_cold_walk_begin(&k->walk, part, file, err);
 
     k->begun = true;
-    if (rc == DX_OK && !on_page(k, ordinal, dataset_id)) {
-        rc = dx_cold_walk_seek(&k->walk, ordinal, dataset_id, err);
+    if (rc == DX_OK && !on_page(k, ordinal, rank)) {
+        rc = dx_cold_walk_seek(&k->walk, ordinal, rank, err);
         k->walk.plain = dx_span_of(NULL, 0);
         k->there = false;
     }
-    if (rc == DX_OK && (!k->there || compare(k, ordinal, dataset_id) < 0))
-        rc = next_known(k, ordinal, dataset_id, err);
-    if (rc == DX_OK && (!k->there || compare(k, ordinal, dataset_id) != 0))
+    if (rc == DX_OK && (!k->there || compare(k, ordinal, rank) < 0))
+        rc = next_known(k, ordinal, rank, err);
+    if (rc == DX_OK && (!k->there || compare(k, ordinal, rank) != 0))
         rc = dx_fail(err, DX_E_CORRUPT, "%s: %s has nothing of domain %llu in dataset %lu",
                      part->directory, dx_cold_file_name(file), (unsigned long long)ordinal,
                      (unsigned long)dataset_id);
@@ -257,9 +253,6 @@ static int kept(struct dx_index_facts *f, const struct dx_index_pair *pair, stru
         rc = find_known(known_sketches, DX_COLD_SKETCHES, f->b, pair->dataset_id, err);
     *facts = known_facts->bytes;
     *sketch = known_sketches->bytes;
-    if (rc == DX_OK)
-        rc = dx_url_sketch_recode(dx_cold_version(&known_sketches->walk.part->cold), sketch,
-                                  &f->fresh, err);
     return rc;
 }
 

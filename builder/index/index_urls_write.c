@@ -33,11 +33,6 @@ struct known {
     struct dx_url_page page;
     bool walks, in_page, has;
     struct dx_url_place place;
-    /* of an old part: those of one id, whose order was that of more bits of it, and of rows */
-    struct dx_url_place *alike;
-    size_t alike_count, alike_capacity, alike_next;
-    struct dx_url_place after; /* read already */
-    bool has_after;
 };
 
 struct write {
@@ -344,26 +339,6 @@ static int renumber(const struct write *w, struct known *k, struct dx_error *err
     return 1;
 }
 
-/* The place of an old part as it is kept now. */
-static int widen(struct known *k, struct dx_error *err)
-{
-    struct dx_pages_file file;
-    struct dx_page_group group;
-    uint32_t number;
-    bool crosses = false;
-    int rc = 1;
-
-    if (k->place.rows > 1) { /* else it lies in one row group, wherever that ends */
-        rc = dx_pages_of_group(&k->part->pages, k->place.group, &file, &number, err);
-        if (rc == 1)
-            rc = dx_pages_group(&k->part->pages, &file, number, &group, err);
-        crosses = rc == 1 && k->place.rows > group.rows - k->place.row;
-    }
-    k->place.id = dx_url_id_kept(k->place.id);
-    dx_url_place_widen(&k->place, crosses);
-    return rc < 0 ? rc : 1;
-}
-
 /* 1: the next place of a part, if its file stays. File_ids stay too, so their order does. */
 static int read_known(const struct write *w, struct known *k, struct dx_error *err)
 {
@@ -373,8 +348,6 @@ static int read_known(const struct write *w, struct known *k, struct dx_error *e
         if (k->in_page) {
             rc = dx_url_page_next(&k->page, &k->place, err);
             k->in_page = rc == 1;
-            if (rc == 1 && dx_url_places_exact(&k->part->cold))
-                rc = widen(k, err);
             if (rc == 1)
                 rc = renumber(w, k, err);
             continue;
@@ -388,56 +361,12 @@ static int read_known(const struct write *w, struct known *k, struct dx_error *e
     return rc;
 }
 
-static int keep_alike(struct known *k, const struct dx_url_place *place, struct dx_error *err)
-{
-    struct dx_url_place *room = dx_array_room(k->alike, k->alike_count, &k->alike_capacity,
-                                              sizeof *room);
-
-    if (room == NULL)
-        return dx_no_memory(err, "places of URLs");
-    k->alike = room;
-    k->alike[k->alike_count++] = *place;
-    return DX_OK;
-}
-
-/* All that are of one id as it is kept now, in order. */
-static int read_alike(const struct write *w, struct known *k, struct dx_error *err)
-{
-    int rc = DX_OK;
-
-    k->alike_next = k->alike_count = 0;
-    if (k->has_after)
-        rc = keep_alike(k, &k->after, err);
-    k->has_after = false;
-    while (rc == DX_OK && (rc = read_known(w, k, err)) == 1) {
-        if (k->alike_count > 0 && k->alike[0].id != k->place.id) {
-            k->after = k->place;
-            k->has_after = true;
-            break;
-        }
-        rc = keep_alike(k, &k->place, err);
-    }
-    if (rc < 0 || k->alike_count == 0)
-        return rc < 0 ? rc : DX_OK;
-    qsort(k->alike, k->alike_count, sizeof *k->alike, compare_places);
-    return DX_OK;
-}
-
 static int next_known(const struct write *w, struct known *k, struct dx_error *err)
 {
-    int rc = DX_OK;
+    int rc = read_known(w, k, err);
 
-    if (!dx_url_places_exact(&k->part->cold)) {
-        rc = read_known(w, k, err);
-        k->has = rc == 1;
-        return rc < 0 ? rc : DX_OK;
-    }
-    if (k->alike_next == k->alike_count)
-        rc = read_alike(w, k, err);
-    k->has = rc == DX_OK && k->alike_next < k->alike_count;
-    if (k->has)
-        k->place = k->alike[k->alike_next++];
-    return rc;
+    k->has = rc == 1;
+    return rc < 0 ? rc : DX_OK;
 }
 
 static int begin_known(struct write *w, struct dx_error *err)

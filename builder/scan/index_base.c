@@ -230,7 +230,8 @@ static bool cannot(const struct dx_index_lake *lake, const struct dx_version *ba
         (void)snprintf(why, DX_INDEX_WHY, "the numbers of files of version %s are used up",
                        dx_version_name(base));
     for (size_t i = 0; i < base->part_count && why[0] == '\0'; i++)
-        if (base->parts[i].part->postings.by_ids) /* in an order of their own */
+        if (dx_cold_is_old(
+                &base->parts[i].part->cold)) /* and its postings have an order of their own */
             (void)snprintf(why, DX_INDEX_WHY, "version %s has postings of an older layout",
                            base->parts[i].part->entry.version);
     return why[0] != '\0';

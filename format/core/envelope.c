@@ -192,13 +192,13 @@ static int make_bitmap(struct dx_envelope *e, unsigned flags, struct dx_error *e
     return DX_OK;
 }
 
-uint32_t dx_envelope_version(struct dx_span file, uint32_t oldest, uint32_t newest)
+uint32_t dx_envelope_version(struct dx_span file, uint32_t older, uint32_t now)
 {
-    uint32_t version = newest;
+    uint32_t version = now;
 
     if (file.size >= DX_ENVELOPE_TRAILER_SIZE)
         version = dx_load_u32(file.data + file.size - DX_ENVELOPE_TRAILER_SIZE + TRAILER_VERSION);
-    return version >= oldest && version < newest ? version : newest;
+    return version == older ? older : now;
 }
 
 int dx_envelope_open(struct dx_envelope *e, struct dx_span file, uint32_t magic, uint32_t version,

@@ -2,7 +2,7 @@
  * envelope.h - the outer layout of index files: sections, block checksums, build id.
  * docs/FORMAT.md section 2.
  *
- *   version = dx_envelope_version(file, oldest, newest);     of a layout that is read in several versions
+ *   version = dx_envelope_version(file, older, now);         of a layout that is read in two versions
  *   rc = dx_envelope_open(&e, file, DX_KIND('D','X','D','D'), 1, flags, path, &err);
  *   rc = dx_envelope_header(&e, 64, &header, &err);            checked bytes at offset 0
  *   rc = dx_envelope_array(&e, DX_KIND('O','F','F','S'), 2, n, &span, &err);
@@ -60,8 +60,8 @@ struct dx_envelope {
     char *name;
 };
 
-/* The version that the trailer names, unchecked, if it is one of these; else the newest, which open then refuses. */
-uint32_t dx_envelope_version(struct dx_span file, uint32_t oldest, uint32_t newest);
+/* The version that the trailer names, unchecked, if it is `older`; else `now`, and open refuses others. */
+uint32_t dx_envelope_version(struct dx_span file, uint32_t older, uint32_t now);
 int dx_envelope_open(struct dx_envelope *e, struct dx_span file, uint32_t magic, uint32_t version,
                      unsigned flags, const char *name, struct dx_error *err);
 void dx_envelope_close(struct dx_envelope *e);

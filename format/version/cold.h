@@ -3,7 +3,7 @@
  * docs/FORMAT.md says what a page of each file holds; here a page is bytes with a first key.
  *
  *   rc = dx_cold_open(&c, file, flags, name, &err);                     cold.dxp, mapped
- *   rc = dx_cold_find(&c, DX_COLD_FACTS, ordinal, dataset_id, &page, &err);
+ *   rc = dx_cold_find(&c, DX_COLD_FACTS, ordinal, rank, &page, &err);
  *                                       1: the last page that begins at or before this key; 0: none
  *   rc = dx_cold_page(&c, DX_COLD_FACTS, number, &page, &err);          1, 0 behind the last
  *   fetch [page.offset, +page.stored_size) of dx_cold_file_name(DX_COLD_FACTS)
@@ -31,10 +31,9 @@
 #include "format/core/zseek.h"
 
 #define DX_COLD_MAGIC DX_KIND('D', 'X', 'C', 'P')
-#define DX_COLD_VERSION 4
-/* Older ones are read, not written: what is as it is now from which version on. 1 has other ids of URLs, too (url_ids.h). */
-#define DX_COLD_VERSION_UNITS 4    /* places of URLs are units of rows (url_place.h) */
-#define DX_COLD_VERSION_SKETCHES 3 /* sketches (url_sketch.h) */
+#define DX_COLD_VERSION 5
+/* Read, not written: pages of pairs name datasets (pair_pages.h), sketches are longer (url_sketch.h), pages of places have ids
+ * of URLs and exact rows (url_ids.h). Nothing wrote 2 to 4 but programs between releases. */
 #define DX_COLD_VERSION_OLD 1
 #define DX_COLD_URL_ID_LISTS DX_KIND('U', 'I', 'D', 'X') /* format/version/url_id_list.h */
 #define DX_COLD_PAGE_PLAIN (64u << 10)                   /* writers close a page that has so much */
@@ -46,7 +45,7 @@ struct dx_cold_page {
     enum dx_cold_file file;
     uint32_t number;
     uint64_t key; /* of its first entry: ordinal, or as docs/FORMAT.md 10.1 says */
-    uint32_t sub; /* dataset_id, or 0 */
+    uint32_t sub; /* of pairs: pair_pages.h; of URLs 0 */
     uint32_t entries;
     uint64_t offset; /* in the .zst file */
     uint32_t stored_size;
@@ -67,7 +66,6 @@ static inline uint32_t dx_cold_version(const struct dx_cold *c)
     return c->envelope.version;
 }
 
-/* Its ids of URLs are in its pages. */
 static inline bool dx_cold_is_old(const struct dx_cold *c)
 {
     return c->envelope.version == DX_COLD_VERSION_OLD;

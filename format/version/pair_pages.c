@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-enum column { ORDINALS, DATASETS, SIZES, BYTES };
+enum column { ORDINALS, SIZES, BYTES };
 
 #define FRONT_MAX 30 /* sizes of three columns as varints */
 
@@ -45,7 +45,7 @@ static int close_page(struct dx_pair_pages *w, struct dx_error *err)
         dx_buf_append(&w->plain, w->columns[i].data, w->columns[i].size);
     if (w->plain.failed)
         return dx_buf_fail(&w->plain, err, "page of pairs");
-    rc = dx_cold_writer_page(w->out, w->first_ordinal, w->first_dataset_id, w->entries,
+    rc = dx_cold_writer_page(w->out, w->first_ordinal, w->first_rank, w->entries,
                              dx_span_of(w->plain.data, w->plain.size), err);
     w->entries = 0;
     for (int i = 0; i < DX_PAIR_PAGE_COLUMNS; i++)
@@ -56,7 +56,7 @@ static int close_page(struct dx_pair_pages *w, struct dx_error *err)
 int dx_pair_pages_add(struct dx_pair_pages *w, uint64_t ordinal, uint32_t dataset_id,
                       struct dx_span bytes, struct dx_error *err)
 {
-    bool again;
+    uint32_t rank = w->any && ordinal == w->last_ordinal ? w->last_rank + 1 : 0;
 
     if (bytes.size == 0 ||
         (w->any && (ordinal < w->last_ordinal ||
@@ -71,11 +71,9 @@ int dx_pair_pages_add(struct dx_pair_pages *w, uint64_t ordinal, uint32_t datase
     }
     if (w->entries == 0) {
         w->first_ordinal = w->last_ordinal = ordinal;
-        w->first_dataset_id = dataset_id;
+        w->first_rank = rank;
     }
-    again = w->entries > 0 && ordinal == w->last_ordinal;
     dx_buf_varint(&w->columns[ORDINALS], ordinal - w->last_ordinal);
-    dx_buf_varint(&w->columns[DATASETS], again ? dataset_id - w->last_dataset_id - 1 : dataset_id);
     dx_buf_varint(&w->columns[SIZES], bytes.size - 1);
     dx_buf_append(&w->columns[BYTES], bytes.data, bytes.size);
     for (int i = 0; i < DX_PAIR_PAGE_COLUMNS; i++)
@@ -85,6 +83,7 @@ int dx_pair_pages_add(struct dx_pair_pages *w, uint64_t ordinal, uint32_t datase
     w->entries++;
     w->last_ordinal = ordinal;
     w->last_dataset_id = dataset_id;
+    w->last_rank = rank;
     return DX_OK;
 }
 
@@ -95,21 +94,24 @@ int dx_pair_pages_end(struct dx_pair_pages *w, struct dx_error *err)
 
 /* ---- reading ---- */
 
-struct dx_pair_page dx_pair_page_of(const struct dx_cold_page *page, struct dx_span plain)
+struct dx_pair_page dx_pair_page_of(const struct dx_cold_page *page, uint32_t version,
+                                    struct dx_span plain)
 {
     struct dx_pair_page p = { .file = page->file,
                               .number = page->number,
                               .left = page->entries,
                               .first = true,
                               .ordinal = page->key,
-                              .dataset_id = page->sub };
+                              .sub = page->sub,
+                              .names_datasets = version == DX_COLD_VERSION_OLD };
     struct dx_bytes r = dx_bytes_of(plain);
-    uint64_t sizes[BYTES];
+    uint64_t ordinals = dx_bytes_varint(&r);
+    uint64_t datasets = p.names_datasets ? dx_bytes_varint(&r) : 0;
+    uint64_t sizes = dx_bytes_varint(&r);
 
-    for (int i = 0; i < BYTES; i++)
-        sizes[i] = dx_bytes_varint(&r);
-    for (int i = 0; i < BYTES; i++)
-        p.columns[i] = dx_bytes_of(dx_bytes_take(&r, sizes[i]));
+    p.columns[ORDINALS] = dx_bytes_of(dx_bytes_take(&r, ordinals));
+    p.datasets = dx_bytes_of(dx_bytes_take(&r, datasets));
+    p.columns[SIZES] = dx_bytes_of(dx_bytes_take(&r, sizes));
     p.columns[BYTES] = dx_bytes_of(dx_bytes_take(&r, dx_bytes_left(&r)));
     p.columns[BYTES].failed |= r.failed;
     return p;
@@ -123,33 +125,35 @@ static int page_corrupt(const struct dx_pair_page *p, struct dx_error *err, cons
 
 static const char *page_fault(const struct dx_pair_page *p)
 {
-    for (int i = 0; i < DX_PAIR_PAGE_COLUMNS; i++)
-        if (p->columns[i].failed)
-            return "ends inside an entry";
-    for (int i = 0; p->left == 0 && i < DX_PAIR_PAGE_COLUMNS; i++)
-        if (dx_bytes_left(&p->columns[i]) > 0)
-            return "has bytes behind its last entry";
-    return NULL;
+    bool failed = p->datasets.failed;
+    bool more = dx_bytes_left(&p->datasets) > 0;
+
+    for (int i = 0; i < DX_PAIR_PAGE_COLUMNS; i++) {
+        failed = failed || p->columns[i].failed;
+        more = more || dx_bytes_left(&p->columns[i]) > 0;
+    }
+    return failed                 ? "ends inside an entry"
+           : more && p->left == 0 ? "has bytes behind its last entry"
+                                  : NULL;
 }
 
 /* The key of the next entry takes the place of the last one's. */
 static const char *next_key(struct dx_pair_page *p)
 {
     uint64_t step = dx_bytes_varint(&p->columns[ORDINALS]);
-    uint64_t dataset_id = dx_bytes_varint(&p->columns[DATASETS]);
+    uint64_t sub = p->names_datasets ? dx_bytes_varint(&p->datasets) : p->first ? p->sub : 0;
 
     if (p->first)
-        return step == 0 && dataset_id == p->dataset_id
-                   ? NULL
-                   : "does not begin with the pair that the directory names";
-    if (step > UINT64_MAX - p->ordinal || dataset_id > UINT32_MAX)
+        return step == 0 && sub == p->sub ? NULL
+                                          : "does not begin with the pair that the directory names";
+    if (step > UINT64_MAX - p->ordinal || sub > UINT32_MAX)
         return "has a pair of too large numbers";
     if (step == 0)
-        dataset_id += p->dataset_id + UINT64_C(1);
-    if (dataset_id > UINT32_MAX)
+        sub += p->sub + UINT64_C(1);
+    if (sub > UINT32_MAX)
         return "has a pair of too large numbers";
     p->ordinal += step;
-    p->dataset_id = (uint32_t)dataset_id;
+    p->sub = (uint32_t)sub;
     return NULL;
 }
 
@@ -161,44 +165,41 @@ static const char *next_entry(struct dx_pair_page *p, struct dx_span *bytes)
     *bytes = dx_bytes_take(&p->columns[BYTES], size == UINT64_MAX ? size : size + 1);
     p->left--;
     p->first = false;
-    if (why == NULL &&
-        (p->left == 0 || p->columns[ORDINALS].failed || p->columns[DATASETS].failed ||
-         p->columns[SIZES].failed || p->columns[BYTES].failed))
+    if (why == NULL && (p->left == 0 || p->columns[ORDINALS].failed || p->datasets.failed ||
+                        p->columns[SIZES].failed || p->columns[BYTES].failed))
         why = page_fault(p);
     return why;
 }
 
-int dx_pair_page_seek(struct dx_pair_page *p, uint64_t at_ordinal, uint32_t at_dataset_id,
-                      uint64_t *ordinal, uint32_t *dataset_id, struct dx_span *bytes,
-                      struct dx_error *err)
+int dx_pair_page_seek(struct dx_pair_page *p, uint64_t at_ordinal, uint32_t at_sub,
+                      uint64_t *ordinal, uint32_t *sub, struct dx_span *bytes, struct dx_error *err)
 {
     const char *why = p->left == 0 ? page_fault(p) : NULL;
 
     while (why == NULL && p->left > 0) {
         why = next_entry(p, bytes);
-        if (why != NULL || p->ordinal < at_ordinal ||
-            (p->ordinal == at_ordinal && p->dataset_id < at_dataset_id))
+        if (why != NULL || p->ordinal < at_ordinal || (p->ordinal == at_ordinal && p->sub < at_sub))
             continue;
         *ordinal = p->ordinal;
-        *dataset_id = p->dataset_id;
+        *sub = p->sub;
         return 1;
     }
     return why == NULL ? 0 : page_corrupt(p, err, why);
 }
 
-int dx_pair_page_next(struct dx_pair_page *p, uint64_t *ordinal, uint32_t *dataset_id,
+int dx_pair_page_next(struct dx_pair_page *p, uint64_t *ordinal, uint32_t *sub,
                       struct dx_span *bytes, struct dx_error *err)
 {
-    return dx_pair_page_seek(p, 0, 0, ordinal, dataset_id, bytes, err);
+    return dx_pair_page_seek(p, 0, 0, ordinal, sub, bytes, err);
 }
 
-int dx_pair_page_find(const struct dx_cold_page *page, struct dx_span plain, uint64_t ordinal,
-                      uint32_t dataset_id, struct dx_span *bytes, struct dx_error *err)
+int dx_pair_page_find(const struct dx_cold_page *page, uint32_t version, struct dx_span plain,
+                      uint64_t ordinal, uint32_t sub, struct dx_span *bytes, struct dx_error *err)
 {
-    struct dx_pair_page p = dx_pair_page_of(page, plain);
+    struct dx_pair_page p = dx_pair_page_of(page, version, plain);
     uint64_t o;
-    uint32_t d;
-    int rc = dx_pair_page_seek(&p, ordinal, dataset_id, &o, &d, bytes, err);
+    uint32_t s;
+    int rc = dx_pair_page_seek(&p, ordinal, sub, &o, &s, bytes, err);
 
-    return rc == 1 ? o == ordinal && d == dataset_id : rc;
+    return rc == 1 ? o == ordinal && s == sub : rc;
 }

@@ -71,7 +71,7 @@ static int open_places(struct dx_url_page *u, struct dx_bytes *r, struct dx_erro
     if (dx_bytes_u8(r) != 0 || u->rows_bits > 63 || u->group_bits > 64 || u->row_bits > 64)
         return dx_url_page_corrupt(u, err, "a width over 64 bits");
     u->longer_count = dx_bytes_u32(r);
-    if (u->row_bits + u->unit_bits > 64)
+    if (u->row_bits + DX_URL_UNIT_BITS > 64)
         return dx_url_page_corrupt(u, err, "a row over 64 bits");
     if (r->failed || u->longer_count > u->count ||
         !take_bits(r, (uint64_t)u->count * (u->group_bits + u->row_bits), &u->places) ||
@@ -99,8 +99,6 @@ int dx_url_page_open(struct dx_url_page *u, const struct dx_cold *c,
                        name, u->number, u->count, plain.size, page->entries);
     if (dx_cold_is_old(c))
         return dx_url_page_old_open(u, page, &r, err);
-    u->unit_bits = dx_url_places_exact(c) ? 0 : DX_URL_UNIT_BITS;
-    u->few = dx_url_places_exact(c) ? 1 : 0;
     rc = dx_url_id_list_open(&u->ids, c, page, err);
     return rc == DX_OK ? open_places(u, &r, err) : rc;
 }
@@ -132,7 +130,7 @@ static uint64_t rows_of(const struct dx_url_page *u, uint32_t number)
             high = middle;
     }
     if (low == u->longer_count || longer_number(u, low) != number)
-        return u->few;
+        return 0;
     return dx_bits_at(u->longer, (uint64_t)low * (u->number_bits + u->rows_bits) + u->number_bits,
                       u->rows_bits) +
            2;
@@ -176,7 +174,7 @@ int dx_url_page_next(struct dx_url_page *u, struct dx_url_place *place, struct d
     if (rc != 1)
         return rc < 0 || u->only ? rc : check_longer(u, err);
     place->group = dx_bits_at(u->places, at, u->group_bits);
-    place->row = dx_bits_at(u->places, at + u->group_bits, u->row_bits) << u->unit_bits;
+    place->row = dx_bits_at(u->places, at + u->group_bits, u->row_bits) << DX_URL_UNIT_BITS;
     place->rows = rows_of(u, u->taken);
     if (u->any && dx_url_place_compare(&u->last, place) > 0)
         return dx_url_page_corrupt(u, err, "does not stand behind the one before");

@@ -17,7 +17,7 @@
  * The ids are in cold.dxp (format/version/url_id_list.h), the places in the page: an id that is absent reads no page, and
  * with dx_url_page_only nothing but its own places is looked at. Pages of DX_COLD_VERSION_OLD have both, one behind the
  * other (url_ids_old.c): any of them may have an id, their places have 48 bits of it, and they are passed over one by one.
- * Places of versions below DX_COLD_VERSION are exact: the first row of the URL, and at least 1 row (dx_url_places_exact).
+ * Places there are exact: the first row of the URL, and at least 1 row.
  *
  * plain is borrowed until the last next. Whatever the bytes are, next gives at most as many places
  * as the page says, and an error if they are not in order. Threads may share what they read.
@@ -42,11 +42,6 @@
 #define DX_URL_PAGE_PLACES 4096 /* 7 kB */
 #define DX_URL_PAGE_OLD_MAX (1u << 20)
 
-static inline bool dx_url_places_exact(const struct dx_cold *c)
-{
-    return dx_cold_version(c) < DX_COLD_VERSION_UNITS;
-}
-
 int dx_url_ids_pages(const struct dx_cold *c, uint64_t url_id, uint32_t *first, uint32_t *count,
                      struct dx_error *err);
 int dx_url_ids_on_page(const struct dx_cold *c, const struct dx_cold_page *page, uint64_t url_id,
@@ -63,8 +58,6 @@ struct dx_url_page {
     struct dx_span longer; /* those that go on behind their unit: number of the entry, rows - 2 */
     uint32_t longer_count;
     unsigned group_bits, row_bits, number_bits, rows_bits;
-    unsigned unit_bits;
-    uint64_t few; /* rows of an entry that is not among `longer` */
     uint32_t taken, end;
     bool only;
     uint64_t only_id;

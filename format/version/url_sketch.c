@@ -397,10 +397,9 @@ static int decode_dense(struct dx_url_sketch *s, struct dx_bits *bits, uint32_t 
     if (rc < 0)
         return rc;
     make_dense(s);
-    rc = version >= DX_COLD_VERSION_SKETCHES
-             ? dx_sketch_registers_take(bits, s->registers, err)
-             : take_old_registers(bits, hash_bits, s->registers, err);
-    if (rc >= 0 && version >= DX_COLD_VERSION_SKETCHES && bits->row.size + 1 <= DENSE_SIZE_MIN)
+    rc = version != DX_COLD_VERSION_OLD ? dx_sketch_registers_take(bits, s->registers, err)
+                                        : take_old_registers(bits, hash_bits, s->registers, err);
+    if (rc >= 0 && version != DX_COLD_VERSION_OLD && bits->row.size + 1 <= DENSE_SIZE_MIN)
         rc = take_zeros(bits, err);
     if (rc >= 0 && !dx_bits_done(bits))
         rc = dx_fail(err, DX_E_CORRUPT, "sketch: has bits behind its last register");
@@ -439,13 +438,13 @@ static int decode(struct dx_url_sketch *s, uint32_t version, struct dx_span byte
                   struct dx_error *err)
 {
     unsigned hash_bits = version == DX_COLD_VERSION_OLD ? OLD_HASH_BITS : HASH_BITS;
-    bool whole = version >= DX_COLD_VERSION_SKETCHES && bytes.size <= PLAIN_HASHES * HASH_SIZE &&
+    bool whole = version != DX_COLD_VERSION_OLD && bytes.size <= PLAIN_HASHES * HASH_SIZE &&
                  bytes.size % HASH_SIZE == 0;
     struct dx_bytes r = dx_bytes_of(bytes);
     uint64_t n = whole ? bytes.size / HASH_SIZE : dx_bytes_varint(&r);
     struct dx_bits bits = dx_bits_of(dx_span_of(r.at, dx_bytes_left(&r)));
 
-    if (r.failed || (!whole && n > 0 && n <= PLAIN_HASHES && version >= DX_COLD_VERSION_SKETCHES))
+    if (r.failed || (!whole && n > 0 && n <= PLAIN_HASHES && version != DX_COLD_VERSION_OLD))
         return dx_fail(err, DX_E_CORRUPT, "sketch: %zu bytes do not say how many hashes they are",
                        bytes.size);
     return n == 0 && bytes.size > 0 ? decode_dense(s, &bits, version, hash_bits, err)
@@ -475,7 +474,7 @@ int dx_url_sketch_recode(uint32_t version, struct dx_span *bytes, struct dx_buf 
     struct dx_url_sketch s;
     int rc;
 
-    if (version >= DX_COLD_VERSION_SKETCHES)
+    if (version != DX_COLD_VERSION_OLD)
         return DX_OK;
     dx_url_sketch_init(&s);
     dx_buf_clear(buf);

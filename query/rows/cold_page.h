@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cold_page.h - a page of a cold file that an answer needs: checked bytes, through the cache.
  *
- *   rc = dx_cold_page_find(&p, part, caches, DX_COLD_FACTS, ordinal, dataset_id, &err);
+ *   rc = dx_cold_page_find(&p, part, caches, DX_COLD_FACTS, ordinal, sub, &err);
  *                                       1: the last page that begins at or before this key; 0: none
  *   rc = dx_cold_page_at(&p, part, caches, DX_COLD_FACTS, number, &err);    1, 0 behind the last page
  *   rc = dx_cold_page_advance(&p, &reading, decoder, &err);      as dx_block_request_advance: steps of a task

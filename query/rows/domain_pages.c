@@ -13,6 +13,13 @@ static int no_memory(const struct dx_domain_pages *p, struct dx_error *err)
     return dx_no_memory(err, "pages of %s of a domain", dx_cold_file_name(p->of.file));
 }
 
+static int no_entry(const struct dx_domain_pages *p, uint32_t dataset_id, struct dx_error *err)
+{
+    return dx_fail(err, DX_E_CORRUPT, "%s: %s has nothing of domain %llu in dataset %lu",
+                   p->of.part->directory, dx_cold_file_name(p->of.file),
+                   (unsigned long long)p->of.ordinal, (unsigned long)dataset_id);
+}
+
 static int add_page(struct dx_domain_pages *p, const struct dx_cold_page_wanted *page,
                     struct dx_error *err)
 {
@@ -32,13 +39,16 @@ static int pass_page(struct dx_domain_pages *p, uint32_t number, struct dx_error
     const struct dx_domain_pages_of *of = &p->of;
     struct dx_cold_page after;
     size_t found = p->found;
+    struct dx_pair_place place;
     int rc = dx_cold_page(&of->part->cold, of->file, number + 1, &after, err);
 
     if (rc < 0)
         return rc;
     if (rc == 0 || after.key > of->ordinal)
         p->found = of->count;
-    while (p->found < of->count && after.key == of->ordinal && of->ids[p->found] < after.sub)
+    while (p->found < of->count && after.key == of->ordinal &&
+           dx_pair_places_find(&p->places, of->ids[p->found], &place) == 1 &&
+           place.dataset < after.sub)
         p->found++;
     return p->found > found ? DX_OK
                             : dx_fail(err, DX_E_CORRUPT, "%s: pages of %s are not in order",
@@ -51,9 +61,13 @@ static int find_pages(struct dx_domain_pages *p, struct dx_error *err)
 
     while (p->found < of->count) {
         struct dx_cold_page_wanted page;
-        int rc = dx_cold_page_find(&page, of->part, of->version->caches, of->file, of->ordinal,
-                                   of->ids[p->found], err);
+        struct dx_pair_place place;
+        int rc = dx_pair_places_find(&p->places, of->ids[p->found], &place);
 
+        if (rc == 0)
+            return no_entry(p, of->ids[p->found], err);
+        rc = dx_cold_page_find(&page, of->part, of->version->caches, of->file, of->ordinal,
+                               place.dataset, err);
         if (rc == 0)
             rc = dx_fail(err, DX_E_CORRUPT, "%s: domain %llu is before the first page of %s",
                          of->part->directory, (unsigned long long)of->ordinal,
@@ -76,11 +90,14 @@ static int find_pages(struct dx_domain_pages *p, struct dx_error *err)
 int dx_domain_pages_init(struct dx_domain_pages *p, const struct dx_domain_pages_of *of,
                          uint64_t bytes_max, uint64_t deadline_ms, struct dx_error *err)
 {
+    int rc;
+
     *p = (struct dx_domain_pages){ .of = *of, .bytes_max = bytes_max, .deadline_ms = deadline_ms };
     if (dx_cold_page_count(&of->part->cold, of->file) == 0)
         return dx_fail(err, DX_E_UNSUPPORTED, "%s: this version has no %s", of->part->directory,
                        dx_cold_file_name(of->file));
-    return find_pages(p, err);
+    rc = dx_pair_places_open(&p->places, of->part, of->ordinal, err);
+    return rc == DX_OK ? find_pages(p, err) : rc;
 }
 
 static void let_go(struct dx_domain_pages *p)
@@ -97,6 +114,7 @@ void dx_domain_pages_release(struct dx_domain_pages *p)
 {
     let_go(p);
     free(p->pages);
+    dx_pair_places_close(&p->places);
     dx_zstd_decoder_free(&p->decoder);
     *p = (struct dx_domain_pages){ .count = 0 };
 }
@@ -147,18 +165,25 @@ int dx_domain_pages_next(struct dx_domain_pages *p, uint32_t *dataset_id, struct
                          struct dx_error *err)
 {
     uint64_t ordinal;
+    uint32_t sub;
 
     while (p->at < p->count) {
         int rc;
 
         if (!p->entered)
-            p->walk = dx_pair_page_of(&p->pages[p->at].page, dx_cold_page_bytes(&p->pages[p->at]));
+            p->walk = dx_pair_page_of(&p->pages[p->at].page, dx_cold_version(&p->of.part->cold),
+                                      dx_cold_page_bytes(&p->pages[p->at]));
         p->entered = true;
-        rc = dx_pair_page_next(&p->walk, &ordinal, dataset_id, bytes, err);
+        rc = dx_pair_page_next(&p->walk, &ordinal, &sub, bytes, err);
         if (rc < 0)
             return rc;
         if (rc == 1 && ordinal == p->of.ordinal)
-            return 1;
+            return dx_pair_places_dataset(&p->places, sub, dataset_id) == 1
+                       ? 1
+                       : dx_fail(err, DX_E_CORRUPT,
+                                 "%s: %s has pair %lu of domain %llu, whose set ends",
+                                 p->of.part->directory, dx_cold_file_name(p->of.file),
+                                 (unsigned long)sub, (unsigned long long)ordinal);
         if (rc == 1 && ordinal > p->of.ordinal)
             return 0;
         p->entered = rc == 1;

@@ -22,6 +22,7 @@
 #define DX_QUERY_ROWS_DOMAIN_PAGES_H
 
 #include "format/version/pair_pages.h"
+#include "loader/domain_pairs.h"
 #include "query/rows/cold_page.h"
 #include "query/view/read_batch.h"
 
@@ -43,8 +44,9 @@ struct dx_domain_pages {
 
     /* private */
     uint64_t bytes_max;
-    uint64_t bytes;                    /* of the pages at hand, decoded */
-    size_t found;                      /* of ids: those whose pages were found */
+    uint64_t bytes; /* of the pages at hand, decoded */
+    size_t found;   /* of ids: those whose pages were found */
+    struct dx_pair_places places;
     struct dx_cold_page_wanted *pages; /* at hand */
     size_t count, capacity;
     uint64_t deadline_ms;

@@ -351,7 +351,7 @@ int dx_url_rows_are_known(const struct dx_url_rows *u, size_t place, struct dx_e
     const struct dx_pages_file *file = &u->places[place].file;
 
     if (v->entry.rows_left_out == 0 ||
-        dx_url_places_exact(&dx_version_part_of_file(v, file->file_id)->cold))
+        dx_cold_is_old(&dx_version_part_of_file(v, file->file_id)->cold))
         return DX_OK;
     return dx_fail(
         err, DX_E_LIMIT,

@@ -967,9 +967,12 @@ class Cold:
             need(sum(page[2] for page in pages[-1]) == entries, f"cold.dxp: entries of {name}")
         need(head[5] == head[7] == len(counts), "cold.dxp: pairs")
         self.facts, self.sketches = {}, {}
-        for pair, data in self._entries("facts.dat.zst", pages[0]):
+        datasets = collections.defaultdict(list)  # of each domain, by rank
+        for ordinal, dataset_id in sorted(counts):
+            datasets[ordinal].append(dataset_id)
+        for pair, data in self._entries("facts.dat.zst", pages[0], datasets):
             self.facts[pair] = self._fact(Bytes(data), domains[pair[0]], counts[pair])
-        for pair, data in self._entries("sketches.dat.zst", pages[1]):
+        for pair, data in self._entries("sketches.dat.zst", pages[1], datasets):
             self.sketches[pair] = self._sketch(data)
         need(list(self.facts) == list(self.sketches) == sorted(counts), "facts or sketches: other pairs than the counts")
         self.places = list(self._places(pages[2], envelope[b"UIDX"]))
@@ -995,26 +998,26 @@ class Cold:
         return out
 
     @staticmethod
-    def _entries(name, pages):
+    def _entries(name, pages, datasets):
         """14.2: ((ordinal, dataset_id), bytes), ascending."""
         before = (-1, 0)
         for number, (key, sub, entries, text) in enumerate(pages):
             cursor = Bytes(text)
-            sizes = [cursor.varint() for _ in range(3)]
-            ordinals, ids, lengths = (Bytes(cursor.take(size)) for size in sizes)
-            ordinal, dataset_id, total = key, -1, 0
+            sizes = [cursor.varint() for _ in range(2)]
+            ordinals, lengths = (Bytes(cursor.take(size)) for size in sizes)
+            ordinal, rank, total = key, sub, 0
             for i in range(entries):
                 step = ordinals.varint()
                 need(i or step == 0, f"{name}: page {number}: its first ordinal")
-                value = ids.varint()
-                dataset_id = dataset_id + 1 + value if i and step == 0 else value
                 ordinal += step
-                need((ordinal, dataset_id) > before and (i or dataset_id == sub), f"{name}: page {number}: entry {i}")
-                before = (ordinal, dataset_id)
+                rank = rank if i == 0 else rank + 1 if step == 0 else 0
+                need((ordinal, rank) == (before[0], before[1] + 1) or (ordinal > before[0] and rank == 0), f"{name}: page {number}: entry {i}")
+                need(rank < len(datasets.get(ordinal, ())), f"{name}: page {number}: pair {rank} of domain {ordinal}")
+                before = (ordinal, rank)
                 length = lengths.varint() + 1
                 total += length
-                yield before, cursor.take(length)
-            for part in (ordinals, ids, lengths, cursor):
+                yield (ordinal, datasets[ordinal][rank]), cursor.take(length)
+            for part in (ordinals, lengths, cursor):
                 part.done(f"{name}: page {number}")
             need(len(text) <= 65536 or entries == 1, f"{name}: page {number} has {len(text)} bytes")
 
@@ -1452,7 +1455,7 @@ class Part:
         self.files_text = Seekable("files.tsv.zst", self.read("files.tsv.zst")).lines()
         need(hash128(psl).hex() == self.manifest["psl_hash"], "psl_hash")
         files = b"".join(part.lines_without(self.gone) for part in [*self.older, self])
-        self.build_id = hash128(b"domaindex-build-7\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
+        self.build_id = hash128(b"domaindex-build-8\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
                                 + datasets + b"\n" + files)
         if self.older:  # 11.4
             self.build_id = hash128(b"domaindex-parts-1\n" + self.build_id + b"".join(part.build_id for part in self.older)
@@ -1490,7 +1493,7 @@ class Part:
         if "tags.dxt" in self.manifest["files"]:
             self.tags = Tags(self.envelope("tags.dxt", b"DXTG", 1, b"SETS", b"FILE", b"NAME", b"TAGS", b"LEFT"),
                              len(self.domains), self.first_file, self.file_ids.stop)
-        self.cold = Cold(self.envelope("cold.dxp", b"DXCP", 4, *(tag for _, tag in Cold.FILES), b"UIDX"), self.read,
+        self.cold = Cold(self.envelope("cold.dxp", b"DXCP", 5, *(tag for _, tag in Cold.FILES), b"UIDX"), self.read,
                          self.build_id, self.domains, self.counts.by_pair)
 
     def _agree(self):

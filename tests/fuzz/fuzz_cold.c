@@ -85,8 +85,9 @@ static void fuzz_directory(struct dx_bytes r)
 static void fuzz_page(struct dx_bytes r)
 {
     struct dx_cold_page page = { .entries = dx_bytes_u8(&r), .key = dx_bytes_u8(&r) };
+    uint32_t version = page.key % 2 == 0 ? DX_COLD_VERSION : DX_COLD_VERSION_OLD;
     struct dx_span plain = dx_bytes_take(&r, dx_bytes_left(&r));
-    struct dx_pair_page p = dx_pair_page_of(&page, plain);
+    struct dx_pair_page p = dx_pair_page_of(&page, version, plain);
     uint64_t last_ordinal = 0;
     uint32_t last_dataset_id = 0;
     uint64_t ordinal;
@@ -106,7 +107,7 @@ static void fuzz_page(struct dx_bytes r)
     }
     if (n > page.entries)
         abort();
-    (void)dx_pair_page_find(&page, plain, last_ordinal, last_dataset_id, &bytes, NULL);
+    (void)dx_pair_page_find(&page, version, plain, last_ordinal, last_dataset_id, &bytes, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

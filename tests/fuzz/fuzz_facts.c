@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Facts of a pair (counts, then its bytes) and, with the first byte 's', a sketch ('o', 'p': of a part of version 1, 2): what is
+ * Facts of a pair (counts, then its bytes) and, with the first byte 's', a sketch ('o': of a part of DX_COLD_VERSION_OLD): what is
  * taken is in order, within the counts, and a sketch that is taken is written in the same bytes.
  */
 #include "format/version/cold.h"
@@ -92,10 +92,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct dx_bytes r = dx_bytes_of(dx_span_of(data, size));
 
-    if (size > 0 && (data[0] == 's' || data[0] == 'o' || data[0] == 'p'))
-        fuzz_sketch(dx_span_of(data + 1, size - 1), data[0] == 's'   ? DX_COLD_VERSION
-                                                    : data[0] == 'o' ? DX_COLD_VERSION_OLD
-                                                                     : 2);
+    if (size > 0 && (data[0] == 's' || data[0] == 'o'))
+        fuzz_sketch(dx_span_of(data + 1, size - 1),
+                    data[0] == 's' ? DX_COLD_VERSION : DX_COLD_VERSION_OLD);
     else
         fuzz_facts(r);
     return 0;

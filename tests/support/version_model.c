@@ -82,7 +82,8 @@ static void read_entries(struct dx_test_entries *to, struct dx_version *v, enum 
 
     must(dx_cold_walk_begin(&w, dx_version_own(v), file, &err), "walk");
     while (dx_cold_walk_next(&w, &err) == 1) {
-        struct dx_pair_page page = dx_pair_page_of(&w.page, w.plain);
+        struct dx_pair_page page = dx_pair_page_of(&w.page, dx_cold_version(&w.part->cold),
+                                                   w.plain);
         struct dx_span bytes;
 
         while (dx_pair_page_next(&page, &to->entry[to->count].ordinal,
@@ -415,7 +416,7 @@ static void make_build_id(struct writing *w)
     char hex[DX_HASH128_TEXT];
 
     dx_hash128_text(&psl, hex);
-    dx_buf_fmt(&all, "domaindex-build-7\n%d\n%s\n", DX_CANON_VERSION, hex);
+    dx_buf_fmt(&all, "domaindex-build-8\n%d\n%s\n", DX_CANON_VERSION, hex);
     dx_buf_append(&all, w->datasets.data, w->datasets.size);
     dx_buf_u8(&all, '\n');
     dx_buf_append(&all, w->tsv.data, w->tsv.size);

@@ -822,7 +822,7 @@ static const struct {
     { list_counts, false, "the counts say" },
     { list_other_domain, false, "whose set has not the dataset" },
     { list_lost, false, "pairs in dataset_domains.dxt: 20, the manifest says 21" },
-    { facts_pair, false, "facts.dat.zst: the entry of domain" },
+    { facts_pair, false, "facts.dat.zst: the entry of pair" },
     { facts_lost, false, "pairs of facts.dat.zst in cold.dxp: 20, the manifest says 21" },
     { facts_shape, false, "facts.dat.zst: " },
     { facts_host, true, "other hosts or paths than the lake has" },

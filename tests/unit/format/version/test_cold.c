@@ -15,6 +15,7 @@ static struct dx_zstd_decoder *decoder;
 struct entry {
     uint64_t ordinal;
     uint32_t dataset_id;
+    uint32_t rank; /* among the pairs of the ordinal */
     size_t size;
 };
 
@@ -34,21 +35,23 @@ static struct dx_span bytes_of(size_t i)
 static void make_entries(void)
 {
     uint64_t seed = 3;
-    uint64_t ordinal = 0;
+    uint64_t ordinal = 1;
     uint32_t dataset_id = 0;
+    uint32_t rank = 0;
 
     for (size_t i = 0; i < sizeof text; i++)
         text[i] = (uint8_t)random_next(&seed);
     for (size_t i = 0; i < ENTRIES; i++) {
         if (i > 0 && random_below(&seed, 3) > 0) {
             ordinal += 1 + (random_below(&seed, 50) == 0) * random_below(&seed, 1000000000000);
-            dataset_id = 0;
+            dataset_id = rank = 0;
         }
         dataset_id += 1 + (uint32_t)random_below(&seed, 1000);
-        entries[i] = (struct entry){ ordinal, dataset_id, 1 + random_below(&seed, 20) };
+        entries[i] = (struct entry){ ordinal, dataset_id, rank++, 1 + random_below(&seed, 20) };
     }
     entries[LARGE].size = (2 << 20) + 7;
     entries[ENTRIES - 1].dataset_id = UINT32_MAX;
+    entries[ENTRIES - 1].rank = 0;
     entries[ENTRIES - 1].ordinal = UINT64_MAX;
 }
 
@@ -146,15 +149,16 @@ static void check_all(const struct built *b, const struct dx_cold *c, enum dx_co
     EXPECT(c->size[file] == whole.size && c->entries[file] == count, "header");
     for (uint32_t number = 0; dx_cold_page(c, file, number, &page, &err) == 1; number++) {
         uint8_t *plain = decode(c, &page, 0, whole, &err);
-        struct dx_pair_page p = dx_pair_page_of(&page, dx_span_of(plain, page.plain_size));
+        struct dx_pair_page p = dx_pair_page_of(&page, DX_COLD_VERSION,
+                                                dx_span_of(plain, page.plain_size));
         struct dx_span bytes;
         uint64_t ordinal;
-        uint32_t dataset_id;
+        uint32_t rank;
         int rc;
 
-        for (; (rc = dx_pair_page_next(&p, &ordinal, &dataset_id, &bytes, &err)) == 1; n++)
-            EXPECT(n < count && ordinal == entries[n].ordinal &&
-                       dataset_id == entries[n].dataset_id && dx_span_equal(bytes, bytes_of(n)),
+        for (; (rc = dx_pair_page_next(&p, &ordinal, &rank, &bytes, &err)) == 1; n++)
+            EXPECT(n < count && ordinal == entries[n].ordinal && rank == entries[n].rank &&
+                       dx_span_equal(bytes, bytes_of(n)),
                    "entry %zu", n);
         EXPECT(plain != NULL && rc == 0, "%s", err.text);
         free(plain);
@@ -174,24 +178,24 @@ static void check_seek(const struct built *b, const struct dx_cold *c)
         uint8_t *plain = decode(c, &page, 0, whole, &err);
 
         for (size_t step = 1; step < 40; step += 13) {
-            struct dx_pair_page p = dx_pair_page_of(&page, dx_span_of(plain, page.plain_size));
+            struct dx_pair_page p = dx_pair_page_of(&page, DX_COLD_VERSION,
+                                                    dx_span_of(plain, page.plain_size));
             struct dx_span bytes;
             uint64_t ordinal;
-            uint32_t dataset_id;
+            uint32_t rank;
 
             for (size_t i = first; i < first + page.entries; i += step) {
                 bool between = i > first && step > 1 && entries[i - 1].ordinal < entries[i].ordinal;
                 uint64_t at = between ? entries[i - 1].ordinal + 1 : entries[i].ordinal;
 
-                EXPECT(dx_pair_page_seek(&p, at, between ? 0 : entries[i].dataset_id, &ordinal,
-                                         &dataset_id, &bytes, &err) == 1 &&
-                           ordinal == entries[i].ordinal && dataset_id == entries[i].dataset_id &&
+                EXPECT(dx_pair_page_seek(&p, at, between ? 0 : entries[i].rank, &ordinal, &rank,
+                                         &bytes, &err) == 1 &&
+                           ordinal == entries[i].ordinal && rank == entries[i].rank &&
                            dx_span_equal(bytes, bytes_of(i)),
                        "entry %zu in steps of %zu: %s", i, step, err.text);
             }
             EXPECT(first + page.entries == ENTRIES || /* whose last one is the largest */
-                       (dx_pair_page_seek(&p, UINT64_MAX, 0, &ordinal, &dataset_id, &bytes, &err) ==
-                            0 &&
+                       (dx_pair_page_seek(&p, UINT64_MAX, 0, &ordinal, &rank, &bytes, &err) == 0 &&
                         p.left == 0),
                    "behind the last one");
         }
@@ -210,18 +214,18 @@ static void check_find(const struct built *b, const struct dx_cold *c)
         struct dx_span bytes = { NULL, 0 };
         uint8_t *plain;
 
-        EXPECT(dx_cold_find(c, DX_COLD_FACTS, entries[i].ordinal, entries[i].dataset_id, &page,
-                            &err) == 1,
+        EXPECT(dx_cold_find(c, DX_COLD_FACTS, entries[i].ordinal, entries[i].rank, &page, &err) ==
+                   1,
                "page of entry %zu: %s", i, err.text);
         plain = decode(c, &page, 0, whole, &err);
         EXPECT(plain != NULL &&
-                   dx_pair_page_find(&page, dx_span_of(plain, page.plain_size), entries[i].ordinal,
-                                     entries[i].dataset_id, &bytes, &err) == 1 &&
+                   dx_pair_page_find(&page, DX_COLD_VERSION, dx_span_of(plain, page.plain_size),
+                                     entries[i].ordinal, entries[i].rank, &bytes, &err) == 1 &&
                    dx_span_equal(bytes, bytes_of(i)),
                "entry %zu: %s", i, err.text);
-        if (plain != NULL && i > 0 && entries[i - 1].dataset_id + 1 < entries[i].dataset_id)
-            EXPECT(dx_pair_page_find(&page, dx_span_of(plain, page.plain_size), entries[i].ordinal,
-                                     entries[i].dataset_id - 1, &bytes, &err) == 0,
+        if (plain != NULL && i > 0 && entries[i - 1].ordinal < entries[i].ordinal)
+            EXPECT(dx_pair_page_find(&page, DX_COLD_VERSION, dx_span_of(plain, page.plain_size),
+                                     entries[i].ordinal, UINT32_MAX, &bytes, &err) == 0,
                    "entry before %zu: %s", i, err.text);
         free(plain);
     }
@@ -343,7 +347,7 @@ static enum verdict try_page(void *ctx, struct dx_span stored)
 static enum verdict try_plain(void *ctx, struct dx_span plain)
 {
     const struct page_attempt *a = ctx;
-    struct dx_pair_page p = dx_pair_page_of(&a->page, plain);
+    struct dx_pair_page p = dx_pair_page_of(&a->page, DX_COLD_VERSION, plain);
     struct dx_span bytes;
     uint64_t ordinal = 0;
     uint32_t dataset_id = 0;

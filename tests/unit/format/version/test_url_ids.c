@@ -429,42 +429,6 @@ static void check_old(void)
     dx_buf_release(&buf);
 }
 
-/* Pages of version 3 say rows: those of now, with rows in place of units and 1 in place of 0. */
-static void check_exact(void)
-{
-    struct dx_error err = DX_ERROR_INIT;
-    uint64_t random = 12;
-    size_t n = make(&random, 300, 20, 5, 200);
-    struct dx_url_place units[300];
-    struct dx_cold_page page;
-    struct dx_url_place got;
-    struct dx_url_page u;
-    struct damaged d;
-    struct file f;
-    int rc;
-
-    for (size_t i = 0; i < n;
-         i++) { /* a unit for each row: they are written with the bits of the row */
-        places[i].row *= DX_URL_UNIT;
-        places[i].rows = places[i].rows == 1 ? 0 : places[i].rows % (UINT64_C(1) << 40) + 2;
-    }
-    qsort(places, n, sizeof *places, by_place);
-    memcpy(units, places, n * sizeof *places);
-    write_file(&f, n, n);
-    d = plain_of(&f, 0, &page);
-    f.cold.envelope.version = DX_COLD_VERSION_UNITS - 1;
-    rc = dx_url_page_open(&u, &f.cold, &page, dx_span_of(d.bytes, d.size), "x", &err);
-    for (size_t i = 0; rc >= 0 && i < n; i++) {
-        rc = dx_url_page_next(&u, &got, &err);
-        EXPECT(rc == 1 && got.id == units[i].id && got.row == units[i].row / DX_URL_UNIT &&
-                   got.rows == (units[i].rows == 0 ? 1 : units[i].rows),
-               "exact: place %zu: %d %s", i, rc, err.text);
-    }
-    EXPECT(dx_url_page_next(&u, &got, &err) == 0, "exact: behind the last: %s", err.text);
-    damaged_free(&d);
-    close_file(&f);
-}
-
 static void check_widen(void)
 {
     static const struct {
@@ -558,7 +522,6 @@ int main(void)
     check_damage();
     check_damaged_lists();
     check_old();
-    check_exact();
     check_widen();
     check_refused();
     check_pages(1, 10, 64);

@@ -74,13 +74,14 @@ static int by_hash(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of hashes of so many bits, as versions 1 (48) and 2 (40) have them. */
-static void encode_old(struct dx_buf *out, const uint64_t *hashes, size_t n, unsigned width)
+#define OLD_BITS 48 /* of a hash in DX_COLD_VERSION_OLD */
+
+static void encode_old(struct dx_buf *out, const uint64_t *hashes, size_t n)
 {
     static uint8_t registers[4096];
     struct dx_bits_out bits = { .to = out };
-    unsigned k = width - dx_bits_of_number(n);
-    unsigned rest = width - 12;
+    unsigned k = OLD_BITS - dx_bits_of_number(n);
+    unsigned rest = OLD_BITS - 12;
 
     memset(registers, 0, sizeof registers);
     for (size_t i = 0; i < n; i++) {
@@ -94,7 +95,7 @@ static void encode_old(struct dx_buf *out, const uint64_t *hashes, size_t n, uns
         dx_bits_put(&bits, registers[i], 6);
     for (size_t i = 0; n <= 512 && i < n; i++)
         if (n <= 3)
-            dx_bits_put(&bits, hashes[i], width);
+            dx_bits_put(&bits, hashes[i], OLD_BITS);
         else
             dx_bits_put_rice(&bits, hashes[i] - (i == 0 ? 0 : hashes[i - 1] + 1), k);
     dx_bits_flush(&bits);
@@ -102,9 +103,9 @@ static void encode_old(struct dx_buf *out, const uint64_t *hashes, size_t n, uns
 
 /* What it says of them now is what their upper 40 bits say: two that differ below are one, a register of 37 is one of 29.
  * Recoded it has the bytes that are written now. */
-static void check_old(size_t n, uint32_t version)
+static void check_old(size_t n)
 {
-    unsigned width = version == DX_COLD_VERSION_OLD ? 48 : 40;
+    const uint32_t version = DX_COLD_VERSION_OLD;
     static uint64_t hashes[5000];
     uint64_t random = n;
     struct dx_buf bytes = DX_BUF_INIT(4096);
@@ -118,14 +119,14 @@ static void check_old(size_t n, uint32_t version)
     dx_url_sketch_init(&want);
     dx_url_sketch_init(&got);
     for (size_t i = 0; i < n; i++)
-        hashes[i] = random_next(&random) >> (64 - width);
-    hashes[0] &= ~dx_bits_mask(width - 12);
+        hashes[i] = random_next(&random) >> (64 - OLD_BITS);
+    hashes[0] &= ~dx_bits_mask(OLD_BITS - 12);
     if (n > 1 && n <= 512)
         hashes[1] = hashes[0] | 5;
     qsort(hashes, n, sizeof *hashes, by_hash);
     for (size_t i = 0; i < n; i++)
-        EXPECT(dx_url_sketch_add(&want, hashes[i] >> (width - 40), &err) >= 0, "%s", err.text);
-    encode_old(&bytes, hashes, n, width);
+        EXPECT(dx_url_sketch_add(&want, hashes[i] >> (OLD_BITS - 40), &err) >= 0, "%s", err.text);
+    encode_old(&bytes, hashes, n);
     old = dx_span_of(bytes.data, bytes.size);
     EXPECT(dx_url_sketch_decode_of(&got, version, old, &err) >= 0, "%s", err.text);
     EXPECT(dx_url_sketch_encode(&want, &now, &err) >= 0, "%s", err.text);
@@ -343,8 +344,7 @@ int main(void)
                                    : sizes[i] > 512 ? 410
                                    : sizes[i] > 3   ? 2 + 1 + sizes[i] * 42 / 8
                                                     : sizes[i] * 5);
-        check_old(sizes[i], DX_COLD_VERSION_OLD);
-        check_old(sizes[i], 2);
+        check_old(sizes[i]);
         check_damage(sizes[i]);
     }
     check_clip();
