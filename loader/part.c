@@ -280,10 +280,13 @@ static int check_postings(const struct dx_part *p, struct dx_error *err)
     int rc = check_number("bytes of " DX_FILE_POSTINGS_IDX " in " DX_FILE_POSTINGS_DIR, t->idx_size,
                           dx_manifest_file(&p->entry, DX_FILE_POSTINGS_IDX)->size, err);
 
-    return rc == DX_OK ? check_number("bytes of " DX_FILE_POSTINGS_DAT " in " DX_FILE_POSTINGS_DIR,
-                                      t->dat_size,
-                                      dx_manifest_file(&p->entry, DX_FILE_POSTINGS_DAT)->size, err)
-                       : rc;
+    if (rc == DX_OK)
+        rc = check_number("bytes of " DX_FILE_POSTINGS_DAT " in " DX_FILE_POSTINGS_DIR, t->dat_size,
+                          dx_manifest_file(&p->entry, DX_FILE_POSTINGS_DAT)->size, err);
+    return rc == DX_OK && !p->postings.by_ids
+               ? check_number("datasets in " DX_FILE_POSTINGS_DIR, t->datasets,
+                              p->dataset_domains.datasets, err)
+               : rc;
 }
 
 static int check_tags(const struct dx_part *p, struct dx_error *err)

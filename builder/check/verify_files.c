@@ -6,6 +6,7 @@
 
 #include "builder/lake/lake_layout.h"
 #include "format/core/zseek.h"
+#include "format/version/build_text.h"
 #include "format/version/files_tsv.h"
 #include "loader/version_parts.h"
 
@@ -298,18 +299,15 @@ static int check_build_id(struct files_check *c, struct dx_error *err)
     struct dx_error why = DX_ERROR_INIT;
     struct dx_map datasets = DX_MAP_INIT;
     struct dx_hash_state *st = dx_hash_state_new();
-    char psl[DX_HASH128_TEXT];
-    char head[128];
+    char head[DX_BUILD_TEXT];
     struct dx_hash128 hash;
     int rc = st == NULL ? dx_no_memory(&why, "verify")
                         : dx_verify_map(c->w, DX_FILE_DATASETS, &datasets, &why);
 
     if (rc == DX_OK) {
-        dx_hash128_text(&entry->psl_hash, psl);
-        (void)snprintf(head, sizeof head, "domaindex-build-%u\n%u\n%s\n",
-                       (unsigned)(dx_cold_version(&c->w->part->cold) + c->w->part->mphf.version +
-                                  (c->w->part->postings.by_ids ? 0 : 1)),
-                       (unsigned)entry->canon_version, psl);
+        dx_build_text(head, dx_cold_version(&c->w->part->cold), c->w->part->mphf.version,
+                      c->w->part->postings.envelope.version, entry->canon_version,
+                      &entry->psl_hash);
         dx_hash_state_update(st, dx_span_str(head));
         dx_hash_state_update(st, datasets.bytes);
         dx_hash_state_update(st, dx_span_str("\n"));

@@ -45,6 +45,7 @@ struct index_check {
     struct group_cover *groups;      /* what postings of live domains name of each row group */
     uint64_t group_at[DX_PARTS_MAX]; /* where those of each part begin */
     struct dx_buf collided;          /* uint64_t: ordinals whose domain_id is not their XXH3 */
+    struct dx_buf payload;           /* of the pair at hand, counted from file 0 */
     struct dx_domain_pairs pairs;    /* of the domain at hand */
     struct dx_zstd_decoder *decoder;
 };
@@ -410,7 +411,8 @@ static int check_posting(struct index_check *c, struct pair_walk *walk,
                        rc == 0 ? 0u : (unsigned)walk->place.dataset);
     rc = dx_postings_payload(page, dat, posting, &bytes, why);
     if (rc >= 0)
-        rc = dx_payload_open(&payload, walk->ordinal, walk->dataset_id, bytes, "payload", why);
+        rc = dx_postings_list(&c->w->part->postings, walk->ordinal, walk->dataset_id, bytes,
+                              "payload", &payload, why);
     if (rc >= 0 && (payload.rows > walk->rows ||
                     (payload.rows != walk->rows && counts_rows(c, walk->dataset_id))))
         rc = dx_fail(why, DX_E_CORRUPT,
@@ -420,12 +422,13 @@ static int check_posting(struct index_check *c, struct pair_walk *walk,
                      (unsigned long long)payload.rows, (unsigned long long)walk->rows);
     while (rc >= 0 && dx_payload_next(&payload, &run) == 1)
         rc = check_run(c, walk->dataset_id, &run, walk->live, &path, why);
-    if (rc < 0)
-        return rc;
-    if (walk->live)
-        c->w->parts[c->w->at].postings_sum += dx_verify_payload_sum(walk->domain_id,
-                                                                    walk->dataset_id, bytes);
-    return DX_OK;
+    if (rc < 0 || !walk->live)
+        return rc < 0 ? rc : DX_OK;
+    dx_buf_clear(&c->payload);
+    rc = dx_payload_rebase(bytes, payload.first_file, 0, &c->payload, why);
+    c->w->parts[c->w->at].postings_sum += dx_verify_payload_sum(
+        walk->domain_id, walk->dataset_id, dx_span_of(c->payload.data, c->payload.size));
+    return rc;
 }
 
 static int check_page(struct index_check *c, struct pair_walk *walk, struct dx_span idx_file,
@@ -701,6 +704,7 @@ static int allocate(struct index_check *c, struct dx_error *err)
     int rc = DX_OK;
 
     dx_buf_init(&c->collided, SIZE_MAX / 2);
+    dx_buf_init(&c->payload, DX_PAYLOAD_MAX);
     for (size_t i = 0; rc == DX_OK && i < c->v->part_count; i++) {
         c->group_at[i] = groups;
         groups += c->v->parts[i].part->pages.groups;
@@ -753,6 +757,7 @@ int dx_verify_index(struct dx_verify *w, struct dx_error *err)
     free(c.datasets);
     free(c.groups);
     dx_buf_release(&c.collided);
+    dx_buf_release(&c.payload);
     dx_domain_pairs_release(&c.pairs);
     return rc;
 }

@@ -401,7 +401,7 @@ static int check_pair(struct lake_check *c, const struct dx_index_pair *pair, st
     rc = dx_index_pair_runs(pair->runs, &c->runs, why);
     if (rc == DX_OK)
         rc = dx_payload_encode((const struct dx_run *)(const void *)c->runs.data,
-                               c->runs.size / sizeof(struct dx_run), &c->payload, why);
+                               c->runs.size / sizeof(struct dx_run), 0, &c->payload, why);
     if (rc < 0)
         return rc;
     c->postings_sum += dx_verify_payload_sum(c->domain_id, pair->dataset_id,

@@ -61,10 +61,10 @@ static int take_posting(struct dx_index_pass *p, const struct dx_index_pair *pai
     return origin == DX_INDEX_KEPT
                ? dx_index_postings_keep(s->postings,
                                         (struct dx_pair_place){ p->ordinal, (uint32_t)count - 1 },
-                                        m->known_part, &known, err)
+                                        pair->dataset_id, m->known_part, &known, err)
                : dx_index_postings_add(s->postings,
                                        (struct dx_pair_place){ p->ordinal, (uint32_t)count - 1 },
-                                       pair->runs, err);
+                                       pair->dataset_id, pair->runs, err);
 }
 
 /* Two domains of different parts with one domain_id: those who know domains by it could not tell them apart. */

@@ -5,6 +5,7 @@
 #include "canon/url.h"
 #include "format/core/mphf.h"
 #include "format/root/registry_json.h"
+#include "format/version/build_text.h"
 #include "format/version/cold.h"
 #include "format/version/files_tsv.h"
 #include "format/version/postings.h"
@@ -47,19 +48,16 @@ static int write_files(const struct dx_index_lake *lake, uint64_t first, struct 
 static int hash_all(struct dx_index_identity *id, const struct dx_buf *files, struct dx_error *err)
 {
     struct dx_hash_state *st = dx_hash_state_new();
-    struct dx_buf head = DX_BUF_INIT(256);
-    char psl[DX_HASH128_TEXT];
+    char head[DX_BUILD_TEXT];
     struct dx_hash128 hash;
     int rc = DX_OK;
 
-    dx_hash128_text(&id->psl_hash, psl);
-    /* The number goes up with the layouts: who publishes the same lake again gets new files. */
-    dx_buf_fmt(&head, "domaindex-build-%d\n%d\n%s\n",
-               DX_COLD_VERSION + DX_MPHF_VERSION + DX_POSTINGS_VERSION - 1, DX_CANON_VERSION, psl);
-    if (st == NULL || head.failed) {
+    dx_build_text(head, DX_COLD_VERSION, DX_MPHF_VERSION, DX_POSTINGS_VERSION, DX_CANON_VERSION,
+                  &id->psl_hash);
+    if (st == NULL) {
         rc = dx_no_memory(err, "build id");
     } else {
-        dx_hash_state_update(st, dx_span_of(head.data, head.size));
+        dx_hash_state_update(st, dx_span_str(head));
         dx_hash_state_update(st, dx_span_of(id->datasets.data, id->datasets.size));
         dx_hash_state_update(st, dx_span_str("\n"));
         dx_hash_state_update(st, dx_span_of(files->data, files->size));
@@ -67,7 +65,6 @@ static int hash_all(struct dx_index_identity *id, const struct dx_buf *files, st
         memcpy(id->build.bytes, hash.bytes, sizeof id->build.bytes);
     }
     dx_hash_state_free(&st);
-    dx_buf_release(&head);
     return rc;
 }
 

@@ -29,8 +29,15 @@ struct slot {
     struct dx_error err;
 };
 
+/* The first lake file that the version has of a dataset; from there its lists count. */
+struct first_file {
+    uint32_t file_id;
+    bool has_pair;
+};
+
 struct dx_index_postings {
     struct dx_index_postings_job *job;
+    struct first_file *first_files;              /* of the datasets of the registry, in its order */
     struct dx_base_postings known[DX_PARTS_MAX]; /* of the parts of the base; closed until needed */
     struct slot ring[RING_MAX];
     size_t ring_size;
@@ -180,30 +187,72 @@ static int add_pair(struct dx_index_postings *w, struct dx_pair_place place, str
                : rc;
 }
 
-int dx_index_postings_add(struct dx_index_postings *w, struct dx_pair_place place,
-                          struct dx_span runs, struct dx_error *err)
+static int find_first_files(struct dx_index_postings *w, struct dx_error *err)
 {
-    int rc;
+    const struct dx_index_lake *lake = w->job->lake;
+
+    w->first_files = calloc(lake->registry->count + 1, sizeof *w->first_files);
+    if (w->first_files == NULL)
+        return dx_no_memory(err, "postings");
+    for (size_t i = lake->file_count; i-- > 0;) {
+        const struct dx_dataset *d = lake->files[i].path == NULL
+                                         ? NULL
+                                         : dx_registry_by_id(lake->registry,
+                                                             lake->files[i].dataset_id);
+
+        if (d != NULL)
+            w->first_files[d - lake->registry->datasets].file_id = (uint32_t)i;
+    }
+    return DX_OK;
+}
+
+/* The pair of this dataset comes. */
+static int note_dataset(struct dx_index_postings *w, uint32_t dataset_id, uint32_t *first_file,
+                        struct dx_error *err)
+{
+    const struct dx_registry *registry = w->job->lake->registry;
+    const struct dx_dataset *d = dx_registry_by_id(registry, dataset_id);
+    struct first_file *first = d == NULL ? NULL : &w->first_files[d - registry->datasets];
+
+    if (first == NULL)
+        return dx_fail(err, DX_E_INVALID, "postings of dataset %lu, which is not registered",
+                       (unsigned long)dataset_id);
+    w->files.totals.datasets += !first->has_pair;
+    first->has_pair = true;
+    *first_file = first->file_id;
+    return DX_OK;
+}
+
+int dx_index_postings_add(struct dx_index_postings *w, struct dx_pair_place place,
+                          uint32_t dataset_id, struct dx_span runs, struct dx_error *err)
+{
+    uint32_t first_file;
+    int rc = note_dataset(w, dataset_id, &first_file, err);
 
     dx_buf_clear(&w->runs);
     dx_buf_clear(&w->payload);
-    rc = dx_index_pair_runs(runs, &w->runs, err);
+    if (rc == DX_OK)
+        rc = dx_index_pair_runs(runs, &w->runs, err);
     if (rc == DX_OK)
         rc = dx_payload_encode((const struct dx_run *)(const void *)w->runs.data,
-                               w->runs.size / sizeof(struct dx_run), &w->payload, err);
+                               w->runs.size / sizeof(struct dx_run), first_file, &w->payload, err);
     return rc == DX_OK ? add_pair(w, place, dx_span_of(w->payload.data, w->payload.size), err) : rc;
 }
 
-/* The bytes of the base as they are: nothing in them depends on the version. */
-int dx_index_postings_keep(struct dx_index_postings *w, struct dx_pair_place place, size_t part,
-                           const struct dx_pair_place *known, struct dx_error *err)
+/* The bytes of the base, counted from another file. */
+int dx_index_postings_keep(struct dx_index_postings *w, struct dx_pair_place place,
+                           uint32_t dataset_id, size_t part, const struct dx_pair_place *known,
+                           struct dx_error *err)
 {
     const struct dx_part *from = w->job->lake->base->parts[part].part;
     struct dx_base_postings *b = &w->known[part];
     struct dx_payload payload;
     struct dx_span bytes;
-    int rc = b->part != NULL ? DX_OK : dx_base_postings_open(b, from, err);
+    uint32_t first_file;
+    int rc = note_dataset(w, dataset_id, &first_file, err);
 
+    if (rc == DX_OK && b->part == NULL)
+        rc = dx_base_postings_open(b, from, err);
     if (rc == DX_OK)
         rc = dx_base_postings_find(b, *known, &bytes, err);
     if (rc == 0)
@@ -212,10 +261,14 @@ int dx_index_postings_keep(struct dx_index_postings *w, struct dx_pair_place pla
                      "more",
                      from->directory, (unsigned long long)known->domain,
                      (unsigned long)known->dataset);
+    dx_buf_clear(&w->payload);
     if (rc == 1)
-        rc = dx_payload_open(&payload, known->domain, known->dataset, bytes, "postings", err);
+        rc = dx_postings_list(&from->postings, known->domain, dataset_id, bytes, "postings",
+                              &payload, err);
+    if (rc == DX_OK)
+        rc = dx_payload_rebase(bytes, payload.first_file, first_file, &w->payload, err);
     w->job->kept++;
-    return rc == DX_OK ? add_pair(w, place, bytes, err) : rc;
+    return rc == DX_OK ? add_pair(w, place, dx_span_of(w->payload.data, w->payload.size), err) : rc;
 }
 
 static int write_rest(struct dx_index_postings *w, struct dx_error *err)
@@ -260,9 +313,22 @@ static int add_records(void *ctx, struct dx_span piece, struct dx_error *err)
     return dx_postings_writer_pages(ctx, piece, err);
 }
 
+static void list_first_files(const struct dx_index_postings *w, struct dx_buf *out)
+{
+    const struct dx_registry *registry = w->job->lake->registry;
+
+    for (size_t i = 0; i < registry->count; i++) {
+        if (!w->first_files[i].has_pair)
+            continue;
+        dx_buf_u32(out, registry->datasets[i].dataset_id);
+        dx_buf_u32(out, w->first_files[i].file_id);
+    }
+}
+
 static int write_directory(struct dx_index_postings *w, struct dx_error *err)
 {
     struct dx_index_out out = DX_INDEX_OUT_INIT;
+    struct dx_buf first_files = DX_BUF_INIT(SIZE_MAX / 2);
     struct dx_postings_writer to = { 0 };
     int rc = dx_index_out_open(&out, w->job->dir, DX_FILE_POSTINGS_DIR, w->job->sync, err);
 
@@ -272,8 +338,12 @@ static int write_directory(struct dx_index_postings *w, struct dx_error *err)
                                   err);
     if (rc == DX_OK)
         rc = dx_spill_file_replay(w->records, add_records, &to, err);
+    list_first_files(w, &first_files);
+    if (rc == DX_OK && first_files.failed)
+        rc = dx_buf_fail(&first_files, err, "postings");
     if (rc == DX_OK)
-        rc = dx_postings_writer_end(&to, err);
+        rc = dx_postings_writer_end(&to, dx_span_of(first_files.data, first_files.size), err);
+    dx_buf_release(&first_files);
     dx_postings_writer_release(&to);
     if (rc == DX_OK)
         rc = dx_index_out_commit(&out, w->job->entry, err);
@@ -310,6 +380,7 @@ static void stop(struct dx_index_postings *w)
     dx_zstd_encoder_free(&w->encoder);
     dx_buf_release(&w->runs);
     dx_buf_release(&w->payload);
+    free(w->first_files);
 }
 
 int dx_index_postings_new(struct dx_index_postings **out, struct dx_index_postings_job *job,
@@ -326,6 +397,8 @@ int dx_index_postings_new(struct dx_index_postings **out, struct dx_index_postin
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_cond_init(&w->change, NULL);
     rc = start(w, err);
+    if (rc == DX_OK)
+        rc = find_first_files(w, err);
     if (rc == DX_OK)
         rc = dx_spill_file_new(&w->records, job->tmp_dir, err);
     return rc == DX_OK ? begin_files(w, err) : rc;

@@ -2,13 +2,13 @@
  * index_postings.h - the postings of a version: pages of all pairs in two files, and their directory.
  *
  *   rc = dx_index_postings_new(&p, &job, &err);
- *   rc = dx_index_postings_add(p, place, runs, &err);                  each pair, in the order of their places
- *   rc = dx_index_postings_keep(p, place, part, &known, &err);         or so: as part `part` of the base has it
+ *   rc = dx_index_postings_add(p, place, dataset_id, runs, &err);      each pair, in the order of their places
+ *   rc = dx_index_postings_keep(p, place, dataset_id, part, &known, &err);    or so: as part `part` of the base has it
  *   rc = dx_index_postings_end(p, &err);                               job.written, job.kept
  *   dx_index_postings_free(&p);                                        also after errors
  *
  * runs: as index_pair.h encodes them. The payload of a pair that is kept comes from the base as it is,
- * by reads that may go to a store and whose places ascend.
+ * but for the file that it counts from, by reads that may go to a store and whose places ascend.
  * The calling thread encodes the payloads, cuts pages and writes them in order; `threads` others
  * compress pages. The bytes do not depend on how many. Memory: at most memory_bytes for pages that
  * wait (or one page, if that is larger), two compressors a thread, 64 bytes for 512 pairs in a
@@ -34,17 +34,18 @@ struct dx_index_postings_job {
     unsigned threads;
     enum dx_sync sync;
     struct dx_manifest_version *entry; /* files are added */
-    const struct dx_index_lake *lake;  /* NULL: no base */
-    uint64_t written, kept;            /* pairs, and those that came from the base; so far */
+    const struct dx_index_lake *lake;
+    uint64_t written, kept; /* pairs, and those that came from the base; so far */
 };
 
 /* job: must stay, and not move, until free. */
 int dx_index_postings_new(struct dx_index_postings **out, struct dx_index_postings_job *job,
                           struct dx_error *err);
 int dx_index_postings_add(struct dx_index_postings *p, struct dx_pair_place place,
-                          struct dx_span runs, struct dx_error *err);
-int dx_index_postings_keep(struct dx_index_postings *p, struct dx_pair_place place, size_t part,
-                           const struct dx_pair_place *known, struct dx_error *err);
+                          uint32_t dataset_id, struct dx_span runs, struct dx_error *err);
+int dx_index_postings_keep(struct dx_index_postings *p, struct dx_pair_place place,
+                           uint32_t dataset_id, size_t part, const struct dx_pair_place *known,
+                           struct dx_error *err);
 int dx_index_postings_end(struct dx_index_postings *p, struct dx_error *err);
 void dx_index_postings_free(struct dx_index_postings **p);
 

@@ -494,7 +494,6 @@ int dx_index_urls_write(struct dx_index_urls *u, const struct dx_index_lake *lak
     for (size_t i = 0; i < w->known_count; i++) {
         dx_cold_walk_close(&w->known[i].walk);
         free(w->known[i].then.first);
-        free(w->known[i].alike);
     }
     dx_spill_sort_free(&w->spilled);
     dx_buf_release(&w->plain);

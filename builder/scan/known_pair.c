@@ -98,8 +98,8 @@ static int take_runs(struct dx_known *k, const struct dx_postings_page *page, st
         return rc;
     rc = dx_postings_payload(page, dat, &posting, &bytes, err);
     if (rc == DX_OK)
-        rc = dx_payload_open(&payload, place.domain, dataset_id, bytes, dx_version_name(k->base),
-                             err);
+        rc = dx_postings_list(&k->base->parts[k->part].part->postings, place.domain, dataset_id,
+                              bytes, dx_version_name(k->base), &payload, err);
     if (rc == DX_OK && !dx_registry_of_counts(&k->base->registry, dataset_id) &&
         payload.rows != k->count.row_count)
         rc = dx_fail(err, DX_E_CORRUPT,

@@ -94,11 +94,13 @@ static bool next_in_array(void *from, uint32_t *file_id)
 
 /* ---- one run: what it has in common with the one before is not repeated ---- */
 
-/* file_id of the first run, of each further one the difference with its sign in the lowest bit. */
-static uint64_t file_code(const struct dx_run *run, const struct dx_run *before)
+/* Of the first run how far its file is behind the first one of the dataset, of each further one the difference with its sign in the
+ * lowest bit. */
+static uint64_t file_code(const struct dx_run *run, const struct dx_run *before,
+                          uint32_t first_file)
 {
     if (before == NULL)
-        return run->file_id;
+        return run->file_id - first_file;
     return run->file_id >= before->file_id ? (uint64_t)(run->file_id - before->file_id) << 1
                                            : (uint64_t)(before->file_id - run->file_id) << 1 | 1;
 }
@@ -121,25 +123,27 @@ static uint64_t row_base(const struct dx_run *run, const struct dx_run *before)
                : 0;
 }
 
-static void append_run(struct dx_buf *out, const struct dx_run *run, const struct dx_run *before)
+static void append_run(struct dx_buf *out, const struct dx_run *run, const struct dx_run *before,
+                       uint32_t first_file)
 {
     uint32_t groups = run->row_group - group_base(run, before);
 
     assert(run->row_count > 0 && run->row_group >= group_base(run, before));
-    dx_buf_varint(out, file_code(run, before) << 1 | (groups > 0));
+    dx_buf_varint(out, file_code(run, before, first_file) << 1 | (groups > 0));
     if (groups > 0)
         dx_buf_varint(out, groups - 1);
     dx_buf_varint(out, run->first_row - row_base(run, before));
     dx_buf_varint(out, run->row_count - 1);
 }
 
-static const char *read_file(uint64_t code, const struct dx_run *before, struct dx_run *run)
+static const char *read_file(uint64_t code, const struct dx_run *before, uint32_t first_file,
+                             struct dx_run *run)
 {
     uint64_t distance = code >> 1;
 
     if (before == NULL) {
-        run->file_id = (uint32_t)code;
-        return code <= UINT32_MAX ? NULL : "has a file_id over 32 bits";
+        run->file_id = (uint32_t)(first_file + code);
+        return code <= UINT32_MAX - first_file ? NULL : "has a file_id over 32 bits";
     }
     if ((code & 1) == 0) {
         run->file_id = (uint32_t)(before->file_id + distance);
@@ -150,13 +154,14 @@ static const char *read_file(uint64_t code, const struct dx_run *before, struct 
 }
 
 /* Whatever it says, the run lies behind the one before, is not empty and ends within 64 bits. */
-static const char *read_run(struct dx_bytes *r, const struct dx_run *before, struct dx_run *run)
+static const char *read_run(struct dx_bytes *r, const struct dx_run *before, uint32_t first_file,
+                            struct dx_run *run)
 {
     uint64_t head = dx_bytes_varint(r);
     uint64_t groups = (head & 1) != 0 ? dx_bytes_varint(r) : 0;
     uint64_t rows = dx_bytes_varint(r);
     uint64_t more = dx_bytes_varint(r);
-    const char *why = r->failed ? "is cut" : read_file(head >> 1, before, run);
+    const char *why = r->failed ? "is cut" : read_file(head >> 1, before, first_file, run);
 
     if (why != NULL)
         return why;
@@ -173,8 +178,8 @@ static const char *read_run(struct dx_bytes *r, const struct dx_run *before, str
     return NULL;
 }
 
-int dx_payload_encode(const struct dx_run *runs, size_t count, struct dx_buf *out,
-                      struct dx_error *err)
+int dx_payload_encode(const struct dx_run *runs, size_t count, uint32_t first_file,
+                      struct dx_buf *out, struct dx_error *err)
 {
     struct run_array array = { runs, count };
     struct file_walk walk = { 0, false };
@@ -184,6 +189,11 @@ int dx_payload_encode(const struct dx_run *runs, size_t count, struct dx_buf *ou
 
     if (count == 0)
         return dx_fail(err, DX_E_INVALID, "posting list without rows");
+    if (runs[0].file_id < first_file)
+        return dx_fail(err, DX_E_INVALID,
+                       "posting list: file %" PRIu32 " is before the first one of its dataset, "
+                       "%" PRIu32,
+                       runs[0].file_id, first_file);
     for (size_t i = 0; i < count; i++) {
         const struct dx_run *before = i == 0 ? NULL : &runs[i - 1];
         const char *why = run_fault(&runs[i], before);
@@ -194,7 +204,7 @@ int dx_payload_encode(const struct dx_run *runs, size_t count, struct dx_buf *ou
             return dx_fail(err, DX_E_INVALID, "posting list: run %zu %s", i, why);
         rows += runs[i].row_count;
         walk_file(&walk, &runs[i], before);
-        append_run(out, &runs[i], before);
+        append_run(out, &runs[i], before, first_file);
     }
     once = files_once(&walk, next_in_array, &array, err);
     if (once <= 0)
@@ -208,6 +218,23 @@ int dx_payload_encode(const struct dx_run *runs, size_t count, struct dx_buf *ou
     return DX_OK;
 }
 
+int dx_payload_rebase(struct dx_span payload, uint32_t from, uint32_t to, struct dx_buf *out,
+                      struct dx_error *err)
+{
+    struct dx_bytes r = dx_bytes_of(payload);
+    uint64_t head = dx_bytes_varint(&r);
+    uint64_t file = from + (head >> 1);
+
+    if (r.failed || file < to || file > UINT32_MAX)
+        return dx_fail(err, DX_E_CORRUPT,
+                       "posting list: file %" PRIu64 " is not between the first one of its "
+                       "dataset, %" PRIu32 ", and the last that there can be",
+                       file, to);
+    dx_buf_varint(out, (file - to) << 1 | (head & 1));
+    dx_buf_append(out, r.at, dx_bytes_left(&r));
+    return out->failed ? dx_buf_fail(out, err, "posting list") : DX_OK;
+}
+
 static bool next_in_list(void *from, uint32_t *file_id)
 {
     struct dx_run run;
@@ -218,7 +245,7 @@ static bool next_in_list(void *from, uint32_t *file_id)
     return true;
 }
 
-int dx_payload_open(struct dx_payload *p, uint64_t ordinal, uint32_t dataset_id,
+int dx_payload_open(struct dx_payload *p, const struct dx_payload_owner *owner,
                     struct dx_span payload, const char *name, struct dx_error *err)
 {
     struct dx_bytes r = dx_bytes_of(payload);
@@ -227,13 +254,13 @@ int dx_payload_open(struct dx_payload *p, uint64_t ordinal, uint32_t dataset_id,
     struct dx_run run = { 0 };
     int once;
 
-    *p = (struct dx_payload){ .at = r };
+    *p = (struct dx_payload){ .at = r, .first_file = owner->first_file };
     if (dx_bytes_left(&r) == 0 || payload.size > DX_PAYLOAD_MAX)
         return dx_fail(err, DX_E_CORRUPT, "%s: posting list of %zu bytes", name, payload.size);
     while (dx_bytes_left(&r) > 0) {
         const struct dx_run *before = p->runs == 0 ? NULL : &p->before;
         size_t at = dx_bytes_at(&r);
-        const char *why = read_run(&r, before, &run);
+        const char *why = read_run(&r, before, p->first_file, &run);
 
         if (why == NULL && run.row_count > UINT64_MAX - p->rows)
             why = "fetches the rows over 64 bits";
@@ -241,7 +268,7 @@ int dx_payload_open(struct dx_payload *p, uint64_t ordinal, uint32_t dataset_id,
             return dx_fail(err, DX_E_CORRUPT,
                            "%s: posting list of domain %" PRIu64 ", dataset %" PRIu32
                            ": run %" PRIu64 " at offset %zu %s",
-                           name, ordinal, dataset_id, p->runs, at, why);
+                           name, owner->ordinal, owner->dataset_id, p->runs, at, why);
         walk_file(&walk, &run, before);
         p->rows += run.row_count;
         p->runs++;
@@ -253,13 +280,14 @@ int dx_payload_open(struct dx_payload *p, uint64_t ordinal, uint32_t dataset_id,
         once = dx_fail(err, DX_E_CORRUPT,
                        "%s: posting list of domain %" PRIu64 ", dataset %" PRIu32
                        ": a file comes back in it",
-                       name, ordinal, dataset_id);
+                       name, owner->ordinal, owner->dataset_id);
     return once < 0 ? once : DX_OK;
 }
 
 int dx_payload_next(struct dx_payload *p, struct dx_run *run)
 {
-    if (dx_bytes_left(&p->at) == 0 || read_run(&p->at, p->any ? &p->before : NULL, run) != NULL)
+    if (dx_bytes_left(&p->at) == 0 ||
+        read_run(&p->at, p->any ? &p->before : NULL, p->first_file, run) != NULL)
         return 0;
     p->before = *run;
     p->any = true;

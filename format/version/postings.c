@@ -9,6 +9,8 @@
 
 #define HEADER_SIZE 64
 #define TAG_PAGE DX_KIND('P', 'A', 'G', 'E')
+#define TAG_FILE DX_KIND('F', 'I', 'L', 'E')
+#define FILE_RECORD 8
 #define KIND_IDX DX_KIND('P', 'I', 'D', 'X')
 #define KIND_DAT DX_KIND('P', 'D', 'A', 'T')
 #define IDX_MAGIC DX_KIND('P', 'D', 'X', '1')
@@ -74,7 +76,6 @@ static int open_sections(struct dx_postings *p, struct dx_error *err)
     struct dx_span header;
     struct dx_bytes r;
     uint32_t page_entries;
-    uint32_t reserved;
     int rc = dx_envelope_header(e, HEADER_SIZE, &header, err);
 
     if (rc < 0)
@@ -82,7 +83,7 @@ static int open_sections(struct dx_postings *p, struct dx_error *err)
     r = dx_bytes_of(header);
     (void)dx_bytes_u64(&r); /* magic and version: the envelope's */
     page_entries = dx_bytes_u32(&r);
-    reserved = dx_bytes_u32(&r);
+    t->datasets = dx_bytes_u32(&r);
     t->pages = dx_bytes_u64(&r);
     t->pairs = dx_bytes_u64(&r);
     t->idx_size = dx_bytes_u64(&r);
@@ -92,23 +93,28 @@ static int open_sections(struct dx_postings *p, struct dx_error *err)
     rc = dx_envelope_reserved(e, &r, err);
     if (rc < 0)
         return rc;
-    if (page_entries != DX_POSTINGS_PAGE_ENTRIES || reserved != 0)
+    if (page_entries != DX_POSTINGS_PAGE_ENTRIES || (p->by_ids && t->datasets != 0))
         return dx_fail(err, DX_E_UNSUPPORTED,
                        "%s: header: %" PRIu32 " and %" PRIu32
                        " where %d entries a page and 0 are expected: of another layout, ingest the "
                        "data into a new root: 'domaindex ingest --root NEW', then 'domaindex "
                        "publish --root NEW'",
-                       e->name, page_entries, reserved, DX_POSTINGS_PAGE_ENTRIES);
+                       e->name, page_entries, t->datasets, DX_POSTINGS_PAGE_ENTRIES);
     if (t->pages > UINT32_MAX || t->pages > t->pairs ||
         t->pairs > t->pages * DX_POSTINGS_PAGE_ENTRIES)
         return dx_fail(err, DX_E_CORRUPT,
                        "%s: header: %" PRIu64 " pages cannot have %" PRIu64 " pairs", e->name,
                        t->pages, t->pairs);
-    if (!p->by_ids && (t->domains > t->pairs || (t->domains == 0) != (t->pairs == 0)))
+    if (!p->by_ids && (t->domains > t->pairs || (t->domains == 0) != (t->pairs == 0) ||
+                       t->datasets > t->pairs || (t->datasets == 0) != (t->pairs == 0)))
         return dx_fail(err, DX_E_CORRUPT,
-                       "%s: header: %" PRIu64 " domains cannot have %" PRIu64 " pairs", e->name,
-                       t->domains, t->pairs);
-    return dx_envelope_array(e, TAG_PAGE, DX_POSTINGS_PAGE_RECORD, t->pages, &p->page_records, err);
+                       "%s: header: %" PRIu64 " domains in %" PRIu32
+                       " datasets cannot have %" PRIu64 " pairs",
+                       e->name, t->domains, t->datasets, t->pairs);
+    rc = dx_envelope_array(e, TAG_PAGE, DX_POSTINGS_PAGE_RECORD, t->pages, &p->page_records, err);
+    return rc < 0 || p->by_ids
+               ? rc
+               : dx_envelope_array(e, TAG_FILE, FILE_RECORD, t->datasets, &p->first_files, err);
 }
 
 int dx_postings_open(struct dx_postings *p, struct dx_span file, unsigned flags, const char *name,
@@ -523,6 +529,50 @@ int dx_postings_payload(const struct dx_postings_page *page, struct dx_span plai
     return DX_OK;
 }
 
+int dx_postings_first_file(const struct dx_postings *p, uint32_t dataset_id, uint32_t *file_id,
+                           struct dx_error *err)
+{
+    uint32_t likely = dataset_id - 1; /* where it stands if all datasets have a pair */
+    uint32_t low = 0;
+    uint32_t high = p->totals.datasets;
+
+    *file_id = 0;
+    if (p->by_ids)
+        return 1;
+    while (low < high) {
+        uint32_t middle = likely < high ? likely : low + (high - low) / 2;
+        const uint8_t *at = p->first_files.data + (size_t)middle * FILE_RECORD;
+        int rc = dx_envelope_check(&p->envelope, at, FILE_RECORD, err);
+        uint32_t id = rc < 0 ? 0 : dx_load_u32(at);
+
+        if (rc < 0)
+            return rc;
+        if (id == dataset_id) {
+            *file_id = dx_load_u32(at + 4);
+            return 1;
+        }
+        if (id < dataset_id)
+            low = middle + 1;
+        else
+            high = middle;
+        likely = UINT32_MAX;
+    }
+    return 0;
+}
+
+int dx_postings_list(const struct dx_postings *p, uint64_t ordinal, uint32_t dataset_id,
+                     struct dx_span payload, const char *name, struct dx_payload *list,
+                     struct dx_error *err)
+{
+    struct dx_payload_owner owner = { ordinal, dataset_id, 0 };
+    int rc = dx_postings_first_file(p, dataset_id, &owner.first_file, err);
+
+    if (rc == 0)
+        rc = dx_fail(err, DX_E_CORRUPT, "%s: has no first file of dataset %" PRIu32,
+                     p->envelope.name, dataset_id);
+    return rc < 0 ? rc : dx_payload_open(list, &owner, payload, name, err);
+}
+
 /* ---- writing a page ---- */
 
 void dx_postings_draft_init(struct dx_postings_draft *d)
@@ -781,11 +831,12 @@ int dx_postings_writer_begin(struct dx_postings_writer *w, const struct dx_posti
 
     w->pages_want = totals->pages;
     w->pages_done = 0;
+    w->datasets_want = totals->datasets;
     dx_envelope_writer_init(&w->envelope, DX_POSTINGS_MAGIC, DX_POSTINGS_VERSION, build, sink, ctx);
     dx_buf_u32(&b, DX_POSTINGS_MAGIC);
     dx_buf_u32(&b, DX_POSTINGS_VERSION);
     dx_buf_u32(&b, DX_POSTINGS_PAGE_ENTRIES);
-    dx_buf_u32(&b, 0);
+    dx_buf_u32(&b, totals->datasets);
     dx_buf_u64(&b, totals->pages);
     dx_buf_u64(&b, totals->pairs);
     dx_buf_u64(&b, totals->idx_size);
@@ -808,13 +859,25 @@ int dx_postings_writer_pages(struct dx_postings_writer *w, struct dx_span record
     return dx_envelope_writer_append(&w->envelope, records, err);
 }
 
-int dx_postings_writer_end(struct dx_postings_writer *w, struct dx_error *err)
+int dx_postings_writer_end(struct dx_postings_writer *w, struct dx_span first_files,
+                           struct dx_error *err)
 {
-    if (w->pages_done != w->pages_want)
+    int rc = DX_OK;
+
+    if (w->pages_done != w->pages_want ||
+        first_files.size != (uint64_t)w->datasets_want * FILE_RECORD)
         return dx_fail(err, DX_E_INVALID,
-                       "postings: %" PRIu64 " page records came, the files have %" PRIu64,
-                       w->pages_done, w->pages_want);
-    return dx_envelope_writer_finish(&w->envelope, err);
+                       "postings: %" PRIu64 " page records and first files in %zu bytes came, the "
+                       "files have %" PRIu64 ", of %" PRIu32 " datasets",
+                       w->pages_done, first_files.size, w->pages_want, w->datasets_want);
+    for (size_t i = FILE_RECORD; rc == DX_OK && i < first_files.size; i += FILE_RECORD)
+        if (dx_load_u32(first_files.data + i) <= dx_load_u32(first_files.data + i - FILE_RECORD))
+            rc = dx_fail(err, DX_E_INVALID, "postings: first files are not in order of datasets");
+    if (rc == DX_OK)
+        rc = dx_envelope_writer_section(&w->envelope, TAG_FILE, err);
+    if (rc == DX_OK)
+        rc = dx_envelope_writer_append(&w->envelope, first_files, err);
+    return rc == DX_OK ? dx_envelope_writer_finish(&w->envelope, err) : rc;
 }
 
 void dx_postings_writer_release(struct dx_postings_writer *w)

@@ -16,7 +16,8 @@
  *   rc = dx_postings_entry_find(&page, plain_idx, place, &posting, &err);  1/0/<0
  *   rc = dx_postings_dat_decode(&page, decoder, flags, compressed, plain, &err);
  *                                                       plain: room for page.dat_plain bytes
- *   rc = dx_postings_payload(&page, plain_dat, &posting, &payload, &err);   then payload.h
+ *   rc = dx_postings_payload(&page, plain_dat, &posting, &payload, &err);
+ *   rc = dx_postings_list(&p, ordinal, dataset_id, payload, name, &list, &err);   its runs: payload.h
  *   dx_postings_close(&p);
  *
  * A page is a plain value; the decode functions check the compressed bytes against the page's
@@ -48,7 +49,7 @@
  *
  *   rc = dx_postings_writer_begin(&w, &files.totals, &build, sink, ctx, &err);
  *   rc = dx_postings_writer_pages(&w, records, &err);        in order, in any pieces
- *   rc = dx_postings_writer_end(&w, &err);
+ *   rc = dx_postings_writer_end(&w, first_files, &err);      u32 dataset_id, u32 first file: each that has a pair, ascending
  *   dx_postings_writer_release(&w);
  */
 #ifndef DX_FORMAT_VERSION_POSTINGS_H
@@ -61,7 +62,7 @@
 #include "format/version/payload.h"
 
 #define DX_POSTINGS_MAGIC DX_KIND('D', 'X', 'P', 'D')
-#define DX_POSTINGS_VERSION 2
+#define DX_POSTINGS_VERSION 3
 #define DX_POSTINGS_VERSION_OLD 1 /* by_ids */
 #define DX_POSTINGS_PAGE_ENTRIES 512
 #define DX_POSTINGS_PAGE_BYTES (256u << 10) /* payload bytes that close a page early */
@@ -85,6 +86,7 @@ struct dx_postings_totals {
     uint64_t pages;
     uint64_t pairs;
     uint64_t domains;  /* 0 if by_ids */
+    uint32_t datasets; /* that have a pair; 0 if by_ids */
     uint64_t idx_size; /* of the .zst files */
     uint64_t dat_size;
 };
@@ -93,6 +95,7 @@ struct dx_postings {
     struct dx_envelope envelope;
     struct dx_postings_totals totals;
     struct dx_span page_records; /* PAGE */
+    struct dx_span first_files;  /* FILE */
     bool by_ids;
 };
 
@@ -148,6 +151,12 @@ int dx_postings_dat_decode(const struct dx_postings_page *page, struct dx_zstd_d
 int dx_postings_payload(const struct dx_postings_page *page, struct dx_span plain,
                         const struct dx_posting *posting, struct dx_span *payload,
                         struct dx_error *err);
+/* The file from which on lists of the dataset count: 1; 0, none of its pairs is here. */
+int dx_postings_first_file(const struct dx_postings *p, uint32_t dataset_id, uint32_t *file_id,
+                           struct dx_error *err);
+int dx_postings_list(const struct dx_postings *p, uint64_t ordinal, uint32_t dataset_id,
+                     struct dx_span payload, const char *name, struct dx_payload *list,
+                     struct dx_error *err);
 
 /* All private but `page`: what the directory will say of it, once it is encoded and written. */
 struct dx_postings_draft {
@@ -192,6 +201,7 @@ struct dx_postings_writer {
     struct dx_envelope_writer envelope;
     uint64_t pages_want;
     uint64_t pages_done;
+    uint32_t datasets_want;
 };
 
 int dx_postings_writer_begin(struct dx_postings_writer *w, const struct dx_postings_totals *totals,
@@ -200,7 +210,8 @@ int dx_postings_writer_begin(struct dx_postings_writer *w, const struct dx_posti
                              void *ctx, struct dx_error *err);
 int dx_postings_writer_pages(struct dx_postings_writer *w, struct dx_span records,
                              struct dx_error *err);
-int dx_postings_writer_end(struct dx_postings_writer *w, struct dx_error *err);
+int dx_postings_writer_end(struct dx_postings_writer *w, struct dx_span first_files,
+                           struct dx_error *err);
 void dx_postings_writer_release(struct dx_postings_writer *w);
 
 #endif

@@ -378,7 +378,8 @@ static int take_postings(struct dx_listing *l, struct dx_error *err)
     }
     if (leave_to_others(l, bytes.size > BRIEF_PAYLOAD_BYTES))
         return DX_LISTING_WAITS;
-    rc = dx_payload_open(&payload, l->ordinal, l->dataset_id, bytes, l->frames.dat_object, err);
+    rc = dx_postings_list(&l->part->postings, l->ordinal, l->dataset_id, bytes,
+                          l->frames.dat_object, &payload, err);
     if (rc < 0)
         return rc;
     l->found = true;

@@ -205,8 +205,8 @@ static int take_pair(struct dx_pair_runs *p, size_t i, struct dx_error *err)
                      f->dat_object, (unsigned long long)p->places[i].domain,
                      (unsigned long)pair->dataset_id);
     if (rc >= 0)
-        rc = dx_payload_open(&payload, p->places[i].domain, pair->dataset_id, bytes, f->dat_object,
-                             err);
+        rc = dx_postings_list(&f->part->postings, p->places[i].domain, pair->dataset_id, bytes,
+                              f->dat_object, &payload, err);
     while (rc >= 0 && dx_payload_next(&payload, &run) == 1)
         rc = add_run(p, p->first + i, &run, err);
     return rc < 0 ? rc : DX_OK;

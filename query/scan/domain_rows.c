@@ -390,7 +390,8 @@ static int take_posting(struct dx_domain_rows *r, struct dx_domain_rows_segment 
     if (rc == 1)
         rc = dx_posting_frames_payload(f, place, &bytes, err);
     if (rc == 1)
-        rc = dx_payload_open(&payload, r->ordinal, pair->dataset_id, bytes, f->dat_object, err);
+        rc = dx_postings_list(&r->part->postings, r->ordinal, pair->dataset_id, bytes,
+                              f->dat_object, &payload, err);
     if (rc >= 0 && payload.rows != pair->rows)
         rc = dx_fail(err, DX_E_CORRUPT,
                      "%s: domain %llu has %llu rows in dataset %u by its posting, and %llu by "

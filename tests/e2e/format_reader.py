@@ -656,10 +656,12 @@ class Postings:
     """Section 8: runs[ordinal, dataset_id] is a list of (file_id, row_group, first_row, row_count); sets: of each domain, ascending."""
 
     def __init__(self, envelope, read, build_id, sets):
-        _, _, a_page, zero, pages, pairs, idx_size, dat_size, domains, more = envelope.header("<4sIIIQQQQQ8s")
-        need(a_page == 512 and not zero and not any(more) and domains == len(sets), "postings.dxp: header")
-        records = envelope[b"PAGE"]
-        need(len(records) == 64 * pages, "postings.dxp: sizes")
+        _, _, a_page, datasets, pages, pairs, idx_size, dat_size, domains, more = envelope.header("<4sIIIQQQQQ8s")
+        need(a_page == 512 and not any(more) and domains == len(sets), "postings.dxp: header")
+        records, files = envelope[b"PAGE"], envelope[b"FILE"]
+        need(len(records) == 64 * pages and len(files) == 8 * datasets, "postings.dxp: sizes")
+        self.first_files = dict(struct.iter_unpack("<II", files))
+        need(list(self.first_files) == sorted({d for ids in sets for d in ids}), "postings.dxp: datasets of FILE")
         self.pairs = [(ordinal, dataset_id) for ordinal, ids in enumerate(sets) for dataset_id in ids]
         self.places = [(ordinal, number) for ordinal, ids in enumerate(sets) for number in range(len(ids))]
         self.runs, self.first, self.entries = {}, [], []
@@ -704,7 +706,7 @@ class Postings:
             need(compressed == dat_c, f"{where}: compressed size of dat page {number}")
             at = 0
             for pair, (_, _, size) in zip(self.pairs[done:], mine):
-                self.runs[pair] = self.payload(payloads[at:at + size])
+                self.runs[pair] = self.payload(payloads[at:at + size], self.first_files[pair[1]])
                 at += size
             done, plain_at, idx_at, dat_at = done + count, plain_at + dat_p, idx_at + idx_c, dat_at + dat_c
             self.first.append(mine[0][:2])
@@ -737,14 +739,14 @@ class Postings:
         return rows
 
     @staticmethod
-    def payload(data):  # that files stand in order of paths is seen later
+    def payload(data, first_file):  # that files stand in order of paths is seen later
         need(2 < len(data) <= 64 << 20, "payload: size")
         cursor, runs, files = Bytes(data), [], []
         while cursor.left():
             head = cursor.varint()
             code, further = head >> 1, head & 1
             if not runs:
-                file_id = code
+                file_id = first_file + code
             else:
                 need(code != 1, "payload: a sign without a number")
                 file_id = runs[-1][0] + (-(code >> 1) if code & 1 else code >> 1)
@@ -1455,7 +1457,7 @@ class Part:
         self.files_text = Seekable("files.tsv.zst", self.read("files.tsv.zst")).lines()
         need(hash128(psl).hex() == self.manifest["psl_hash"], "psl_hash")
         files = b"".join(part.lines_without(self.gone) for part in [*self.older, self])
-        self.build_id = hash128(b"domaindex-build-8\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
+        self.build_id = hash128(b"domaindex-build-9\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
                                 + datasets + b"\n" + files)
         if self.older:  # 11.4
             self.build_id = hash128(b"domaindex-parts-1\n" + self.build_id + b"".join(part.build_id for part in self.older)
@@ -1485,7 +1487,7 @@ class Part:
             if dataset_id in self.of_counts:  # pages are no URLs
                 distinct, estimate = self.counts.distinct[ordinal]
                 self.counts.distinct[ordinal] = distinct - count.urls, estimate
-        self.postings = Postings(self.envelope("postings.dxp", b"DXPD", 2, b"PAGE"), self.read, self.build_id, self.membership.sets)
+        self.postings = Postings(self.envelope("postings.dxp", b"DXPD", 3, b"PAGE", b"FILE"), self.read, self.build_id, self.membership.sets)
         self.pages = Pages(self.envelope("pages.dxp", b"DXPG", 1, b"FILE", b"PATH", b"GRPX", b"GRPD"), self.files)
         lists = DatasetDomains(self.envelope("dataset_domains.dxt", b"DXTD", 1, b"LIST", b"DSET"))
         need(lists.n == len(self.domains), "dataset_domains: number of domains")

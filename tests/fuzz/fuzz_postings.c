@@ -22,7 +22,8 @@ static void fuzz_payload(struct dx_span s)
     uint64_t rows = 0;
     uint64_t runs = 0;
 
-    if (dx_payload_open(&p, 1, 1, s, "fuzz", NULL) < 0)
+    if (dx_payload_open(&p, &(struct dx_payload_owner){ 1, 1, s.size > 0 ? s.data[0] : 0 }, s,
+                        "fuzz", NULL) < 0)
         return;
     for (; dx_payload_next(&p, &run) == 1; runs++) {
         if (run.row_count == 0 || run.first_row > UINT64_MAX - run.row_count)
@@ -115,6 +116,7 @@ static void use_directory(struct dx_span file)
 {
     struct dx_postings p;
     struct dx_postings_page page;
+    uint32_t file_id;
 
     if (dx_postings_open(&p, file, DX_OPEN_UNCHECKED, "fuzz", NULL) < 0)
         return;
@@ -127,27 +129,34 @@ static void use_directory(struct dx_span file)
                 &p, (struct dx_pair_place){ page.first.domain + i, page.first.dataset }, &page,
                 NULL);
         }
+    for (uint32_t i = 0; i < 4; i++)
+        (void)dx_postings_first_file(&p, i * i, &file_id, NULL);
     dx_postings_close(&p);
 }
 
+/* The header, first files of so many datasets as it says, page records. */
 static void fuzz_directory(uint32_t version, struct dx_bytes r)
 {
     struct dx_build_id build = { { 0 } };
     struct dx_buf file = DX_BUF_INIT(8 << 20);
     struct dx_span front = dx_bytes_take(&r, 64);
+    struct dx_span files = { NULL, 0 };
     struct dx_envelope_writer w;
     uint8_t header[64];
 
     if (r.failed)
         return;
     memcpy(header, front.data, sizeof header);
+    if (version != DX_POSTINGS_VERSION_OLD && dx_load_u32(header + 12) <= dx_bytes_left(&r) / 8)
+        files = dx_bytes_take(&r, (size_t)8 * dx_load_u32(header + 12));
     dx_store_u32(header, DX_POSTINGS_MAGIC); /* the writer of the envelope insists on these two */
     dx_store_u32(header + 4, version);
     dx_envelope_writer_init(&w, DX_POSTINGS_MAGIC, version, &build, dx_envelope_sink_buf, &file);
     if (dx_envelope_writer_header(&w, dx_span_of(header, sizeof header), NULL) >= 0 &&
         dx_envelope_writer_section(&w, DX_KIND('P', 'A', 'G', 'E'), NULL) >= 0 &&
         dx_envelope_writer_append(&w, dx_bytes_take(&r, dx_bytes_left(&r)), NULL) >= 0 &&
-        dx_envelope_writer_finish(&w, NULL) >= 0)
+        dx_envelope_writer_section(&w, DX_KIND('F', 'I', 'L', 'E'), NULL) >= 0 &&
+        dx_envelope_writer_append(&w, files, NULL) >= 0 && dx_envelope_writer_finish(&w, NULL) >= 0)
         use_directory(dx_span_of(file.data, file.size));
     dx_envelope_writer_release(&w);
     dx_buf_release(&file);

@@ -126,8 +126,8 @@ static void read_file_of(const struct dx_version *v, const char *name, struct dx
     must(dx_file_read(path, FILE_MAX, out, &err), path);
 }
 
-static void read_page(struct dx_test_version *m, const struct dx_postings_page *page,
-                      struct dx_span idx, struct dx_span dat)
+static void read_page(struct dx_test_version *m, const struct dx_version *v,
+                      const struct dx_postings_page *page, struct dx_span idx, struct dx_span dat)
 {
     struct dx_zstd_decoder *decoder = dx_zstd_decoder_new();
     uint8_t *plain = malloc(page->idx_plain + page->dat_plain + 1);
@@ -154,9 +154,9 @@ static void read_page(struct dx_test_version *m, const struct dx_postings_page *
              "payload");
         to->domain_id = dx_hash64(dx_span_str(m->text.name[posting.place.domain]));
         to->dataset_id = m->sets[posting.place.domain][posting.place.dataset];
-        must(
-            dx_payload_open(&payload, posting.place.domain, to->dataset_id, bytes, "payload", &err),
-            "payload");
+        must(dx_postings_list(&dx_version_own(v)->postings, posting.place.domain, to->dataset_id,
+                              bytes, "payload", &payload, &err),
+             "payload");
         while (dx_payload_next(&payload, &to->runs[to->run_count]) == 1)
             to->run_count++;
     }
@@ -175,7 +175,7 @@ static void read_postings(struct dx_test_version *m, const struct dx_version *v)
         struct dx_postings_page page;
 
         must(dx_postings_page_at(&dx_version_own(v)->postings, i, &page, &err), "page");
-        read_page(m, &page, dx_span_of(idx.data, idx.size), dx_span_of(dat.data, dat.size));
+        read_page(m, v, &page, dx_span_of(idx.data, idx.size), dx_span_of(dat.data, dat.size));
     }
     dx_buf_release(&idx);
     dx_buf_release(&dat);
@@ -416,7 +416,7 @@ static void make_build_id(struct writing *w)
     char hex[DX_HASH128_TEXT];
 
     dx_hash128_text(&psl, hex);
-    dx_buf_fmt(&all, "domaindex-build-8\n%d\n%s\n", DX_CANON_VERSION, hex);
+    dx_buf_fmt(&all, "domaindex-build-9\n%d\n%s\n", DX_CANON_VERSION, hex);
     dx_buf_append(&all, w->datasets.data, w->datasets.size);
     dx_buf_u8(&all, '\n');
     dx_buf_append(&all, w->tsv.data, w->tsv.size);
@@ -681,7 +681,7 @@ static void write_paged(struct writing *w, struct dx_postings_files *files)
         const struct dx_test_posting *p = &m->postings[i];
 
         dx_buf_clear(&payload);
-        must(dx_payload_encode(p->runs, p->run_count, &payload, &err), "payload");
+        must(dx_payload_encode(p->runs, p->run_count, 0, &payload, &err), "payload");
         if (dx_postings_draft_full(&draft, payload.size))
             write_page(w, &draft, encoder, files);
         if (i > 0 && p->domain_id == p[-1].domain_id)
@@ -705,6 +705,7 @@ static void write_postings(struct writing *w)
     struct dx_buf idx = DX_BUF_INIT(FILE_MAX);
     struct dx_buf dat = DX_BUF_INIT(FILE_MAX);
     struct dx_buf file = DX_BUF_INIT(FILE_MAX);
+    struct dx_buf first_files = DX_BUF_INIT(FILE_MAX);
     struct dx_postings_writer directory;
     struct dx_postings_files files;
 
@@ -715,14 +716,23 @@ static void write_postings(struct writing *w)
     if (m->idx_entries_wrong)
         change_idx_front(w, &idx, &files);
     files.totals.idx_size += m->idx_size_wrong;
+    for (uint32_t d = 0; d < MODEL_DATASETS; d++) {
+        if (m->list_size[d] == 0)
+            continue;
+        dx_buf_u32(&first_files, d + 1);
+        dx_buf_u32(&first_files, m->first_files[d]);
+        files.totals.datasets++;
+    }
     must(dx_postings_writer_begin(&directory, &files.totals, &w->build, dx_envelope_sink_buf, &file,
                                   &err),
          "postings.dxp");
     must(dx_postings_writer_pages(&directory, dx_span_of(files.records.data, files.records.size),
                                   &err),
          "postings.dxp");
-    must(dx_postings_writer_end(&directory, &err), "postings.dxp");
+    must(dx_postings_writer_end(&directory, dx_span_of(first_files.data, first_files.size), &err),
+         "postings.dxp");
     dx_postings_writer_release(&directory);
+    dx_buf_release(&first_files);
     dx_postings_files_release(&files);
     put_buf(w, DX_FILE_POSTINGS_IDX, &idx);
     put_buf(w, DX_FILE_POSTINGS_DAT, &dat);

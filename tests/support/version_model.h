@@ -85,7 +85,8 @@ struct dx_test_version {
         uint64_t less;
         bool dense;
     } distinct[MODEL_DOMAINS];
-    unsigned list_size[MODEL_DATASETS]; /* dataset_domains.dxt, by dataset_id - 1 */
+    unsigned list_size[MODEL_DATASETS];   /* dataset_domains.dxt, by dataset_id - 1 */
+    uint32_t first_files[MODEL_DATASETS]; /* of postings.dxp; lists are written as if all were 0 */
     struct dx_domain_count lists[MODEL_DATASETS][MODEL_DOMAINS];
     struct dx_test_entries facts, sketches;
     unsigned place_count; /* url_ids.dat.zst, in one page */

@@ -438,6 +438,11 @@ static void run_other_file(struct dx_test_version *m)
     posting_of(m, 0, 1)->runs[0].file_id = 1;
 }
 
+static void first_file(struct dx_test_version *m)
+{
+    m->first_files[0] = 1;
+}
+
 static void run_missing_group(struct dx_test_version *m)
 {
     posting_of(m, 0, 1)->runs[0].row_group = 1;
@@ -797,6 +802,7 @@ static const struct {
     { run_one_up, false, "name some rows twice" },
     { run_beyond, false, "which are not there" },
     { run_other_file, false, "not its own" },
+    { first_file, false, "not its own" },
     { run_missing_group, false, "which are not there" },
     { runs_swapped, true, "do not name the rows that the lake has" },
     { runs_twice, false, "name some rows twice" },

@@ -390,7 +390,8 @@ static void verify(const char *name, const char *what)
 
 /* ---- the same answers ---- */
 
-static size_t runs_of(struct dx_version *v, struct dx_pair_place place, struct dx_buf *text)
+static size_t runs_of(struct dx_version *v, struct dx_pair_place place, uint32_t dataset,
+                      struct dx_buf *text)
 {
     struct dx_source *shards = dx_version_own(v)->paged;
     struct dx_postings_page page;
@@ -428,8 +429,9 @@ static size_t runs_of(struct dx_version *v, struct dx_pair_place place, struct d
         must(dx_postings_payload(&page, dx_span_of(plain[1], page.dat_plain), &posting, &bytes,
                                  &err),
              &err, "payload");
-        must(dx_payload_open(&payload, place.domain, place.dataset, bytes, "p", &err), &err,
-             "payload");
+        must(dx_postings_list(&dx_version_own(v)->postings, place.domain, dataset, bytes, "p",
+                              &payload, &err),
+             &err, "payload");
         while (dx_payload_next(&payload, &run) == 1) {
             struct dx_pages_file file;
 
@@ -507,7 +509,7 @@ static void compare_domain(struct dx_version *a, struct dx_version *b, uint64_t 
             (unsigned long long)counts[0][k].url_count, (unsigned long long)counts[0][k].row_count,
             (unsigned long long)counts[1][k].url_count, (unsigned long long)counts[1][k].row_count);
         for (int i = 0; i < 2; i++)
-            EXPECT(runs_of(both[i], (struct dx_pair_place){ ordinal, k }, &runs[i]) > 0,
+            EXPECT(runs_of(both[i], (struct dx_pair_place){ ordinal, k }, ids[i][k], &runs[i]) > 0,
                    "%s: no posting", what);
         EXPECT(runs[0].size == runs[1].size &&
                    memcmp(runs[0].data, runs[1].data, runs[0].size) == 0,

@@ -10,9 +10,12 @@
 
 #include "base/file.h"
 #include "base/map.h"
+#include "builder/lake/lake_files.h"
+#include "format/root/registry_json.h"
 #include "format/version/manifest.h"
 
 #define PAIRS 6000
+#define DATASETS 5
 
 /* Domains of one to five pairs. */
 static struct dx_pair_place next_place(struct dx_pair_place place)
@@ -22,12 +25,34 @@ static struct dx_pair_place next_place(struct dx_pair_place place)
                : (struct dx_pair_place){ place.domain + 1, 0 };
 }
 
+/* File i is all that a lake has of its dataset i + 1, which is that of the pairs of number i. */
+static struct dx_index_file files[DATASETS];
+
+static int make_registry(struct dx_registry *r, struct dx_error *err)
+{
+    int rc = 1;
+
+    for (uint32_t i = 0; rc == 1 && i < DATASETS; i++) {
+        char name[] = { (char)('a' + i), 0 };
+        struct dx_dataset *d;
+
+        rc = dx_registry_add(r, dx_span_str(name), &d, err);
+        files[i] = (struct dx_index_file){ .path = "x", .dataset_id = i + 1 };
+    }
+    return rc < 0 ? rc : DX_OK;
+}
+
 static int write_variant(const char *dir, size_t memory, unsigned threads, struct dx_manifest *m,
                          struct dx_error *err)
 {
     struct dx_manifest_version *entry = NULL;
     struct dx_index_postings *postings = NULL;
+    struct dx_registry registry = DX_REGISTRY_INIT;
+    const struct dx_index_lake lake = { .files = files,
+                                        .file_count = DATASETS,
+                                        .registry = &registry };
     struct dx_index_postings_job job = { .dir = dir,
+                                         .lake = &lake,
                                          .tmp_dir = dir,
                                          .pairs = PAIRS,
                                          .build = { { 1, 2, 3 } },
@@ -37,6 +62,8 @@ static int write_variant(const char *dir, size_t memory, unsigned threads, struc
     struct dx_buf runs = DX_BUF_INIT(1 << 16);
     int rc = dx_dir_make(dir, err);
 
+    if (rc == DX_OK)
+        rc = make_registry(&registry, err);
     if (rc == DX_OK)
         rc = dx_manifest_add(m, "000001-20241121T102000Z", &entry, err);
     job.entry = entry;
@@ -50,12 +77,14 @@ static int write_variant(const char *dir, size_t memory, unsigned threads, struc
             dx_buf_varint(&runs, i * 3);
             dx_buf_varint(&runs, 1 + i % 100);
         }
-        rc = dx_index_postings_add(postings, place, dx_span_of(runs.data, runs.size), err);
+        rc = dx_index_postings_add(postings, place, place.dataset + 1,
+                                   dx_span_of(runs.data, runs.size), err);
     }
     if (rc == DX_OK)
         rc = dx_index_postings_end(postings, err);
     dx_index_postings_free(&postings);
     dx_buf_release(&runs);
+    dx_registry_release(&registry);
     return rc;
 }
 
@@ -77,7 +106,7 @@ static int check_directory(const char *dir, const struct dx_manifest_version *en
         dx_map_close(&map);
         return 1;
     }
-    if (p.totals.pages < PAIRS / DX_POSTINGS_PAGE_ENTRIES ||
+    if (p.totals.pages < PAIRS / DX_POSTINGS_PAGE_ENTRIES || p.totals.datasets != DATASETS ||
         p.totals.idx_size != dx_manifest_file(entry, DX_FILE_POSTINGS_IDX)->size ||
         p.totals.dat_size != dx_manifest_file(entry, DX_FILE_POSTINGS_DAT)->size) {
         fprintf(stderr, "directory and manifest differ\n");
@@ -88,6 +117,14 @@ static int check_directory(const char *dir, const struct dx_manifest_version *en
 
         if (dx_postings_page_at(&p, i, &page, &err) != 1) {
             fprintf(stderr, "page %llu: %s\n", (unsigned long long)i, err.text);
+            bad++;
+        }
+    }
+    for (uint32_t i = 0; i < DATASETS; i++) {
+        uint32_t file = UINT32_MAX;
+
+        if (dx_postings_first_file(&p, i + 1, &file, &err) != 1 || file != i) {
+            fprintf(stderr, "dataset %u: first file %u %s\n", i + 1, file, err.text);
             bad++;
         }
     }

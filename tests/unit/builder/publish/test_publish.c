@@ -451,8 +451,9 @@ static void check_postings(const struct index *x, const char *domain, struct dx_
         must(dx_postings_payload(&page, dx_span_of(plain_dat, page.dat_plain), &posting, &bytes,
                                  &err),
              &err, "payload");
-        must(dx_payload_open(&payload, place.domain, dataset, bytes, "payload", &err), &err,
-             "payload");
+        must(
+            dx_postings_list(&x->postings, place.domain, dataset, bytes, "payload", &payload, &err),
+            &err, "payload");
         check_runs(x, domain, dataset, &payload);
     } else {
         fail("%s in %u: no posting (%d %s)", domain, dataset, rc, err.text);

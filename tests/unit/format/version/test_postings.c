@@ -37,7 +37,7 @@ static void add_pair(struct version *v, uint64_t domain, uint32_t dataset, size_
 
     for (size_t i = 0; i < runs; i++)
         list[i] = (struct dx_run){ (uint32_t)(i / 50000), (uint32_t)(i / 500), i * 7, 1 + i % 3 };
-    EXPECT(dx_payload_encode(list, runs, &v->payloads, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_payload_encode(list, runs, 0, &v->payloads, &err) == DX_OK, "%s", err.text);
     v->pairs[v->count++] = (struct pair){ { domain, dataset }, { NULL, v->payloads.size - front } };
 }
 
@@ -103,6 +103,20 @@ static void write_files(struct version *v, const struct dx_build_id *build,
     dx_zstd_encoder_free(&encoder);
 }
 
+#define DATASETS 130
+
+/* u32 dataset_id, u32 file_id of each dataset: ids are odd, and the lists of the first one count from file 0. */
+static struct dx_span first_files(void)
+{
+    static uint8_t bytes[DATASETS * 8];
+
+    for (uint32_t i = 0; i < DATASETS; i++) {
+        dx_store_u32(bytes + (size_t)8 * i, 2 * i + 1);
+        dx_store_u32(bytes + (size_t)8 * i + 4, i * i);
+    }
+    return dx_span_of(bytes, sizeof bytes);
+}
+
 static void build_version(struct version *v, uint8_t build_byte)
 {
     struct dx_build_id build = { { build_byte } };
@@ -131,15 +145,18 @@ static void build_version(struct version *v, uint8_t build_byte)
     add_pair(v, domain + 2, 1, 1);
     write_files(v, &build, &files);
     records = dx_span_of(files.records.data, files.records.size);
+    files.totals.datasets = DATASETS;
     rc = dx_postings_writer_begin(&w, &files.totals, &build, dx_envelope_sink_buf, &v->directory,
                                   &err);
     if (rc >= 0)
         rc = dx_postings_writer_pages(&w, dx_span_of(records.data, 64), &err);
-    EXPECT(rc >= 0 && dx_postings_writer_end(&w, NULL) < 0, "pages are missing");
+    EXPECT(rc >= 0 && dx_postings_writer_end(&w, first_files(), NULL) < 0, "pages are missing");
     if (rc >= 0)
         rc = dx_postings_writer_pages(&w, dx_span_of(records.data + 64, records.size - 64), &err);
+    EXPECT(dx_postings_writer_end(&w, dx_span_of(first_files().data, DATASETS * 8 - 8), NULL) < 0,
+           "a dataset is missing");
     if (rc >= 0)
-        rc = dx_postings_writer_end(&w, &err);
+        rc = dx_postings_writer_end(&w, first_files(), &err);
     EXPECT(rc >= 0, "%s", err.text);
     dx_postings_writer_release(&w);
     dx_postings_files_release(&files);
@@ -184,6 +201,32 @@ static int look_up(const struct dx_postings *p, const struct version *s, struct 
     return rc < 0 ? rc : 1;
 }
 
+static void test_first_files(const struct version *v)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_postings p;
+    struct dx_payload list;
+    uint32_t file;
+
+    EXPECT(dx_postings_open(&p, dx_span_of(v->directory.data, v->directory.size), 0, "p.dxp",
+                            &err) == DX_OK,
+           "%s", err.text);
+    for (uint32_t i = 0; i < DATASETS; i++) {
+        EXPECT(dx_postings_first_file(&p, 2 * i + 1, &file, &err) == 1 && file == i * i,
+               "dataset %u: %s", 2 * i + 1, err.text);
+        EXPECT(dx_postings_first_file(&p, 2 * i, &file, &err) == 0, "dataset %u", 2 * i);
+        EXPECT(dx_postings_list(&p, 0, 2 * i + 1, dx_span_of("\x06\x05\x00", 3), "list", &list,
+                                &err) == DX_OK &&
+                   list.before.file_id == i * i + 3,
+               "list of dataset %u: %s", 2 * i + 1, err.text);
+    }
+    EXPECT(dx_postings_list(&p, 0, 2 * DATASETS + 1, dx_span_of("\x06\x05\x00", 3), "list", &list,
+                            &err) == DX_E_CORRUPT &&
+               strstr(err.text, "no first file of dataset 261") != NULL,
+           "%s", err.text);
+    dx_postings_close(&p);
+}
+
 static void test_lookups(const struct version *v)
 {
     struct dx_error err = DX_ERROR_INIT;
@@ -201,8 +244,7 @@ static void test_lookups(const struct version *v)
         int rc = look_up(&p, v, want->place, &plain, &payload, &err);
 
         EXPECT(rc == 1 && dx_span_equal(payload, want->payload), "pair %zu: %s", k, err.text);
-        EXPECT(dx_payload_open(&list, want->place.domain, want->place.dataset, payload, "list",
-                               &err) == DX_OK,
+        EXPECT(dx_postings_list(&p, want->place.domain, 1, payload, "list", &list, &err) == DX_OK,
                "pair %zu: %s", k, err.text);
         free(plain);
         plain = NULL;
@@ -244,6 +286,17 @@ static enum verdict try_directory(void *ctx, struct dx_span file)
         else if (memcmp(&want, &got, sizeof want) != 0)
             verdict = WRONG_ANSWER;
     }
+    for (uint32_t id = 0; id < 2 * DATASETS; id += 7) {
+        uint32_t want = 0;
+        uint32_t got = 0;
+        int there = dx_postings_first_file(&sound, id, &want, NULL);
+        int rc = dx_postings_first_file(&p, id, &got, NULL);
+
+        if (rc < 0)
+            verdict = verdict == SAME_ANSWERS ? REFUSED : verdict;
+        else if (rc != there || want != got)
+            verdict = WRONG_ANSWER;
+    }
     dx_postings_close(&sound);
     dx_postings_close(&p);
     return (v->flags & DX_OPEN_UNCHECKED) != 0 ? REFUSED : verdict;
@@ -279,12 +332,13 @@ static void test_sections(const struct version *v)
         { NULL, 0, 'x', "does not begin" },
         { NULL, 4, 1, "version" },
         { NULL, 8, 1, "entries a page" },
-        { NULL, 12, 1, "ingest the data into a new root" },
+        { NULL, 12, 1, "section FILE" },
         { NULL, 16, 4, "PAGE" },
         { NULL, 16, 99, "section PAGE" },
         { NULL, 20, 1, "pages cannot have" },
         { NULL, 27, 99, "pages cannot have" },
-        { NULL, 55, 99, "domains cannot have" },
+        { NULL, 14, 99, "cannot have" },
+        { NULL, 55, 99, "cannot have" },
         { NULL, 63, 99, "reserved" },
         { "PAGE", 14, 1, "entries is not in" },
         { "PAGE", 22, 1, "idx frame is not within" },
@@ -583,7 +637,13 @@ static void test_plain(const struct version *s)
  * not begin behind the pair is found. */
 static void search(size_t pages, uint64_t (*first)(size_t i))
 {
-    const struct dx_postings_totals totals = { pages, pages, pages, UINT32_MAX, UINT32_MAX };
+    static const uint8_t first_file[8] = { 1 };
+    const struct dx_postings_totals totals = { .pages = pages,
+                                               .pairs = pages,
+                                               .domains = pages,
+                                               .datasets = pages > 0,
+                                               .idx_size = UINT32_MAX,
+                                               .dat_size = UINT32_MAX };
     const struct dx_build_id build = { { 9 } };
     struct dx_buf file = DX_BUF_INIT(1 << 24);
     struct dx_error err = DX_ERROR_INIT;
@@ -605,7 +665,7 @@ static void search(size_t pages, uint64_t (*first)(size_t i))
         dx_buf_release(&record);
     }
     if (rc >= 0)
-        rc = dx_postings_writer_end(&w, &err);
+        rc = dx_postings_writer_end(&w, dx_span_of(first_file, 8 * totals.datasets), &err);
     if (rc >= 0)
         rc = dx_postings_open(&p, dx_span_of(file.data, file.size), 0, "p", &err);
     EXPECT(rc >= 0, "%s", err.text);
@@ -665,6 +725,7 @@ int main(void)
     decoder = dx_zstd_decoder_new();
     build_version(v, 1);
     build_version(other, 2);
+    test_first_files(v);
     test_lookups(v);
     test_plain(v);
     test_search();
