@@ -66,6 +66,12 @@ async function* objects(response) {
   }
 }
 
+/** One segment of a path. URL drops `.` and `..` however they are written, and would lead to another resource. */
+function segment(text) {
+  if (text === "." || text === "..") throw new RangeError(`${text} is no segment of a path; a dataset of this name has an id`);
+  return encodeURIComponent(text);
+}
+
 class Index {
   #base;
   #options;
@@ -112,7 +118,7 @@ class Index {
   /** The datasets that contain a domain; null where none does. */
   async domain(name, { signal, ...parameters } = {}) {
     try {
-      return await this.get(`/v1/domain/${encodeURIComponent(name)}`, parameters, { signal });
+      return await this.get(`/v1/domain/${segment(name)}`, parameters, { signal });
     } catch (error) {
       if (error.slug === "domain-not-found") return null;
       throw error;
@@ -122,14 +128,14 @@ class Index {
   /** The rows of a domain, one after the other: of one dataset, of several (a list), or of all. Parameters are those of the API. */
   async *urls(name, dataset, { signal, ...parameters } = {}) {
     const one = dataset !== undefined && !Array.isArray(dataset);
-    const path = `/v1/domain/${encodeURIComponent(name)}` + (one ? `/datasets/${encodeURIComponent(dataset)}/urls` : "/urls");
+    const path = `/v1/domain/${segment(name)}` + (one ? `/datasets/${segment(dataset)}/urls` : "/urls");
     yield* objects(await this.#ask(path, { format: "ndjson", ...(Array.isArray(dataset) ? { dataset } : {}), ...parameters }, { signal }));
   }
 
   /** What each version changed for a domain, the newest first. */
   async *changes(name, { signal, ...parameters } = {}) {
     for (let to = parameters.to; to !== null; ) {
-      const page = await this.get(`/v1/domain/${encodeURIComponent(name)}/changes`, { ...parameters, version: undefined, to }, { signal });
+      const page = await this.get(`/v1/domain/${segment(name)}/changes`, { ...parameters, version: undefined, to }, { signal });
       yield* page.changes;
       to = page.next_to;
     }
@@ -149,14 +155,14 @@ class Index {
         if ("complete" in row) summary = row;
         else yield { ...row, line: row.line + done };
       }
-      if (!summary?.complete) throw new IncompleteError("the reply has no summary: names are missing");
+      if (!summary?.complete || summary.summary.names !== batch.length) throw new IncompleteError("the reply has no summary, or names are missing");
       version = summary.version;
       done += batch.length;
       batch = [];
       progress?.(done);
     }
     for await (const name of names) {
-      if (/[\r\n]/.test(name)) throw new RangeError("a name has a line break");
+      if (/[\r\n]/.test(name) || name.trim() === "") throw new RangeError("a name is empty or has a line break"); // the server skips empty lines
       batch.push(name);
       if (batch.length === BATCH) yield* answer();
     }

@@ -221,8 +221,10 @@ int dx_index_text_read(const char *root, const char *object, size_t cap, struct 
     char etag[DX_SOURCE_ETAG];
     int rc;
 
-    if (dx_root_in_place(root))
-        return read_local(root, object, cap, out, err);
+    if (dx_root_in_place(root)) {
+        rc = read_local(root, object, cap, out, err);
+        return rc == 0 ? check_root(root, err) : rc;
+    }
     rc = dx_root_open(&remote, root, DX_ROOT_READ, err);
     if (rc == DX_OK)
         rc = dx_root_get(&remote, object, cap, out, etag, err);

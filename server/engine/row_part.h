@@ -18,6 +18,8 @@
 struct dx_row_reply {
     struct dx_coding_stream *coder;
     enum dx_coding coding;
+    bool paid;      /* the page that is being made, or waited for */
+    unsigned waits; /* times in a row that it waited for what rules hide */
     char disposition[DX_ROW_DISPOSITION];
     struct dx_row_pages pages; /* large, so the last member */
 };

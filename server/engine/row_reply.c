@@ -13,7 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WAITS_MAX 100 /* of DX_WAIT_LATER in a row for a worker: some seconds */
+#define WAITS_MAX 100        /* of DX_WAIT_LATER in a row for a worker: some seconds */
+#define RULES_WAITS_MAX 1200 /* until it is known what a new rule hides: a minute */
 
 void dx_row_reply_release(struct dx_connection *c)
 {
@@ -93,12 +94,13 @@ static void ask_page(struct dx_connection *c)
     fail(c, 0, &problem);
 }
 
-/* A page is paid for before it is made. A client without budget waits, as what it has so far would be wasted
- * otherwise. */
+/* A page is paid for once, before it is made, however often it waits then. A client without budget waits, as what it has so
+ * far would be wasted otherwise. */
 void dx_row_reply_go_on(struct dx_connection *c)
 {
     struct dx_problem problem;
-    double cost = dx_cost_of_ask(dx_row_pages_next(&c->rows->pages));
+    struct dx_row_reply *r = c->rows;
+    double cost = dx_cost_of_ask(dx_row_pages_next(&r->pages));
 
     c->marked_us = c->stream.loop->now_us;
     dx_shed_note_list(c);
@@ -106,11 +108,12 @@ void dx_row_reply_go_on(struct dx_connection *c)
         fail(c, 0, &problem);
         return;
     }
-    c->list_owes = !dx_charge_go_on(c, cost);
+    c->list_owes = !r->paid && !dx_charge_go_on(c, cost);
     if (c->list_owes) {
         wait_later(c);
         return;
     }
+    r->paid = true;
     c->paid = cost;
     ask_page(c);
 }
@@ -134,6 +137,30 @@ static void send_part(struct dx_connection *c, struct dx_buf *part)
         dx_row_reply_go_on(c);
 }
 
+/* Whoever adds rules while it is under way would else break it off: what they hide of a domain takes a moment to be known. */
+static bool may_wait_for_rules(const struct dx_connection *c, const struct dx_job *job)
+{
+    return c->list_begun && job->rc == DX_E_BUSY && c->rows->waits++ < RULES_WAITS_MAX;
+}
+
+static void take_answer(struct dx_connection *c, struct dx_job *job)
+{
+    struct dx_row_reply *r = c->rows;
+
+    if (job->rc != 1 && may_wait_for_rules(c, job)) {
+        wait_later(c);
+        return;
+    }
+    r->waits = 0;
+    r->paid = false;
+    if (r->pages.again)
+        dx_row_reply_go_on(c);
+    else if (job->rc != 1)
+        fail(c, job->rc, &job->problem);
+    else
+        send_part(c, &job->body);
+}
+
 void dx_row_reply_answered(struct dx_connection *c, struct dx_job *job)
 {
     struct dx_problem broken;
@@ -146,12 +173,8 @@ void dx_row_reply_answered(struct dx_connection *c, struct dx_job *job)
     c->list_waits = 0;
     if (answers->intact != NULL && !answers->intact(c->version, &broken))
         fail(c, DX_E_CORRUPT, &broken);
-    else if (c->rows->pages.again)
-        dx_row_reply_go_on(c);
-    else if (job->rc != 1)
-        fail(c, job->rc, &job->problem);
     else
-        send_part(c, &job->body);
+        take_answer(c, job);
 }
 
 void dx_row_reply_is_out(struct dx_connection *c)

@@ -303,6 +303,9 @@ def main():
         has(damaged, {"sound": False}, "verify of a damaged version")
         check(damaged["damage_count"] == len(damaged["damages"]) > 0 and "domains.mphf" in damaged["damages"][0], f"damages: {damaged}")
         dxtest.domaindex("verify", "--root", tmp / "none", "--json", expect=1)
+        for words in (("suppress", "list"), ("suppress", "status"), ("access", "status"), ("access", "token", "list")):
+            said = dxtest.domaindex(*words, "--root", tmp / "none", expect=1)
+            check(b"neither a lake nor an index" in said.stderr, f"{words} of no root: {said.stderr}")
         # A full pipe or disk is a failure, not a short result.
         done = dxtest.run("sh", "-c", "exec \"$@\" > /dev/full", "sh", dxtest.DOMAINDEX, "gc", "--root", root, "--json", expect=1)
         check(b"standard output" in done.stderr, f"a result that cannot be written: {done.stderr!r}")

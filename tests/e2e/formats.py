@@ -15,6 +15,7 @@ import pathlib
 import re
 import socket
 import subprocess
+import time
 
 import pyarrow
 import pyarrow.ipc
@@ -322,6 +323,23 @@ def changed_rules(tmp):
         equal(len(server.get(target).body.splitlines()), count - 1, "asked again")
 
 
+def rules_meanwhile(root):
+    """Each new rule has to be looked up before more of its domain may be shown. Streams wait for that; they broke off, and whoever added rules ended those of others."""
+    last = [f"https://large.example/some/longer/path/{i:07d}" for i in range(ROWS - 60, ROWS)]
+    with dxtest.Server(root, "--poll-ms", 20) as server:
+        readers = [Reader(server, target) for target in (LARGE + "ndjson", "/v1/domain/large.example/urls?format=urls", "/v1/suffix/example/urls?format=csv&fields=url") for _ in range(4)]
+        for reader in readers:
+            reader.some()
+        for n, reader in enumerate(readers):
+            dxtest.domaindex("suppress", "add", "--root", root, *(word for url in last[n::len(readers)] for word in ("--url", url)), "--policy", "absent", "--quiet")
+            time.sleep(0.05)
+            body, whole = reader.rest()
+            check(whole, f"stream {n} beside new rules ended early: {body[-200:]}")
+            equal(len({int(line.split(b"longer/path/")[1][:7]) for line in body.splitlines() if b"longer/path/" in line} & set(range(ROWS - 60))), ROWS - 60,
+                  f"stream {n}: rows that no rule hides")
+        dxtest.domaindex("suppress", "lift", "--root", root, *range(1, 61), "--quiet")
+
+
 def status_of(reader):
     reader.some()
     return int(reader.bytes.split()[1])
@@ -431,6 +449,7 @@ def main():
         large = large_root(tmp)
         streams(tmp, large)
         own_streams(large)
+        rules_meanwhile(large)
         changed_rules(tmp)
         damaged(large)
     dxtest.finish()

@@ -25,6 +25,8 @@ const found = await collect(index.domains(names, { progress: (done) => progress.
 out.names = [found.length, found.filter((name) => name.found).length, found.every((name, i) => name.asked === names[i] && name.line === i + 1), progress];
 out.refused = await failure(collect(index.urls("example.com", undefined, { prefix: "no slash" })));
 out.reason = await failure(index.domain("co.uk"));
+out.dots = await Promise.all([failure(collect(index.urls("example.com", ".."))), failure(index.domain("..")), failure(collect(index.urls(".", 1)))]);
+out.emptyName = await failure(collect(index.domains(["example.com", ""])));
 out.lineBreak = await failure(collect(index.domains(["a\nb"])));
 const aborter = new AbortController();
 let seen = 0;

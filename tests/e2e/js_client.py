@@ -104,6 +104,8 @@ def main():
             equal(out["names"], [12001, 6000, True, [5000, 10000, 12001]], "names")
     equal((out["refused"], out["reason"]), (["DomaindexError", 400, "bad-parameter", True], ["DomaindexError", 400, "not-a-domain", True]), "problems")
     equal((out["lineBreak"][0], out["aborted"][0]), ("RangeError", "AbortError"), "a line break, an abort")
+    # URL drops dots: of a dataset called ".." it made the listing of all datasets.
+    equal(([kind for kind, *_ in out["dots"]], out["emptyName"][0]), (["RangeError"] * 3, "RangeError"), "segments of dots, a name that is empty")
     equal((out["retried"], out["gaveUp"]), ({"domain": "busy.example"}, ["DomaindexError", 503, "overloaded", True]), "busy")
     equal((out["cut"][0], out["isIncomplete"], out["noSummary"][0]), ("IncompleteError", True, "IncompleteError"), "replies that break off")
     equal(out["midway"], ["DomaindexError", 500, "data-damaged", True], "an error in a stream")

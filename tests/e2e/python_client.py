@@ -153,6 +153,8 @@ def check_listings(domaindex, index, server, what):
     equal(zero, [(-719528 + 1) * 86400 * 10**6 + (3 * 3600 + 4 * 60 + 5) * 10**6], f"{what}: a time of the year 0")
     equal([r.url for r in index.urls("big.example", prefix="/p/0000", from_="2024-01-03")],
           [r["url"] for r in want if "/p/0000" in r["url"] and r["ts"] >= "2024-01-03"], f"{what}: a filtered listing")
+    equal([r.url for r in index.urls("big.example", filter=["~url:/p/000", "!~ts:-0[1-9]T"], fields=["url", "ts"])],
+          [r["url"] for r in want if "/p/000" in r["url"] and not re.search("-0[1-9]T", r["ts"])], f"{what}: two filters")
     equal(list(index.urls("site1.com", limit=0)), [], f"{what}: limit 0")
 
 
@@ -197,6 +199,8 @@ def check_async(domaindex, server, root):
             sites = await asyncio.gather(*(index.domain(name) for name in names))
             equal([s.domain for s in sites], names, "asyncio: domains")
             equal([row.url async for row in index.urls("big.example", "big")], listed, "asyncio: rows")
+            twice = index.urls("big.example", "big")
+            equal([[row.url async for row in twice] == listed for _ in range(2)], [True, True], "asyncio: the same listing again")
             equal((await index.urls("big.example").to_arrow()).num_rows, BIG, "asyncio: a table")
             equal([n.found async for n in index.domains(["site1.com", "x.example"])], [True, False], "asyncio: names")
             try:

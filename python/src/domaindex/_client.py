@@ -27,9 +27,19 @@ def target_of(path: str, params: Mapping[str, Any]) -> str:
     """
     >>> target_of("/v1/domains", {"suffix": "co.uk", "limit": 5, "cursor": None})
     '/v1/domains?suffix=co.uk&limit=5'
+    >>> target_of("/v1/suffix/org/urls", {"filter": ["status:200", "!mime:text/html"], "fields": ("url", "ts")})
+    '/v1/suffix/org/urls?filter=status%3A200&filter=%21mime%3Atext%2Fhtml&fields=url%2Cts'
     """
-    words = [f"{name}={urllib.parse.quote(str(value), safe='')}" for name, value in params.items() if value is not None]
+    words = [f"{name}={urllib.parse.quote(text, safe='')}" for name, value in params.items() if value is not None
+             for text in _texts(name, value)]
     return path + ("?" + "&".join(words) if words else "")
+
+
+def _texts(name: str, value: Any) -> List[str]:
+    """Of a list: `filter` is given once for each, others separate by commas."""
+    if not isinstance(value, (list, tuple)):
+        return [str(value)]
+    return [str(one) for one in value] if name == "filter" else [",".join(map(str, value))]
 
 
 def _segment(text: str) -> str:
@@ -90,8 +100,8 @@ class Index:
     def urls(self, domain: str, dataset: Union[None, DatasetName, Sequence[DatasetName]] = None, *, limit: Optional[int] = None,
              page_rows: int = 1000, fields: Union[None, str, Sequence[str]] = None, **filters: Any) -> Listing:
         """The rows of a domain: of one dataset (its id or name), of several, or of all. `limit` rows at most; `fields` and filters
-        as in docs/API.md (fields="url,title", prefix="/news/", from_="2024")."""
-        params: Dict[str, Any] = {name.rstrip("_"): str(value) for name, value in filters.items() if value is not None}
+        as in docs/API.md (fields="url,title", prefix="/news/", from_="2024", filter=["status:200", "!lang:en"])."""
+        params: Dict[str, Any] = {name.rstrip("_"): value for name, value in filters.items() if value is not None}
         if fields is not None:
             params["fields"] = fields if isinstance(fields, str) else ",".join(fields)
         path = f"/v1/domain/{_segment(domain)}"

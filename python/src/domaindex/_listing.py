@@ -40,7 +40,7 @@ class Listing(Table[Url]):
     """The rows of a domain in one dataset or several. Each iteration asks anew from the first page; a page follows the other by
     its cursor, so that all are of one version, whatever is published meanwhile."""
 
-    def __init__(self, ask: Callable[[str], bytes], path: str, params: Mapping[str, str], limit: Optional[int], page_rows: int) -> None:
+    def __init__(self, ask: Callable[[str], bytes], path: str, params: Mapping[str, Any], limit: Optional[int], page_rows: int) -> None:
         self._ask, self._path, self._params = ask, path, dict(params)
         self._limit, self._page_rows = limit, page_rows
 

@@ -14,7 +14,7 @@ import functools
 from typing import Any, AsyncIterator, Callable, Iterable, Iterator, List, Mapping, Optional, TypeVar
 
 from . import _client
-from ._listing import Listing, Table
+from ._listing import Listing, Names, Table
 from ._types import Dataset, Domain, Name, Url, Version
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ _END: Any = object()
 
 
 class AsyncTable(AsyncIterator[T]):
-    """Rows by `async for`; `await table.to_arrow()` and the like for all of them."""
+    """Rows by `async for`; `await table.to_arrow()` and the like for all of them. Each `async for` over a listing asks anew."""
 
     def __init__(self, run: Callable[..., Any], table: Table[T]) -> None:
         self._run, self._table = run, table
@@ -30,7 +30,7 @@ class AsyncTable(AsyncIterator[T]):
         self._ready: List[T] = []
 
     def __aiter__(self) -> "AsyncTable[T]":
-        return self
+        return self if isinstance(self._table, Names) else AsyncTable(self._run, self._table)
 
     def _fetch(self) -> List[T]:
         """Some rows at once: a turn of the pool for each would cost more than the row."""
