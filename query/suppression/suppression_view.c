@@ -17,8 +17,11 @@
 #define BUCKETS (1u << 16)
 
 /* Of what is kept: the least recently requested go first. A domain with a million separate
- * hidden rows holds 24 MB. */
+ * hidden rows holds 24 MB. What was requested within KEPT_MS is kept beyond it: an answer about many domains needs what is
+ * hidden of all of them at once, and would never be given if some of it went whenever more came. */
 #define KEPT_BYTES ((size_t)256 << 20)
+#define KEPT_MOST ((size_t)2 << 30)
+#define KEPT_MS 60000
 
 /* Rows that could not be read are not tried again sooner: each try may wait for a store. */
 #define AGAIN_MS 1000
@@ -40,9 +43,11 @@ struct dx_suppression_view_entry {
     struct dx_suppression_rows rows; /* of READY; never changes then */
     char *failure;                   /* of FAILED; NULL: out of memory */
     uint64_t again_ms;
+    uint64_t used_ms; /* of a listed one */
+    bool listed;      /* not of WANTED */
     struct desk *desk;
     struct dx_suppression_view_entry *in_bucket;
-    struct dx_suppression_view_entry *newer, *older; /* by use */
+    struct dx_suppression_view_entry *newer, *older; /* by use, of listed ones */
 };
 
 struct job {
@@ -59,7 +64,7 @@ struct desk {
     pthread_cond_t done;
     struct dx_suppression_view_entry **buckets;
     struct dx_suppression_view_entry *newest, *oldest;
-    size_t bytes;
+    size_t bytes, kept_bytes; /* now; what is kept of any age */
     struct job *first, **last;
     size_t jobs; /* queued, or in the thread's hands */
     bool started;
@@ -87,6 +92,9 @@ static bool same_key(const struct key *a, const struct key *b)
 
 static void unlink_use(struct desk *d, struct dx_suppression_view_entry *e)
 {
+    if (!e->listed)
+        return;
+    e->listed = false;
     *(e->newer != NULL ? &e->newer->older : &d->newest) = e->older;
     *(e->older != NULL ? &e->older->newer : &d->oldest) = e->newer;
     e->newer = e->older = NULL;
@@ -97,6 +105,8 @@ static void link_use(struct desk *d, struct dx_suppression_view_entry *e)
     e->older = d->newest;
     *(d->newest != NULL ? &d->newest->newer : &d->oldest) = e;
     d->newest = e;
+    e->listed = true;
+    e->used_ms = dx_clock_ms();
 }
 
 static size_t bytes_of(const struct dx_suppression_view_entry *e)
@@ -137,7 +147,6 @@ static struct dx_suppression_view_entry *make(struct desk *d, const struct key *
     e->desk = d;
     e->in_bucket = d->buckets[bucket_of(key)];
     d->buckets[bucket_of(key)] = e;
-    link_use(d, e);
     d->bytes += bytes_of(e);
     return e;
 }
@@ -145,11 +154,13 @@ static struct dx_suppression_view_entry *make(struct desk *d, const struct key *
 static void make_room(struct desk *d)
 {
     struct dx_suppression_view_entry *e = d->oldest;
+    uint64_t now_ms = dx_clock_ms();
 
-    while (e != NULL && d->bytes > KEPT_BYTES) {
+    while (e != NULL && d->bytes > d->kept_bytes &&
+           (d->bytes > KEPT_MOST || now_ms - e->used_ms > KEPT_MS)) {
         struct dx_suppression_view_entry *newer = e->newer;
 
-        if (e->pins == 0 && e->state != WANTED)
+        if (e->pins == 0)
             forget(d, e);
         e = newer;
     }
@@ -170,6 +181,8 @@ static void settle(struct desk *d, struct dx_suppression_view_entry *e, int rc,
         e->again_ms = dx_clock_ms() + AGAIN_MS;
     }
     d->bytes += bytes_of(e);
+    unlink_use(d, e);
+    link_use(d, e);
 }
 
 /* ---- the thread that reads rows ---- */
@@ -265,6 +278,7 @@ static void *desk_new(struct dx_suppressions_live *suppressions)
         return NULL;
     d->suppressions = suppressions;
     d->last = &d->first;
+    d->kept_bytes = KEPT_BYTES;
     d->buckets = calloc(BUCKETS, sizeof *d->buckets);
     if (d->buckets == NULL) {
         free(d);
@@ -288,7 +302,10 @@ static void desk_free(void *kept)
         (void)pthread_join(d->thread, NULL);
     while (d->first != NULL) {
         struct job *next = d->first->next;
+        struct dx_suppression_view_entry *e = find(d, &d->first->key);
 
+        if (e != NULL && e->state == WANTED)
+            forget(d, e);
         free_job(d->first);
         d->first = next;
     }
@@ -329,6 +346,7 @@ static int ask_thread(struct desk *d, struct dx_version *v, const struct dx_foun
             rc = dx_no_memory(err, "suppressed rows");
         } else {
             e->state = WANTED;
+            unlink_use(d, e);
         }
     }
     (void)pthread_mutex_unlock(&d->lock);
@@ -639,6 +657,17 @@ static void wait_for_jobs(struct dx_suppressions_live *o, uint64_t until_ms)
     (void)pthread_mutex_lock(&d->lock);
     while (d->jobs > 0 && dx_cond_wait_until(&d->done, &d->lock, until_ms))
         ;
+    (void)pthread_mutex_unlock(&d->lock);
+}
+
+void dx_suppression_view_keep(struct dx_version *v, size_t bytes)
+{
+    struct desk *d = dx_suppressions_live_kept(dx_suppressed_by(v), desk_new, desk_free);
+
+    if (d == NULL)
+        return;
+    (void)pthread_mutex_lock(&d->lock);
+    d->kept_bytes = bytes;
     (void)pthread_mutex_unlock(&d->lock);
 }
 

@@ -329,6 +329,57 @@ static void test_served(const struct dx_test_root *r)
     close_asker(&a);
 }
 
+/* 1: what is hidden of all of these domains is known at once. */
+static int ask_domains(const struct asker *a, unsigned first, unsigned end)
+{
+    struct dx_suppression_view w[DOMAINS];
+    struct dx_problem problem;
+    struct dx_found found;
+    unsigned n = 0;
+    char name[64];
+    int all = 1;
+
+    for (unsigned i = first; i < end; i++) {
+        int rc;
+
+        dx_test_root_domain(i, name);
+        EXPECT(find(a, name, &found, &problem) == 1, "%s", problem.detail);
+        rc = dx_suppression_view_of(DX_VIEW_ALL(a->v), &found, &w[n], &problem);
+        EXPECT(rc == 1 || rc == DX_E_BUSY, "%s: %d", name, rc);
+        if (rc == 1)
+            n++;
+        else
+            all = rc;
+    }
+    while (n > 0)
+        dx_suppression_view_release(&w[--n]);
+    return all;
+}
+
+/* An answer about many domains was never given where what is hidden of them was more than is kept: each that was read drove out another one. */
+static void test_more_than_is_kept(const struct dx_test_root *r)
+{
+    uint64_t until_ms = dx_clock_ms() + 20000;
+    struct dx_error err = DX_ERROR_INIT;
+    struct asker a;
+    char name[64];
+    char value[128];
+    int rc;
+
+    for (unsigned i = 6; i < DOMAINS; i++) {
+        dx_test_root_domain(i, name);
+        (void)snprintf(value, sizeof value, "%s/d1/00", name);
+        suppress(r, DX_SUPPRESS_PREFIX, DX_SUPPRESS_ABSENT, value);
+    }
+    open_asker_with_rules(&a, r->path, DX_SUPPRESSIONS_LIVE_SERVE);
+    dx_suppression_view_keep(a.v, 1);
+    while ((rc = ask_domains(&a, 6, DOMAINS)) == DX_E_BUSY && dx_clock_ms() < until_ms)
+        (void)usleep(1000);
+    EXPECT(rc == 1, "never known at once");
+    EXPECT(dx_suppression_view_prepare(a.v, dx_clock_ms() + 20000, &err) == 1, "%s", err.text);
+    close_asker(&a);
+}
+
 /* Rows that cannot be read: an answer of the whole domain would show too much. */
 static void test_unreadable(const struct dx_test_root *r)
 {
@@ -607,6 +658,7 @@ int main(void)
     test_answers(&r);
     test_same_words(&r);
     test_served(&r);
+    test_more_than_is_kept(&r);
     test_unreadable(&r);
     test_cleansed(&r);
     test_diff_words(&r);
