@@ -90,7 +90,7 @@ uint64_t dx_suppression_view_visible_before(const struct dx_suppression_pair *pa
  * 0: not yet, or some of it could not be read (answers of these domains are 503). */
 int dx_suppression_view_prepare(struct dx_version *v, uint64_t until_ms, struct dx_error *err);
 
-/* How many bytes are kept of what nobody has asked for lately, for tests; 256 MiB without it. */
+/* How many bytes are kept of what has not been asked for lately, for tests; 256 MiB without it. */
 void dx_suppression_view_keep(struct dx_version *v, size_t bytes);
 
 #endif

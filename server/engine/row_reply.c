@@ -137,7 +137,7 @@ static void send_part(struct dx_connection *c, struct dx_buf *part)
         dx_row_reply_go_on(c);
 }
 
-/* Whoever adds rules while it is under way would else break it off: what they hide of a domain takes a moment to be known. */
+/* Rules that are added while it is under way must not break it off: what they hide of a domain takes a moment to be known. */
 static bool may_wait_for_rules(const struct dx_connection *c, const struct dx_job *job)
 {
     return c->list_begun && job->rc == DX_E_BUSY && c->rows->waits++ < RULES_WAITS_MAX;
