@@ -8,6 +8,7 @@
 #include "query/answers/task_kind.h"
 #include "query/cdx/capture_row.h"
 #include "query/cdx/cdx_domains.h"
+#include "query/cdx/cdx_host.h"
 #include "query/cdx/cdx_query.h"
 #include "query/cdx/cdx_scope.h"
 #include "query/cdx/cdx_select.h"
@@ -29,10 +30,13 @@
 #define FIRST_GROUP 2                              /* domains; each group is twice the one before */
 #define BODY_ENOUGH (DX_CDX_BODY_MAX - (1u << 20)) /* ends an answer that can be gone on behind */
 
-#define ADVICE                                                                                 \
-    "Ask for less: with showResumeKey=true an answer ends in time and says where to go on; a " \
-    "host or prefix instead of a domain, a domain instead of a suffix, one dataset; "          \
-    "/v1/suffix/{suffix}/urls lists all rows of a suffix."
+#define HOST_ROWS 65536 /* of a domain: with more of them those of a host are searched for */
+
+#define ADVICE                                                                                    \
+    "Ask for less: pages (page=0, as many as showNumPages says) have no such bound, of a domain " \
+    "with all below it, a host or a suffix; with showResumeKey=true an answer ends in time and "  \
+    "says where to go on; a host instead of a domain, one dataset; /v1/host/{host}/urls and "     \
+    "/v1/suffix/{suffix}/urls list all rows."
 
 /* A row as text, of an answer that is not in the order of rows. */
 struct piece {
@@ -52,7 +56,10 @@ struct cdx_task {
     struct dx_found found;
     struct dx_suppression_view withheld;
     size_t datasets; /* of it */
-    bool begun;      /* with the domains below the host, if they are asked for */
+    bool searching;  /* for the rows of its host */
+    bool has_host;   /* they are found */
+    struct dx_cdx_host host;
+    bool begun; /* with the domains below the host, if they are asked for */
     struct dx_cdx_domains domains;
     uint64_t passed; /* domains */
 
@@ -64,7 +71,7 @@ struct cdx_task {
     bool grouped;    /* the group at hand has all its domains */
     uint64_t number; /* of the row that comes */
     uint64_t looked; /* rows, in all passes */
-    uint64_t look_max;
+    uint64_t look_max, host_rows;
     uint64_t in_scope; /* rows of the first pass */
     bool by_domains;   /* pages are of rows in the order of domains */
     bool based;        /* select and sequence know where the page begins */
@@ -158,7 +165,7 @@ static int take_row(void *ctx, const struct dx_listing_row *row, struct dx_error
 
 static int open_window(struct cdx_task *task, struct dx_ahead_domain *s, struct dx_error *err)
 {
-    uint64_t left = dx_domain_rows_total(&s->rows) - s->number;
+    uint64_t left = s->end - s->number;
 
     s->wanted = left < WINDOW_ROWS ? left : WINDOW_ROWS;
     s->rows.listing.extras = dx_capture_row_extras;
@@ -183,7 +190,7 @@ static int take_window(struct cdx_task *task, struct dx_error *err)
     if (rc == DX_OK && s->rows.row_count == 0)
         rc = dx_fail(err, DX_E_CORRUPT, "%s: a window of a domain has no row",
                      s->found.part->directory);
-    if (rc == DX_OK && s->number < dx_domain_rows_total(&s->rows)) {
+    if (rc == DX_OK && s->number < s->end) {
         dx_ahead_domain_again(s);
         return open_window(task, s, err);
     }
@@ -204,19 +211,30 @@ static bool may_match(const struct cdx_task *task, const struct dx_pair_count *c
            dx_cdx_timestamp(counts->first_us) <= task->ask.to;
 }
 
-static int add_pair(struct cdx_task *task, struct dx_ahead_domain *s,
+static int add_pair(struct cdx_task *task, const struct dx_part *part, struct dx_domain_rows *rows,
                     const struct dx_suppression_view *withheld, uint32_t dataset_id,
                     const struct dx_pair_count *counts, struct dx_error *err)
 {
     const struct dx_suppression_pair *hidden = dx_suppression_view_pair(withheld, dataset_id);
 
-    if (dx_view_dataset(&task->view, s->found.part, dataset_id, err) == NULL)
+    if (dx_view_dataset(&task->view, part, dataset_id, err) == NULL)
         return (int)err->code;
     if (task->only.count > 0 && !dx_dataset_list_has(&task->only, dataset_id))
         return DX_OK;
     if ((hidden != NULL && hidden->visible.row_count == 0) || !may_match(task, counts))
         return DX_OK;
-    return dx_domain_rows_add(&s->rows, dataset_id, counts, hidden, err);
+    return dx_domain_rows_add(rows, dataset_id, counts, hidden, err);
+}
+
+static int add_pairs(struct cdx_task *task, const struct dx_part *part, struct dx_domain_rows *rows,
+                     const struct dx_suppression_view *withheld,
+                     const struct dx_domain_pairs *pairs, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < pairs->count; i++)
+        rc = add_pair(task, part, rows, withheld, pairs->ids[i], &pairs->counts[i], err);
+    return rc;
 }
 
 static uint64_t page_rows(const struct cdx_task *task)
@@ -234,6 +252,13 @@ static void base_page(struct cdx_task *task, uint64_t before)
     task->select.keep = (task->ask.page + 1) * page_rows(task) - before;
 }
 
+/* Whether the rows of a domain are more than may be put in order: its pages are stretches of its rows as listings have them then, each
+ * in order of keys. */
+static bool is_large(const struct cdx_task *task, uint64_t rows)
+{
+    return task->by_domains && rows > task->look_max;
+}
+
 /* A domain all of whose rows are of the scope is counted, and read only where the page has some of them. Whether it is not. */
 static bool is_counted(struct cdx_task *task, uint64_t rows)
 {
@@ -247,9 +272,26 @@ static bool is_counted(struct cdx_task *task, uint64_t rows)
     }
     if (!task->by_domains)
         return false;
-    base_page(task, before);
+    base_page(task, is_large(task, rows) && before < first ? first : before);
     task->ends = before >= first + page_rows(task);
     return task->ends;
+}
+
+/* Of a large domain that was counted: only what the page has of it is read. */
+static void cut_to_page(struct cdx_task *task, struct dx_ahead_domain *s)
+{
+    uint64_t rows = dx_domain_rows_total(&s->rows);
+    uint64_t before = task->counted - rows;
+    uint64_t first = task->ask.page * page_rows(task);
+
+    if (!is_large(task, rows))
+        return;
+    s->number = before < first ? first - before : 0;
+    s->end = first + page_rows(task) - before;
+    if (s->end > rows)
+        s->end = rows;
+    task->in_scope += task->again ? 0
+                                  : s->end; /* there is this page, whatever of it is of the scope */
 }
 
 /* Rows of the group that are still to be read. */
@@ -308,10 +350,13 @@ static int enter(struct cdx_task *task, const struct dx_found *found,
     int rc = s == NULL ? (int)err->code : DX_OK;
 
     *added = s;
-    for (size_t i = 0; rc == DX_OK && i < pairs->count; i++)
-        rc = add_pair(task, s, withheld, pairs->ids[i], &pairs->counts[i], err);
+    if (rc == DX_OK)
+        rc = add_pairs(task, found->part, &s->rows, withheld, pairs, err);
+    if (rc == DX_OK && found == &task->found && task->has_host)
+        rc = dx_domain_rows_narrow(&s->rows, task->host.ranges, task->host.count, err);
     if (rc < 0)
         return rc;
+    s->end = dx_domain_rows_total(&s->rows);
     s->group = task->by_domains ? task->passed : 0;
     return DX_OK;
 }
@@ -319,8 +364,11 @@ static int enter(struct cdx_task *task, const struct dx_found *found,
 static int begin_rows(struct cdx_task *task, struct dx_ahead_domain *s, bool is_of_use,
                       struct dx_error *err)
 {
-    if (is_of_use)
+    if (is_of_use) {
+        if (task->by_domains)
+            cut_to_page(task, s);
         return open_window(task, s, err);
+    }
     dx_domains_ahead_drop(&task->ahead);
     return (int)err->code;
 }
@@ -328,8 +376,10 @@ static int begin_rows(struct cdx_task *task, struct dx_ahead_domain *s, bool is_
 /* Whether all rows of the registered domain are of the scope. */
 static bool is_whole(const struct cdx_task *task)
 {
-    return task->scope.below &&
-           dx_span_equal(dx_span_of(task->scope.host.data, task->scope.host.size),
+    if (!task->scope.below)
+        return task->has_host && task->ask.match == DX_CDX_HOST &&
+               (task->host.exact || dx_domain_rows_total(&task->host.rows) > task->look_max);
+    return dx_span_equal(dx_span_of(task->scope.host.data, task->scope.host.size),
                          dx_span_of(task->scope.domain.data, task->scope.domain.size));
 }
 
@@ -732,12 +782,37 @@ static int end_answer(struct cdx_task *task, struct dx_buf *body, struct dx_prob
     return body->failed ? dx_buf_fail(body, err, "answer") : 1;
 }
 
+/* Where the rows of the host are. Where that cannot be found, all of the domain are looked at. DX_LISTING_DONE, DX_LISTING_WAITS, <0. */
+static int search_host(struct cdx_task *task, struct dx_error *err)
+{
+    int rc = dx_cdx_host_step(&task->host, err);
+
+    if (rc == DX_LISTING_WAITS)
+        return rc;
+    task->searching = false;
+    task->has_host = rc == DX_LISTING_DONE;
+    task->by_domains = task->ask.paged && is_whole(task);
+    if (rc == DX_E_LIMIT || rc == DX_E_UNSUPPORTED) {
+        dx_cdx_host_release(&task->host);
+        *err = (struct dx_error)DX_ERROR_INIT;
+        return DX_LISTING_DONE;
+    }
+    return rc;
+}
+
 static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
 {
     struct cdx_task *task = (struct cdx_task *)of;
     struct dx_error err = DX_ERROR_INIT;
     int rc;
 
+    if (task->searching) {
+        rc = search_host(task, &err);
+        if (rc == DX_LISTING_WAITS)
+            return DX_TASK_WAITS;
+        if (rc < 0)
+            return dx_problem_of_error(problem, &err);
+    }
     do {
         rc = task->grouped ? DX_LISTING_DONE : find_group(task, problem);
         if (rc == DX_LISTING_WAITS)
@@ -765,12 +840,18 @@ static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *prob
 
 static int fetched(struct dx_task *of, int rc, struct dx_error *err)
 {
-    return dx_domains_ahead_fetched(&((struct cdx_task *)of)->ahead, rc, err);
+    struct cdx_task *task = (struct cdx_task *)of;
+
+    return task->searching ? dx_cdx_host_fetched(&task->host, rc, err)
+                           : dx_domains_ahead_fetched(&task->ahead, rc, err);
 }
 
 static struct dx_read_batch *reading(struct dx_task *of)
 {
-    return dx_domains_ahead_reading(&((struct cdx_task *)of)->ahead);
+    struct cdx_task *task = (struct cdx_task *)of;
+
+    return task->searching ? dx_cdx_host_reading(&task->host)
+                           : dx_domains_ahead_reading(&task->ahead);
 }
 
 static void release(struct dx_task *of)
@@ -778,6 +859,7 @@ static void release(struct dx_task *of)
     struct cdx_task *task = (struct cdx_task *)of;
 
     dx_domains_ahead_release(&task->ahead);
+    dx_cdx_host_release(&task->host);
     if (task->begun)
         dx_cdx_domains_release(&task->domains);
     dx_suppression_view_release(&task->withheld);
@@ -837,6 +919,31 @@ static int find_domain(struct cdx_task *task, struct dx_canon *canon, struct dx_
     return rc == 0 && problem->kind == DX_PROBLEM_NOT_FOUND ? 1 : rc;
 }
 
+/* Of a question about one host of a domain with many rows. */
+static int begin_host(struct cdx_task *task, struct dx_error *err)
+{
+    const struct dx_found *found = &task->found;
+    const struct dx_span host = { task->scope.host.data, task->scope.host.size };
+    struct dx_domain_pairs pairs = DX_DOMAIN_PAIRS_INIT;
+    int rc;
+
+    if (found->part == NULL || task->scope.below || !dx_cdx_host_can(host))
+        return DX_OK;
+    dx_cdx_host_init(&task->host, task->view.version, found->part, found->ordinal, host,
+                     task->ask.match == DX_CDX_HOST, task->ask.deadline_ms);
+    rc = dx_view_pairs(&pairs, &task->view, found->part, found->ordinal, err);
+    if (rc >= 0)
+        rc = add_pairs(task, found->part, &task->host.rows, &task->withheld, &pairs, err);
+    dx_domain_pairs_release(&pairs);
+    if (rc < 0 || dx_domain_rows_total(&task->host.rows) <= task->host_rows) {
+        dx_cdx_host_release(&task->host);
+        return rc;
+    }
+    rc = dx_cdx_host_begin(&task->host, err);
+    task->searching = rc == DX_OK;
+    return rc == DX_E_LIMIT ? DX_OK : rc;
+}
+
 /* How many rows are of use at most. */
 static uint64_t rows_to_keep(const struct cdx_task *task)
 {
@@ -858,6 +965,7 @@ static void begin_selection(struct cdx_task *task, const struct dx_cdx_request *
     const struct dx_cdx_key *resume = &task->sequence.resume;
 
     task->look_max = request->look_max > 0 ? request->look_max : DX_CDX_LOOK_MAX;
+    task->host_rows = task->look_max < HOST_ROWS ? task->look_max : HOST_ROWS;
     dx_cdx_select_init(&task->select, rows_to_keep(task),
                        request->select_bytes > 0 ? request->select_bytes : DX_CDX_SELECT_BYTES);
     if (resume->count > 0 && !task->ask.resolve_revisits)
@@ -889,7 +997,7 @@ static int begin(struct cdx_task *task, struct dx_canon *canon,
     task->by_domains = task->ask.paged && task->scope.below &&
                        (task->found.part == NULL || is_whole(task));
     begin_selection(task, request);
-    if (begin_pass(task, &err) < 0)
+    if (begin_host(task, &err) < 0 || begin_pass(task, &err) < 0)
         return dx_problem_of_error(problem, &err);
     dx_cdx_text_begin(&task->out, &task->ask, &task->answer);
     return step(&task->task, body, problem);

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Captures of a site with more rows than a CDX answer may look at: by pages all of them, of its hosts those that are asked for.
+
+2,290,000 rows of one domain, 2,150,000 of them of one host, in two datasets. Pages of the domain with all below it, and of the large host: as many as showNumPages says, each in
+order of keys, together every row once, in bounded memory. Other hosts, prefixes and URLs of them do not cost what the large one has. What cannot be is refused with what to ask.
+"""
+import pathlib
+import random
+
+import dxtest
+from dxtest import check, equal
+
+DOMAIN = "large.example"
+HOSTS = {"en.": 2_100_000, "www.en.": 50_000, "de.": 90_000, "": 30_000, "www.": 10_000, "www2.de.": 10_000}
+PAGE = 150_000
+
+
+def urls():
+    for host, count in HOSTS.items():
+        for i in range(count):
+            yield host, f"https://{host}{DOMAIN}/{'aAbB'[i % 4]}{i:07}"
+
+
+def key_of(url):
+    host, path = url.split("/", 3)[2:]
+    labels = host.split(".")
+    while labels[0].startswith("www") and (labels[0][3:] == "" or labels[0][3:].isdigit()):
+        labels = labels[1:]
+    return ",".join(reversed(labels)) + ")/" + path.lower()
+
+
+def rss_mib(server):
+    words = pathlib.Path(f"/proc/{server.process.pid}/status").read_text("ascii").split()
+    return int(words[words.index("VmRSS:") + 1]) / 1024
+
+
+def pages_of(server, asked, want, most_mib):
+    """All pages; want: sorted lines of "key original"."""
+    count = int(server.get(f"/cdx?{asked}&showNumPages=true").body)
+    check(0 <= count * PAGE - len(want) < PAGE + sum(HOSTS.values()) // 100, f"{asked}: {count} pages for {len(want)} rows")
+    got, before = [], rss_mib(server)
+    for page in range(count):
+        reply = server.get(f"/cdx?{asked}&page={page}&showUntimed=true&fl=urlkey,original")
+        if not equal(reply.status, 200, f"{asked}, page {page}: {reply.body[:300]}"):
+            return
+        lines = reply.body.decode().splitlines()
+        equal((len(lines) <= PAGE, lines == sorted(lines)), (True, True), f"{asked}, page {page}")
+        got += lines
+    print(f"{asked}: {rss_mib(server) - before:.0f} MiB more after {count} pages", flush=True)
+    check(rss_mib(server) - before < most_mib, f"{asked}: memory")
+    check(sorted(got) == want, f"{asked}: {len(got)} rows, each once")
+    reply = server.get(f"/cdx?{asked}&page={count}&showUntimed=true")
+    check(reply.status == 400 and f"Last Page is {count - 1}" in reply.json["detail"], f"{asked}: behind the last page: {reply.body[:200]}")
+
+
+def main():
+    dxtest.need_programs()
+    rng = random.Random(3)
+    with dxtest.tempdir() as tmp:
+        root, of = tmp / "root", {host: [] for host in HOSTS}
+        with open(tmp / "a", "w", encoding="ascii") as a, open(tmp / "b", "w", encoding="ascii") as b:
+            for host, url in urls():
+                of[host].append(f"{key_of(url)} {url}")
+                print(url, file=a if rng.random() < 0.7 else b)
+        for name in "ab":
+            dxtest.domaindex("ingest", "--root", root, "--dataset", name, "--format", "list", tmp / name)
+        dxtest.domaindex("publish", "--root", root)
+        with dxtest.Server(root) as server:
+            pages_of(server, f"url=*.{DOMAIN}", sorted(line for lines in of.values() for line in lines), 400)
+            pages_of(server, f"url=en.{DOMAIN}&matchType=host", sorted(of["en."] + of["www.en."]), 400)
+            for asked in (f"url=de.{DOMAIN}&matchType=host", f"url=www2.de.{DOMAIN}/*", f"url={DOMAIN}&matchType=host"):
+                lines = server.get(f"/cdx?{asked}&showUntimed=true&fl=urlkey,original").body.decode().splitlines()
+                equal(lines == sorted(of["de."] + of["www2.de."] if "de." in asked else of[""] + of["www."]), True, f"{asked}: {len(lines)} rows")
+            for url in (f"https://de.{DOMAIN}/a0000004", f"https://www2.de.{DOMAIN}/A0000001"):
+                lines = server.get(f"/cdx?url={url}&showUntimed=true&fl=original").body.decode().split()
+                equal(lines, sorted(u.split()[1] for u in of["de."] + of["www2.de."] if u.split()[0] == key_of(url)), url)
+            for asked in (f"url=*.{DOMAIN}&limit=10", f"url=en.{DOMAIN}/a1*", f"url=*.{DOMAIN}&sort=reverse&limit=3"):
+                reply = server.get(f"/cdx?{asked}&showUntimed=true")
+                check(reply.status == 422 and "showNumPages" in reply.json["detail"], f"{asked}: {reply.status} {reply.body[:300]}")
+    dxtest.finish()
+
+
+main()
