@@ -158,6 +158,19 @@ static ssize_t receive(struct dx_link *l, uint8_t *to, size_t size, bool *ended,
     return n;
 }
 
+/* How many bytes went, 0: it has to wait. */
+static ssize_t send_plain(struct dx_link *l, struct dx_error *err)
+{
+    ssize_t n = send(l->fd, l->unsent.data, l->unsent.size, MSG_NOSIGNAL);
+
+    if (n >= 0)
+        return n;
+    if (errno != EAGAIN && errno != EINTR)
+        return dx_fail_errno(err, errno, "send");
+    l->events = EPOLLIN | EPOLLOUT;
+    return 0;
+}
+
 int dx_link_write(struct dx_link *l, struct dx_error *err)
 {
     ssize_t n;
@@ -170,17 +183,11 @@ int dx_link_write(struct dx_link *l, struct dx_error *err)
     }
     if (l->unsent.size == 0)
         return 1;
-    if (l->ssl != NULL && (n = send_tls(l, err)) <= 0)
+    n = l->ssl != NULL ? send_tls(l, err) : send_plain(l, err);
+    if (n <= 0)
         return (int)n;
-    if (l->ssl == NULL) {
-        n = send(l->fd, l->unsent.data, l->unsent.size, MSG_NOSIGNAL);
-        if (n < 0 && errno != EAGAIN && errno != EINTR)
-            return dx_fail_errno(err, errno, "send");
-    }
-    if (n > 0) {
-        l->unsent.data += n;
-        l->unsent.size -= (size_t)n;
-    }
+    l->unsent.data += n;
+    l->unsent.size -= (size_t)n;
     l->events = l->unsent.size == 0 ? EPOLLIN : EPOLLIN | EPOLLOUT;
     return l->unsent.size == 0;
 }
