@@ -25,6 +25,7 @@
 #define CLOSE_EXTRA_MS 500
 #define SAY_MS 60000
 #define BATCH_BYTES (64 * 1024)
+#define ROUND 512 /* records of a ring, before other rings have their turn */
 
 _Static_assert(DX_REQUEST_LINE_MAX <= DX_LOG_BYTES_MAX, "a line goes to standard error whole");
 
@@ -158,30 +159,41 @@ static void write_lines(struct dx_request_log *log)
 
 /* ---- the writer ---- */
 
-static bool drain(struct dx_request_log *log)
+/* At most ROUND records of a ring. */
+static unsigned drain_ring(struct dx_request_log *log, struct dx_record_ring *ring)
 {
     struct dx_request_record record;
     uint8_t room[DX_RING_TARGET_MAX];
-    bool any = false;
+    unsigned n = 0;
 
-    for (unsigned i = 0; i < log->ring_count && !time_is_over(log); i++)
-        while (dx_record_ring_get(&log->rings[i], &record, room)) {
-            size_t before = log->lines.size;
+    while (n < ROUND && !time_is_over(log) && dx_record_ring_get(ring, &record, room)) {
+        size_t before = log->lines.size;
 
-            any = true;
-            dx_request_json(&record, &log->lines);
-            if (log->lines.failed) { /* no memory: that line is lost, those before it are not */
-                log->lines.failed = false;
-                log->lines.size = before;
-                (void)atomic_fetch_add(&log->refused, 1);
-            }
-            if (log->lines.size >= BATCH_BYTES - DX_REQUEST_LINE_MAX)
-                write_lines(log);
-            if (time_is_over(log))
-                break;
+        n++;
+        dx_request_json(&record, &log->lines);
+        if (log->lines.failed) { /* no memory: that line is lost, those before it are not */
+            log->lines.failed = false;
+            log->lines.size = before;
+            (void)atomic_fetch_add(&log->refused, 1);
         }
+        if (log->lines.size >= BATCH_BYTES - DX_REQUEST_LINE_MAX)
+            write_lines(log);
+    }
+    return n;
+}
+
+/* How many records of the fullest ring were written: of ROUND there may be more. */
+static unsigned drain(struct dx_request_log *log)
+{
+    unsigned most = 0;
+
+    for (unsigned i = 0; i < log->ring_count; i++) {
+        unsigned n = drain_ring(log, &log->rings[i]);
+
+        most = n > most ? n : most;
+    }
     write_lines(log);
-    return any;
+    return most;
 }
 
 /* Once a minute: a log that is full would be full of that. */
@@ -214,13 +226,18 @@ static void *run(void *argument)
     unsigned looks = 0;
 
     while (atomic_load(&log->stop_ms) == 0) {
+        unsigned most;
+
         if (atomic_exchange(&log->reopen, false) && log->path != NULL)
             open_again(log);
-        looks = drain(log) ? 0 : looks + 1;
+        most = drain(log);
+        looks = most > 0 ? 0 : looks + 1;
         say_dropped(log);
-        sleep_ms(looks < BUSY_LOOKS ? BUSY_MS : IDLE_MS);
+        if (most < ROUND)
+            sleep_ms(looks < BUSY_LOOKS ? BUSY_MS : IDLE_MS);
     }
-    (void)drain(log);
+    while (drain(log) == ROUND)
+        ;
     (void)pthread_mutex_lock(&log->lock);
     log->ended = true;
     (void)pthread_cond_signal(&log->cond);

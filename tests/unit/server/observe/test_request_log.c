@@ -4,6 +4,7 @@
  * no put waits, and what is lost is counted.
  */
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json_out.h"
 #include "base/log.h"
 #include "server/http/trace_id.h"
@@ -380,6 +381,43 @@ static void test_file(void)
     CHECK(counts.dropped == 0, "%llu lines were dropped", (unsigned long long)counts.dropped);
 }
 
+/* A ring with many records keeps neither the file nor another ring waiting until it is empty. */
+static void test_long_ring(void)
+{
+    enum { COUNT = 60000 };
+    char path[300], moved[300];
+    struct dx_request_record r = sample(2);
+    struct dx_request_log_counts counts;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_buf text = DX_BUF_INIT(1 << 30);
+    struct dx_request_log *log;
+    const uint8_t *last;
+    size_t old;
+
+    (void)snprintf(path, sizeof path, "%s/long", folder);
+    (void)snprintf(moved, sizeof moved, "%s/long.1", folder);
+    log = open_log(path, false, 2, 64 << 20);
+    for (unsigned i = 0; i < COUNT; i++)
+        dx_request_log_put(log, 0, &r);
+    r.status = 599;
+    dx_request_log_put(log, 1, &r);
+    await_lines(log, 1, &counts);
+    CHECK(rename(path, moved) == 0, "rename");
+    dx_request_log_reopen(log);
+    await_lines(log, COUNT + 1, &counts);
+    CHECK(dx_request_log_close(&log), "it ends");
+    CHECK(counts.written == COUNT + 1, "%llu written", (unsigned long long)counts.written);
+    CHECK(dx_file_read(moved, 1 << 30, &text, &err) >= 0, "%s", err.text);
+    old = text.size;
+    CHECK(dx_file_read(path, 1 << 30, &text, &err) >= 0, "%s", err.text);
+    CHECK(text.size > old, "the old file took all lines");
+    last = memmem(text.data, text.size, "\"status\":599", 12);
+    CHECK(last != NULL && memchr(last, '\n', text.size - (size_t)(last - text.data)) !=
+                              text.data + text.size - 1,
+          "the other ring came last");
+    dx_buf_release(&text);
+}
+
 /* As fast as it goes, at a target that takes nothing: no put waits, all that is lost is counted. */
 static void flood(const char *target, const char *name, bool blocks)
 {
@@ -509,10 +547,11 @@ int main(void)
     test_trace();
     test_ring();
     test_file();
+    test_long_ring();
     test_unwilling();
     test_stderr();
     {
-        static const char *const left[] = { "requests", "requests.1", "pipe" };
+        static const char *const left[] = { "requests", "requests.1", "long", "long.1", "pipe" };
         char path[300];
 
         for (size_t i = 0; i < sizeof left / sizeof left[0]; i++) {
