@@ -14,7 +14,7 @@
  * A file that is cut short while mapped raises SIGBUS on touch, one that is
  * overwritten changes under its readers: publish never writes in place, and
  * removes files only by unlink. Who serves for long maps through
- * loader/guard.h, which notices both.
+ * loader/guard/guard.h, which notices both.
  */
 #ifndef DX_BASE_MAP_H
 #define DX_BASE_MAP_H

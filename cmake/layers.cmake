@@ -6,7 +6,7 @@
 #   5   lib                                                    the shared library: uses server/routes
 #   4   server/*                              builder/*        never meet
 #   3   query/*                                  |
-#   2   loader                                   |             used by query, server, builder
+#   2   loader  loader/*                         |             used by query, server, builder
 #   1   format/*  canon  parquet  cache  fetch  config         none includes another
 #   0   base  base/crypto
 #
@@ -71,7 +71,9 @@ dx_room(format/version format/core)
 dx_room(format/root format/version)
 dx_room(format/exchange base/crypto LIBRARIES PkgConfig::libzstd)
 
-dx_room(loader format/root format/text canon parquet cache fetch config)
+dx_room(loader/guard base)
+dx_room(loader/followed loader/guard format/root canon fetch)
+dx_room(loader loader/followed format/text parquet cache config)
 
 dx_room(query/formats canon parquet)
 dx_room(query/view loader LIBRARIES PkgConfig::libpcre2_8)

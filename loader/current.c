@@ -3,9 +3,9 @@
 
 #include "base/clock.h"
 #include "loader/current_parts.h"
+#include "loader/followed/suppressions_live.h"
 #include "loader/lease.h"
 #include "loader/objects.h"
-#include "loader/suppressions_live.h"
 #include "loader/version_parts.h"
 
 #include <stdio.h>

@@ -44,7 +44,7 @@
  * dx_current_renew has succeeded again. Hold, rival and until of the lease are called from here
  * only.
  *
- * A version whose mapped files were changed (loader/guard.h) answers no requests any more. A reload
+ * A version whose mapped files were changed (loader/guard/guard.h) answers no requests any more. A reload
  * reopens it with each byte verified, or the current one of the manifest if that is another, and
  * tries again soon if it cannot.
  *

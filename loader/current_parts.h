@@ -11,7 +11,7 @@
 
 #include "loader/current_options.h"
 #include "loader/current_stats.h"
-#include "loader/followed.h"
+#include "loader/followed/followed.h"
 #include "loader/open_versions.h"
 #include "loader/version.h"
 

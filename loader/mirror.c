@@ -128,7 +128,7 @@ static int paths_of(const struct dx_mirror *m, const struct dx_mirror_want *want
 
 /* Whether it is there; its time of access is then that of its last use, and its time of change
  * stays: other processes may have it mapped, and would take another one for damage
- * (loader/guard.h). One of another size is damage from outside, and is replaced like an absent
+ * (loader/guard/guard.h). One of another size is damage from outside, and is replaced like an absent
  * one. */
 static bool find_whole(const char *path, uint64_t size)
 {

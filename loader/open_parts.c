@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loader/open_parts.h"
 
-#include "loader/guard.h"
+#include "loader/guard/guard.h"
 #include "loader/objects.h"
 #include "loader/part.h"
 #include "loader/version_options.h"

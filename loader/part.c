@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "fetch/source_open.h"
 #include "format/version/etags_tsv.h"
-#include "loader/guard.h"
+#include "loader/guard/guard.h"
 #include "loader/objects.h"
 #include "loader/version_copies.h"
 

@@ -52,7 +52,7 @@ struct dx_part {
     struct dx_objects *objects;
     struct dx_mirror_tree *tree; /* that `paged` reads; NULL if it is `source` */
     unsigned open_flags;
-    struct dx_guard *guard; /* of the maps; NULL: the process has none (loader/guard.h) */
+    struct dx_guard *guard; /* of the maps; NULL: the process has none (loader/guard/guard.h) */
     struct dx_map map_mphf, map_dictionary, map_membership, map_counts, map_postings, map_pages;
     struct dx_map map_dataset_domains, map_cold, map_tags, map_dead;
     struct dx_mphf mphf;

@@ -6,9 +6,9 @@
 #include "base/file.h"
 #include "canon/psl.h"
 #include "fetch/source_open.h"
-#include "loader/guard.h"
+#include "loader/followed/suppressions_live.h"
+#include "loader/guard/guard.h"
 #include "loader/hot_keys.h"
-#include "loader/suppressions_live.h"
 #include "loader/version_copies.h"
 
 #include <assert.h>

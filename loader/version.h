@@ -55,7 +55,7 @@ struct dx_caches {
     struct dx_page_cache *idx;
     struct dx_page_cache *payload;
     struct dx_page_cache *pages;
-    /* loader/suppressions_live.h, put here by who has the caches, and theirs from then on; NULL:
+    /* loader/followed/suppressions_live.h, put here by who has the caches, and theirs from then on; NULL:
      * nothing is suppressed */
     struct dx_suppressions_live *suppressions;
     struct dx_hot_keys *hot;    /* domains asked lately */
@@ -114,7 +114,7 @@ uint64_t dx_version_mapped_bytes_with(struct dx_version *const *versions, size_t
                                       const struct dx_manifest_version *entry);
 
 /* Whether a mapped file was changed since the open: nothing that is computed from v any more may be
- * used, and v must be reopened. Only in a process with a guard (loader/guard.h); the files that are
+ * used, and v must be reopened. Only in a process with a guard (loader/guard/guard.h); the files that are
  * read, not mapped, are checked at each read. Any thread. */
 bool dx_version_poisoned(const struct dx_version *v); /* as far as is known; a look at a flag */
 bool dx_version_intact(const struct dx_version *v);   /* of all that was computed before the call */

@@ -5,7 +5,7 @@
 #include "base/path.h"
 #include "builder/root/parallel.h"
 #include "builder/root/root.h"
-#include "loader/suppressions_live.h"
+#include "loader/followed/suppressions_live.h"
 #include "loader/version_parts.h"
 
 #include <stdarg.h>

@@ -14,7 +14,7 @@
 #include "canon/key_number.h"
 #include "canon/store_key.h"
 #include "format/version/manifest.h"
-#include "loader/domain64_registry.h"
+#include "loader/followed/domain64_registry.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #include "builder/root/opened_version.h"
 
 #include "builder/root/root.h"
-#include "loader/suppressions_live.h"
+#include "loader/followed/suppressions_live.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -97,7 +97,7 @@ int dx_envelope_check_blocks(const struct dx_envelope *e, size_t offset, size_t 
 /* Makes sure that [at, at + size) lies inside the body and that the blocks under it have their
  * checksums. A few ns when the block was hashed before. Readers call it for all that they touch,
  * also where `at` comes from what was checked at open: a file that is overwritten while it is
- * mapped must not lead them out of it (the answer is thrown away: loader/guard.h). */
+ * mapped must not lead them out of it (the answer is thrown away: loader/guard/guard.h). */
 static inline int dx_envelope_check(const struct dx_envelope *e, const uint8_t *at, size_t size,
                                     struct dx_error *err)
 {

@@ -4,7 +4,7 @@
 #include "canon/ids.h"
 #include "canon/store_key.h"
 #include "canon/url.h"
-#include "loader/domain64_live.h"
+#include "loader/followed/domain64_live.h"
 #include "loader/version.h"
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"

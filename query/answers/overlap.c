@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "format/root/rules.h"
-#include "loader/suppressions_live.h"
+#include "loader/followed/suppressions_live.h"
 #include "loader/version_parts.h"
 #include "query/suppression/suppression_view.h"
 #include "query/view/lookup.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "loader/domain64_live.h"
+#include "loader/followed/domain64_live.h"
 #include "loader/version.h"
 #include "query/range/range_task.h"
 #include "query/view/lookup.h"

@@ -116,7 +116,7 @@ struct dx_cursor {
     struct dx_build_id since_build;
     uint64_t next_before, next_after; /* ordinals of the two versions, of which both are named */
 
-    struct dx_build_id numbers; /* the state of the registry: loader/domain64_registry.h */
+    struct dx_build_id numbers; /* the state of the registry: loader/followed/domain64_registry.h */
     uint64_t first,
         end;      /* what was asked for; end 0: beyond all. With has_end a number of a domain */
     bool has_end; /* of a suffix: of a part of a plan */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/rows/row_number.h"
 
-#include "loader/domain64_registry.h"
+#include "loader/followed/domain64_registry.h"
 #include "query/rows/listing.h"
 
 void dx_row_number_begin(struct dx_row_number *r, const struct dx_domain64_registry *numbers,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/scan/domain_walk.h"
 
-#include "loader/domain64_registry.h"
+#include "loader/followed/domain64_registry.h"
 #include "loader/version_parts.h"
 
 #define SET_MAX 4096                       /* domains that are found at a time */

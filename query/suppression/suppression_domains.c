@@ -6,7 +6,7 @@
 
 #include "canon/url.h"
 #include "format/root/rules.h"
-#include "loader/suppressions_live.h"
+#include "loader/followed/suppressions_live.h"
 #include "loader/version_parts.h"
 #include "query/view/suppressed.h"
 #include "query/view/view.h"

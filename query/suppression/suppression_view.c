@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "format/root/rules.h"
-#include "loader/suppressions_live.h"
+#include "loader/followed/suppressions_live.h"
 #include "loader/version.h"
 #include "query/view/suppressed.h"
 #include "query/view/view.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/view/suppressed.h"
 
-#include "loader/suppressions_live.h"
+#include "loader/followed/suppressions_live.h"
 #include "loader/version.h"
 #include "query/view/problem.h"
 

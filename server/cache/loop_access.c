@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/cache/loop_access.h"
 
-#include "loader/access.h"
+#include "loader/followed/access.h"
 
 #include <stddef.h>
 

@@ -6,7 +6,7 @@
  *   dx_loop_access_release(&l);
  *
  * It costs a look at a number that changes with the table. Borrowed until the next call: a caller
- * that needs it for longer takes a pin of its own (loader/access.h). One thread.
+ * that needs it for longer takes a pin of its own (loader/followed/access.h). One thread.
  */
 #ifndef DX_SERVER_CACHE_LOOP_ACCESS_H
 #define DX_SERVER_CACHE_LOOP_ACCESS_H

@@ -2,7 +2,7 @@
 #include "server/engine/exchange.h"
 
 #include "base/clock.h"
-#include "loader/access.h"
+#include "loader/followed/access.h"
 #include "server/observe/request_log.h"
 
 #include <string.h>

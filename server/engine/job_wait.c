@@ -2,7 +2,7 @@
 #include "server/engine/job_wait.h"
 
 #include "base/clock.h"
-#include "loader/access.h"
+#include "loader/followed/access.h"
 #include "server/engine/delivery.h"
 #include "server/engine/row_part.h"
 #include "server/routes/route.h"

@@ -4,8 +4,8 @@
 #include "cache/flight.h"
 #include "fetch/fetch_counts.h"
 #include "loader/current.h"
-#include "loader/guard.h"
-#include "loader/suppressions_live.h"
+#include "loader/followed/suppressions_live.h"
+#include "loader/guard/guard.h"
 #include "loader/version.h"
 
 #include <stddef.h>

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "fetch/fetch_loop.h"
-#include "loader/access.h"
+#include "loader/followed/access.h"
 #include "server/engine/row_part.h"
 #include "server/http/reply.h"
 #include "server/routes/route.h"

@@ -3,10 +3,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "loader/access.h"
 #include "loader/current.h"
-#include "loader/domain64_live.h"
-#include "loader/suppressions_live.h"
+#include "loader/followed/access.h"
+#include "loader/followed/domain64_live.h"
+#include "loader/followed/suppressions_live.h"
 #include "loader/version.h"
 #include "query/suppression/suppression_view.h"
 #include "server/tls/tls_context.h"

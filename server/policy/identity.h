@@ -80,7 +80,7 @@ int dx_identify(const struct dx_identity_rules *rules, const struct dx_access_ta
 int dx_identity_holds(const struct dx_who *who, const struct dx_access_table *table, int64_t now_s,
                       struct dx_problem *problem);
 
-/* Why all requests are refused: the access table is unreadable (loader/access.h). 503; returns
+/* Why all requests are refused: the access table is unreadable (loader/followed/access.h). 503; returns
  * 0. */
 int dx_identity_unknown(struct dx_problem *problem);
 

@@ -2,7 +2,7 @@
  * domaindexd.c - the server program: settings, signals, one reload at a time.
  *
  * Signals are taken by the main thread only, with sigwait: all other threads have them
- * blocked, so no handler runs anywhere but that of SIGBUS (loader/guard.h). SIGHUP has the
+ * blocked, so no handler runs anywhere but that of SIGBUS (loader/guard/guard.h). SIGHUP has the
  * reloader look for a newer version now; SIGTERM and SIGINT drain and stop, a second one stops at
  * once, and so does the first while a version is loaded.
  */
@@ -12,11 +12,11 @@
 #include "base/process.h"
 #include "fetch/environment.h"
 #include "fetch/fetch_limits.h"
-#include "loader/access.h"
 #include "loader/build_info.h"
 #include "loader/current.h"
-#include "loader/domain64_live.h"
-#include "loader/guard.h"
+#include "loader/followed/access.h"
+#include "loader/followed/domain64_live.h"
+#include "loader/guard/guard.h"
 #include "loader/lease.h"
 #include "loader/mirror.h"
 #include "loader/version.h"

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/crypto/jws.h"
 #include "base/log.h"
-#include "loader/access.h"
+#include "loader/followed/access.h"
 #include "query/rows/cursor.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
 #ifndef DX_TESTS_SUPPORT_ASKER_H
 #define DX_TESTS_SUPPORT_ASKER_H
 
-#include "loader/suppressions_live.h"
+#include "loader/followed/suppressions_live.h"
 #include "loader/version.h"
 
 struct asker {

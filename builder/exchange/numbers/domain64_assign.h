@@ -12,7 +12,7 @@
 #define DX_BUILDER_EXCHANGE_NUMBERS_DOMAIN64_ASSIGN_H
 
 #include "base/buf.h"
-#include "loader/domain64_registry.h"
+#include "loader/followed/domain64_registry.h"
 
 struct dx_domain64_node {
     uint64_t number; /* 0: it has none */

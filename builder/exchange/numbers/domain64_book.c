@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "builder/sort/spill_sort.h"
-#include "loader/domain64_registry.h"
+#include "loader/followed/domain64_registry.h"
 
 static int to_file(void *ctx, struct dx_span bytes, struct dx_error *err)
 {

@@ -10,7 +10,7 @@
  * says its bytes, then the list, on condition that it is still the one with `etag`. What a reader
  * sees in between is the old registry, and after a crash a book that no list names. Those go with
  * the next commit: books that no list can name any more. So books that were merged go, and readers
- * that were about to open one read the list again (loader/domain64_registry.h).
+ * that were about to open one read the list again (loader/followed/domain64_registry.h).
  *
  * DX_E_UNKNOWN: it may have happened; the list says. A directory has no condition that two
  * processes cannot pass at once, so there a commit is made under a lock, ROOT/index/domain64/.lock.

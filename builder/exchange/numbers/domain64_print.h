@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "loader/domain64_registry.h"
+#include "loader/followed/domain64_registry.h"
 
 enum dx_number_format { DX_NUMBER_DEC, DX_NUMBER_HEX, DX_NUMBER_BIGINT };
 

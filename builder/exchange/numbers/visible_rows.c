@@ -11,8 +11,8 @@
 #include "canon/url.h"
 #include "fetch/download.h"
 #include "format/root/rules.h"
+#include "loader/followed/suppressions_live.h"
 #include "loader/objects.h"
-#include "loader/suppressions_live.h"
 #include "loader/version_parts.h"
 
 #define LOOK_EVERY 4096

@@ -20,7 +20,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "loader/domain64_registry.h"
+#include "loader/followed/domain64_registry.h"
 
 #define DX_POSTGRES_TABLE_MAX 46 /* of 63 bytes "_ff_ffffff_ffffff" may follow */
 #define DX_POSTGRES_COLUMN_MAX 63

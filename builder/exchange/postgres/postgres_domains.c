@@ -5,7 +5,7 @@
 
 #include "format/core/surt.h"
 #include "format/root/rules.h"
-#include "loader/suppressions_live.h"
+#include "loader/followed/suppressions_live.h"
 #include "loader/version.h"
 #include "loader/version_walk.h"
 

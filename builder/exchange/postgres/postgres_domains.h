@@ -13,7 +13,7 @@
 #ifndef DX_BUILDER_EXCHANGE_POSTGRES_POSTGRES_DOMAINS_H
 #define DX_BUILDER_EXCHANGE_POSTGRES_POSTGRES_DOMAINS_H
 
-#include "loader/domain64_registry.h"
+#include "loader/followed/domain64_registry.h"
 
 struct dx_version;
 

@@ -13,7 +13,7 @@
 #include "builder/root/progress.h"
 #include "builder/root/root.h"
 #include "format/root/rules.h"
-#include "loader/suppressions_live.h"
+#include "loader/followed/suppressions_live.h"
 #include "loader/version_parts.h"
 
 #define SQL_ROOM ((size_t)1 << 20)

@@ -13,7 +13,7 @@
 #define DX_BUILDER_EXCHANGE_POSTGRES_POSTGRES_LOAD_H
 
 #include "builder/exchange/postgres/postgres_ddl.h"
-#include "loader/domain64_registry.h"
+#include "loader/followed/domain64_registry.h"
 
 struct dx_postgres;
 struct dx_version;

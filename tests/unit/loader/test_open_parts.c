@@ -5,7 +5,7 @@
  */
 #include "loader/open_parts.h"
 
-#include "loader/guard.h"
+#include "loader/guard/guard.h"
 #include "loader/version_parts.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"

@@ -6,7 +6,7 @@
  * DX_OVERWRITE_CYCLES=n: versions opened and damaged (40).
  */
 #include "base/clock.h"
-#include "loader/guard.h"
+#include "loader/guard/guard.h"
 #include "loader/version.h"
 #include "query/answers/answer.h"
 #include "query/view/view.h"

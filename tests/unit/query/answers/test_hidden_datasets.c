@@ -5,7 +5,7 @@
  */
 #include "base/clock.h"
 #include "canon/ids.h"
-#include "loader/suppressions_live.h"
+#include "loader/followed/suppressions_live.h"
 #include "loader/version.h"
 #include "query/answers/answer_names.h"
 #include "query/answers/task.h"

@@ -7,7 +7,7 @@
 
 #include "builder/policy/suppress.h"
 #include "canon/url.h"
-#include "loader/suppressions_live.h"
+#include "loader/followed/suppressions_live.h"
 #include "loader/version.h"
 #include "query/answers/answer.h"
 #include "query/view/view.h"

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "format/root/access_table.h"
-#include "loader/access.h"
+#include "loader/followed/access.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

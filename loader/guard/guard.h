@@ -39,7 +39,7 @@
  * CAP_LEASE.
  *
  * Beside both: a page that cannot be read (truncated before it was held back, a bad disk) is zeros,
- * poisons, and does not kill the process (loader/bus_fault.h). A process that was stopped for
+ * poisons, and does not kill the process (loader/guard/bus_fault.h). A process that was stopped for
  * longer than the kernel waits for a lease (/proc/sys/fs/lease-break-time, 45 s) looks at its
  * leases before it answers.
  *
@@ -47,8 +47,8 @@
  * thread meanwhile. `call` runs in the guard's thread, which goes on when it returns, and must not
  * open or free guards. Locks are inside, and none is held while `call` runs but that of tell.
  */
-#ifndef DX_LOADER_GUARD_H
-#define DX_LOADER_GUARD_H
+#ifndef DX_LOADER_GUARD_GUARD_H
+#define DX_LOADER_GUARD_GUARD_H
 
 #include "base/map.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "loader/followed.h"
+#include "loader/followed/followed.h"
 
 #include <fcntl.h>
 #include <stdio.h>

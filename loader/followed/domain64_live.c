@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "loader/domain64_live.h"
+#include "loader/followed/domain64_live.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "fetch/source_open.h"
-#include "loader/followed.h"
+#include "loader/followed/followed.h"
 
 struct kept {
     struct dx_domain64_registry *numbers;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "loader/access.h"
+#include "loader/followed/access.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "format/root/access_table.h"
-#include "loader/followed.h"
+#include "loader/followed/followed.h"
 
 struct dx_access {
     const char *name;            /* of the table, for messages */

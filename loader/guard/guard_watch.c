@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "loader/guard_parts.h"
+#include "loader/guard/guard_parts.h"
 
-#include "loader/bus_fault.h"
-#include "loader/guard.h"
+#include "loader/guard/bus_fault.h"
+#include "loader/guard/guard.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -24,8 +24,8 @@
  * A process that begins with a table that cannot be read does not begin: open fails. Poll is for
  * one thread at a time; all else for any. a NULL: there is no table.
  */
-#ifndef DX_LOADER_ACCESS_H
-#define DX_LOADER_ACCESS_H
+#ifndef DX_LOADER_FOLLOWED_ACCESS_H
+#define DX_LOADER_FOLLOWED_ACCESS_H
 
 #include "base/error.h"
 

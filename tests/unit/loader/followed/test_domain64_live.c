@@ -2,7 +2,7 @@
  * The registry of a root, followed: threads pin it while it is exchanged, cut short, taken away and
  * put back; those that were superseded stay for a while.
  */
-#include "loader/domain64_live.h"
+#include "loader/followed/domain64_live.h"
 
 #include "base/clock.h"
 #include "base/file.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "loader/bus_fault.h"
+#include "loader/guard/bus_fault.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -26,12 +26,12 @@
  * is merged meanwhile is reopened, a few times. Read-only after open: threads may share n, each
  * with its own walk.
  *
- * A block of a book is checked when it is first read. Where guards are started (loader/guard.h)
+ * A block of a book is checked when it is first read. Where guards are started (loader/guard/guard.h)
  * mapped files are watched, and what was read before dx_domain64_registry_intact says yes may be
  * believed.
  */
-#ifndef DX_LOADER_DOMAIN64_REGISTRY_H
-#define DX_LOADER_DOMAIN64_REGISTRY_H
+#ifndef DX_LOADER_FOLLOWED_DOMAIN64_REGISTRY_H
+#define DX_LOADER_FOLLOWED_DOMAIN64_REGISTRY_H
 
 #include "base/buf.h"
 #include "base/map.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "loader/domain64_registry.h"
+#include "loader/followed/domain64_registry.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "base/path.h"
 #include "fetch/download.h"
-#include "loader/guard.h"
+#include "loader/guard/guard.h"
 
 #define TRIES 5 /* a merge took away what the list named: others are not merging all the time */
 #define PART_SHIFT 8

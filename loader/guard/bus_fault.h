@@ -17,8 +17,8 @@
  * numbers. Threads may add and remove at any time; a range stays as long as a thread may touch it.
  * System calls that are given a lost page fail with EFAULT, without a signal.
  */
-#ifndef DX_LOADER_BUS_FAULT_H
-#define DX_LOADER_BUS_FAULT_H
+#ifndef DX_LOADER_GUARD_BUS_FAULT_H
+#define DX_LOADER_GUARD_BUS_FAULT_H
 
 #include "base/error.h"
 

@@ -21,8 +21,8 @@
  * Rules are counted snapshots and never change. Poll is for one thread at a time; all else is safe
  * from every thread. o NULL is a log of suppressions without rules.
  */
-#ifndef DX_LOADER_SUPPRESSIONS_LIVE_H
-#define DX_LOADER_SUPPRESSIONS_LIVE_H
+#ifndef DX_LOADER_FOLLOWED_SUPPRESSIONS_LIVE_H
+#define DX_LOADER_FOLLOWED_SUPPRESSIONS_LIVE_H
 
 #include "base/error.h"
 

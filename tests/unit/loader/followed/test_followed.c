@@ -2,7 +2,7 @@
  * A text that is followed: no change of a file is missed, however it is written; a FIFO is an
  * error; a look that hangs is seen.
  */
-#include "loader/followed.h"
+#include "loader/followed/followed.h"
 
 #include "base/clock.h"
 #include "base/file.h"

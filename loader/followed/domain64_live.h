@@ -19,11 +19,11 @@
  *
  * Poll is for one thread at a time, all else for any. now NULL: the root has none.
  */
-#ifndef DX_LOADER_DOMAIN64_LIVE_H
-#define DX_LOADER_DOMAIN64_LIVE_H
+#ifndef DX_LOADER_FOLLOWED_DOMAIN64_LIVE_H
+#define DX_LOADER_FOLLOWED_DOMAIN64_LIVE_H
 
 #include "base/hash.h"
-#include "loader/domain64_registry.h"
+#include "loader/followed/domain64_registry.h"
 
 #define DX_DOMAIN64_REGISTRY_KEPT 4
 #define DX_DOMAIN64_REGISTRY_AGAIN_MS 10000

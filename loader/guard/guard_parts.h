@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * guard_parts.h - what loader/guard.c and loader/guard_watch.c, the thread that watches its files,
+ * guard_parts.h - what loader/guard/guard.c and loader/guard/guard_watch.c, the thread that watches its files,
  * share.
  *
- * The thread waits for signals of leases, events of inotify and the wake of loader/bus_fault.h, and
+ * The thread waits for signals of leases, events of inotify and the wake of loader/guard/bus_fault.h, and
  * looks at all files at least once a second. Files come and go under the watch's lock.
  */
-#ifndef DX_LOADER_GUARD_PARTS_H
-#define DX_LOADER_GUARD_PARTS_H
+#ifndef DX_LOADER_GUARD_GUARD_PARTS_H
+#define DX_LOADER_GUARD_GUARD_PARTS_H
 
 #include "base/map.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "loader/suppressions_live.h"
+#include "loader/followed/suppressions_live.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,7 +9,7 @@
 
 #include "format/root/rules.h"
 #include "format/root/suppressions_floor.h"
-#include "loader/followed.h"
+#include "loader/followed/followed.h"
 
 struct snapshot {
     struct dx_rules *rules;

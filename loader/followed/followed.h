@@ -19,8 +19,8 @@
  * does not answer: the thread that looks hangs, what was taken holds, and dx_followed_hangs says
  * so. One thread at a time, but for hangs and age.
  */
-#ifndef DX_LOADER_FOLLOWED_H
-#define DX_LOADER_FOLLOWED_H
+#ifndef DX_LOADER_FOLLOWED_FOLLOWED_H
+#define DX_LOADER_FOLLOWED_FOLLOWED_H
 
 #include "base/buf.h"
 #include "base/error.h"

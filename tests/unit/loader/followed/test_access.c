@@ -2,7 +2,7 @@
  * The access table of a process that runs: tables that come, go, are damaged, older or changed by
  * hand, each with what holds afterwards; and threads that pin while tables are exchanged.
  */
-#include "loader/access.c" /* test_hanging reaches into it */
+#include "loader/followed/access.c" /* test_hanging reaches into it */
 
 #include "base/file.h"
 #include "format/root/access_table.h"

@@ -4,8 +4,8 @@
  * truncated pages are zeros, in many threads at once; a SIGBUS elsewhere still kills.
  */
 #include "base/clock.h"
-#include "loader/bus_fault.h"
-#include "loader/guard.h"
+#include "loader/guard/bus_fault.h"
+#include "loader/guard/guard.h"
 #include "tests/support/damage.h"
 
 #include <errno.h>
