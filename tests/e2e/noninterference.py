@@ -645,7 +645,7 @@ def judge_costs(tmp, table, made, domains, rng):
         for at in range(0, len(asks), 50):
             questions = [(who, ask) for ask in asks[at:at + 50] for who in rng.sample(table.who, 4)]
             pair.compare(questions, links)
-            costs += sum(b'"cost":' in body for _, _, body in links["whole"].ask(questions[:20]))
+            costs += sum(b'"cost":' in body for _, _, body in links["whole"].ask(questions[:80]))
         for link in links.values():
             link.close()
     for words in pair.wrong[:10]:
