@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: slow
 """Captures of a site with more rows than a CDX answer may look at: by pages all of them, of its hosts those that are asked for.
 
 2,290,000 rows of one domain, 2,150,000 of them of one host, in two datasets. Pages of the domain with all below it, and of the large host: as many as showNumPages says, each in
