@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "fetch/source_open.h"
+#include "format/core/zseek_whole.h"
 #include "format/version/etags_tsv.h"
 #include "loader/guard/guard.h"
 #include "loader/objects.h"
@@ -438,15 +439,19 @@ static int read_packed(const struct dx_part *p, const char *name, size_t cap, st
 int dx_part_read(const struct dx_part *p, const char *name, const char *copy, size_t cap,
                  struct dx_buf *text, struct dx_error *err)
 {
-    char *path = dx_part_path(p, name);
+    const struct dx_manifest_file *f = dx_manifest_file(&p->entry, name);
+    const char *listed = f == NULL ? name : f->name; /* of an older version: not compressed */
+    char *path = dx_part_path(p, listed);
     int rc;
 
     if (path == NULL)
         return dx_no_memory(err, "%s", name);
-    rc = dx_manifest_packed(&p->entry) ? read_packed(p, name, cap, text, err)
+    rc = dx_manifest_packed(&p->entry) ? read_packed(p, listed, cap, text, err)
                                        : dx_file_read(copy != NULL ? copy : path, cap, text, err);
     if (rc == DX_OK)
-        rc = dx_part_check_listed(p, name, path, dx_span_of(text->data, text->size), true, err);
+        rc = dx_part_check_listed(p, listed, path, dx_span_of(text->data, text->size), true, err);
+    if (rc == DX_OK && dx_zseek_named(listed))
+        rc = dx_zseek_expand(text, path, cap, err);
     free(path);
     return rc;
 }
@@ -468,8 +473,8 @@ int dx_part_check_others(const struct dx_part *p, struct dx_error *err)
         struct dx_map map = DX_MAP_INIT;
         struct located at;
 
-        if (mapped_file(f->name) || strcmp(f->name, DX_FILE_DATASETS) == 0 ||
-            strcmp(f->name, DX_FILE_PSL) == 0)
+        if (mapped_file(f->name) || f == dx_manifest_file(&p->entry, DX_FILE_DATASETS) ||
+            f == dx_manifest_file(&p->entry, DX_FILE_PSL))
             continue;
         rc = locate(p, f->name, NULL, &at, err);
         if (rc == DX_OK)

@@ -95,8 +95,8 @@ int dx_part_take_etags(struct dx_part *part, const char *copy, const char *root_
  * NULL: out of memory. */
 char *dx_part_path(const struct dx_part *part, const char *name);
 
-/* Reads a listed file of a part that is open. copy: where it is, if not under its name below the
- * root; a pack is read from where the part reads it. */
+/* Reads a listed file of a part that is open, a .zst decoded: at most cap bytes. copy: where it is, if
+ * not under its name below the root; a pack is read from where the part reads it. text is replaced. */
 int dx_part_read(const struct dx_part *part, const char *name, const char *copy, size_t cap,
                  struct dx_buf *text, struct dx_error *err);
 

@@ -170,6 +170,17 @@ int dx_version_manifest(const char *root, struct dx_manifest *m, struct dx_error
     return read_manifest(root, &options, m, err);
 }
 
+static int check_psl_hash(const struct dx_version *v, struct dx_span text, struct dx_error *err)
+{
+    struct dx_hash128 hash = dx_hash128_of(text);
+
+    return dx_hash128_equal(&v->entry.psl_hash, &hash)
+               ? DX_OK
+               : dx_fail(err, DX_E_CORRUPT,
+                         "manifest: psl_hash of version %s is not that of " DX_FILE_PSL,
+                         v->entry.version);
+}
+
 static int open_texts(struct dx_version *v, const struct dx_version_copies *copies,
                       const struct dx_version_options *options, struct dx_error *err)
 {
@@ -187,6 +198,8 @@ static int open_texts(struct dx_version *v, const struct dx_version_copies *copi
     if (rc == DX_OK)
         rc = dx_part_read(part, DX_FILE_PSL, copies->path[DX_COPY_PSL], DX_PSL_TEXT_MAX, &text,
                           err);
+    if (rc == DX_OK)
+        rc = check_psl_hash(v, dx_span_of(text.data, text.size), err);
     if (rc == DX_OK)
         rc = dx_psl_new_below(&v->psl, dx_span_of(text.data, text.size),
                               dx_span_str(options->last_label), err);
@@ -282,18 +295,13 @@ static void version_close(struct dx_version *v)
 
 /* ---- opening ---- */
 
-/* The registry and the suffix list are those that the manifest speaks of. */
+/* The registry and the canonical form are those that the manifest speaks of. */
 static int check_texts(const struct dx_version *v, struct dx_error *err)
 {
     if (v->registry.count != v->entry.datasets)
         return dx_fail(err, DX_E_CORRUPT,
                        "datasets in " DX_FILE_DATASETS ": %zu, the manifest says %llu",
                        v->registry.count, (unsigned long long)v->entry.datasets);
-    /* The list was read by its size and hash in "files"; psl_hash names it once more. */
-    if (!dx_hash128_equal(&v->entry.psl_hash, &dx_manifest_file(&v->entry, DX_FILE_PSL)->hash))
-        return dx_fail(err, DX_E_CORRUPT,
-                       "manifest: psl_hash of version %s is not that of " DX_FILE_PSL,
-                       v->entry.version);
     if (v->entry.canon_version != DX_CANON_VERSION)
         return dx_fail(err, DX_E_UNSUPPORTED,
                        "version %s has canonical form %u, this program knows %d", v->entry.version,

@@ -6,6 +6,8 @@
 #include "builder/lake/dataset_registry.h"
 #include "builder/root/root.h"
 #include "canon/psl.h"
+#include "format/core/zseek_whole.h"
+#include "format/root/registry_json.h"
 #include "format/version/manifest.h"
 
 #include <jansson.h>
@@ -221,11 +223,26 @@ static int inspect_psl(const struct dx_inspect *in, struct dx_error *err)
     return DX_OK;
 }
 
-static bool is_pack(const char *path)
+static bool is_named(const char *path, const char *name)
 {
     const char *slash = strrchr(path, '/');
 
-    return strcmp(slash == NULL ? path : slash + 1, DX_FILE_PACK) == 0;
+    return strcmp(slash == NULL ? path : slash + 1, name) == 0;
+}
+
+/* The registry or the suffix list of a version, compressed. */
+static int inspect_text(const struct dx_inspect *in, struct dx_error *err)
+{
+    bool psl = is_named(in->path, DX_FILE_PSL);
+    struct dx_buf text = DX_BUF_INIT(psl ? DX_PSL_TEXT_MAX : DX_REGISTRY_MAX);
+    struct dx_inspect plain = *in;
+    int rc = dx_zseek_read(in->bytes, in->path, &text, err);
+
+    plain.bytes = dx_span_of(text.data, text.size);
+    if (rc == DX_OK)
+        rc = psl ? inspect_psl(&plain, err) : inspect_json(&plain, err);
+    dx_buf_release(&text);
+    return rc;
 }
 
 static int inspect_bytes(const struct dx_inspect *in, struct dx_error *err);
@@ -316,8 +333,10 @@ static int inspect_bytes(const struct dx_inspect *in, struct dx_error *err)
 
     if (in->bytes.size == 0)
         return dx_fail(err, DX_E_TRUNCATED, "%s: is empty", in->path);
-    if (is_pack(in->path))
+    if (is_named(in->path, DX_FILE_PACK))
         return inspect_pack(in, err);
+    if (is_named(in->path, DX_FILE_DATASETS) || is_named(in->path, DX_FILE_PSL))
+        return inspect_text(in, err);
     if (begins(in->bytes, "PAR1"))
         return dx_inspect_parquet(in, err);
     if (begins(in->bytes, zst_magic))

@@ -5,7 +5,7 @@
 #include "builder/check/verify.h"
 
 #include "builder/lake/lake_layout.h"
-#include "format/core/zseek.h"
+#include "format/core/zseek_whole.h"
 #include "format/version/build_text.h"
 #include "format/version/files_tsv.h"
 #include "loader/version_parts.h"
@@ -25,28 +25,21 @@ struct files_check {
     uint64_t *dataset_files; /* parallel to the registry */
 };
 
-static int read_tsv(const struct files_check *c, struct dx_buf *tsv, struct dx_error *why)
+/* The plain bytes of a file. */
+static int read_text(const struct files_check *c, const char *name, struct dx_buf *text,
+                     struct dx_error *why)
 {
-    struct dx_zstd_decoder *decoder = dx_zstd_decoder_new();
-    struct dx_buf frame = DX_BUF_INIT(DX_ZSEEK_PLAIN_MAX);
+    const struct dx_manifest_file *file = dx_manifest_file(&c->w->part->entry, name);
     struct dx_map map = DX_MAP_INIT;
-    struct dx_zseek z = { 0 };
-    int rc = decoder == NULL ? dx_no_memory(why, "verify")
-                             : dx_verify_map(c->w, DX_FILE_FILES_TSV, &map, why);
+    int rc = dx_verify_map(c->w, name, &map, why);
 
-    if (rc == DX_OK)
-        rc = dx_zseek_open(&z, map.bytes, DX_FILE_FILES_TSV, why);
-    for (uint32_t i = 0; rc == DX_OK && i < z.frame_count; i++) {
-        rc = dx_zseek_decode(&z, decoder, i, &frame, why);
-        if (rc == DX_OK)
-            dx_buf_append(tsv, frame.data, frame.size);
-    }
-    if (rc == DX_OK && tsv->failed)
-        rc = dx_buf_fail(tsv, why, DX_FILE_FILES_TSV);
-    dx_zseek_close(&z);
+    if (rc == DX_OK && dx_zseek_named(file->name))
+        rc = dx_zseek_read(map.bytes, name, text, why);
+    else if (rc == DX_OK)
+        dx_buf_append(text, map.bytes.data, map.bytes.size);
+    if (rc == DX_OK && text->failed)
+        rc = dx_buf_fail(text, why, name);
     dx_map_close(&map);
-    dx_buf_release(&frame);
-    dx_zstd_decoder_free(&decoder);
     return rc;
 }
 
@@ -150,7 +143,7 @@ static int check_lines(struct files_check *c, struct dx_error *why)
     uint64_t lines = 0;
     struct dx_files_tsv tsv;
     struct dx_files_row row;
-    int rc = read_tsv(c, text, why);
+    int rc = read_text(c, DX_FILE_FILES_TSV, text, why);
 
     dx_files_tsv_begin(&tsv, dx_span_of(text->data, text->size), DX_FILE_FILES_TSV);
     tsv.next_id = pages->first_file;
@@ -297,19 +290,19 @@ static int check_build_id(struct files_check *c, struct dx_error *err)
 {
     const struct dx_manifest_version *entry = &c->w->part->entry;
     struct dx_error why = DX_ERROR_INIT;
-    struct dx_map datasets = DX_MAP_INIT;
+    struct dx_buf datasets = DX_BUF_INIT(DX_REGISTRY_MAX);
     struct dx_hash_state *st = dx_hash_state_new();
     char head[DX_BUILD_TEXT];
     struct dx_hash128 hash;
     int rc = st == NULL ? dx_no_memory(&why, "verify")
-                        : dx_verify_map(c->w, DX_FILE_DATASETS, &datasets, &why);
+                        : read_text(c, DX_FILE_DATASETS, &datasets, &why);
 
     if (rc == DX_OK) {
         dx_build_text(head, dx_cold_version(&c->w->part->cold), c->w->part->mphf.version,
                       c->w->part->postings.envelope.version, entry->canon_version,
                       &entry->psl_hash);
         dx_hash_state_update(st, dx_span_str(head));
-        dx_hash_state_update(st, datasets.bytes);
+        dx_hash_state_update(st, dx_span_of(datasets.data, datasets.size));
         dx_hash_state_update(st, dx_span_str("\n"));
         rc = hash_files(c, st, &why);
     }
@@ -321,7 +314,7 @@ static int check_build_id(struct files_check *c, struct dx_error *err)
         dx_verify_found(c->w, "the build id is not the hash of suffix list, " DX_FILE_DATASETS
                               " and " DX_FILE_FILES_TSV " that it must be");
     dx_hash_state_free(&st);
-    dx_map_close(&datasets);
+    dx_buf_release(&datasets);
     return rc < 0 ? dx_verify_damage(c->w, &why, err) : DX_OK;
 }
 

@@ -81,7 +81,7 @@ static int open_root(struct files *f, struct dx_manifest *m, struct dx_error *er
 static int read_datasets(struct files *f, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_REGISTRY_MAX);
-    int rc = dx_version_file_read(f->root.source, f->entry, DX_FILE_DATASETS, DX_REGISTRY_MAX,
+    int rc = dx_version_text_read(f->root.source, f->entry, DX_FILE_DATASETS, DX_REGISTRY_MAX,
                                   &text, err);
 
     if (rc == DX_OK)

@@ -280,7 +280,7 @@ static int open_root(struct keys *k, struct dx_buf *psl, struct dx_error *err)
         rc = k->decode ? DX_OK : dx_root_manifest(k->root, &m, err);
     }
     if (rc == DX_OK && !k->decode) {
-        rc = dx_version_file_read(remote.source, dx_manifest_current(&m), DX_FILE_PSL,
+        rc = dx_version_text_read(remote.source, dx_manifest_current(&m), DX_FILE_PSL,
                                   DX_PSL_TEXT_MAX, psl, err);
         if (rc == DX_E_NOT_FOUND)
             rc = dx_fail_in(err, "'domaindex verify --root %s' says what else is missing", k->root);

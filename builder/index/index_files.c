@@ -134,9 +134,35 @@ static int write_dead(struct dx_index_state *b, struct dx_error *err)
     return rc;
 }
 
+static int write_text(struct dx_index_state *b, const char *name, struct dx_span text,
+                      struct dx_error *err)
+{
+    struct dx_index_out out = DX_INDEX_OUT_INIT;
+    struct dx_bytes at = dx_bytes_of(text);
+    struct dx_zseek_writer w = { 0 };
+    int rc = dx_index_out_open(&out, b->options->dir, name, b->options->sync, err);
+
+    if (rc != DX_OK)
+        return rc;
+    rc = dx_zseek_writer_init(&w, 0, dx_index_out_sink, &out, err);
+    while (rc == DX_OK && dx_bytes_left(&at) > 0) {
+        size_t left = dx_bytes_left(&at);
+
+        rc = dx_zseek_writer_frame(
+            &w, dx_bytes_take(&at, left < DX_ZSEEK_PLAIN_MAX ? left : DX_ZSEEK_PLAIN_MAX), NULL,
+            err);
+    }
+    if (rc == DX_OK)
+        rc = dx_zseek_writer_finish(&w, err);
+    dx_zseek_writer_release(&w);
+    if (rc == DX_OK)
+        rc = dx_index_out_commit(&out, b->entry, err);
+    dx_index_out_abort(&out);
+    return rc;
+}
+
 int dx_index_lake_phase(struct dx_index_state *b, struct dx_error *err)
 {
-    const char *dir = b->options->dir;
     int rc = write_pages(b, err);
 
     if (rc == DX_OK && b->dead != NULL)
@@ -144,11 +170,9 @@ int dx_index_lake_phase(struct dx_index_state *b, struct dx_error *err)
     if (rc == DX_OK)
         rc = write_files(b, err);
     if (rc == DX_OK)
-        rc = dx_index_out_whole(dir, DX_FILE_DATASETS,
-                                dx_span_of(b->id->datasets.data, b->id->datasets.size),
-                                b->options->sync, b->entry, err);
+        rc = write_text(b, DX_FILE_DATASETS, dx_span_of(b->id->datasets.data, b->id->datasets.size),
+                        err);
     if (rc == DX_OK)
-        rc = dx_index_out_whole(dir, DX_FILE_PSL, b->options->psl_text, b->options->sync, b->entry,
-                                err);
+        rc = write_text(b, DX_FILE_PSL, b->options->psl_text, err);
     return rc;
 }

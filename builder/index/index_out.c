@@ -52,17 +52,3 @@ int dx_index_out_commit(struct dx_index_out *out, struct dx_manifest_version *en
 
     return rc == DX_OK ? dx_manifest_file_add(entry, out->name, out->size, &out->hash, err) : rc;
 }
-
-int dx_index_out_whole(const char *dir, const char *name, struct dx_span bytes, enum dx_sync sync,
-                       struct dx_manifest_version *entry, struct dx_error *err)
-{
-    struct dx_index_out out = DX_INDEX_OUT_INIT;
-    int rc = dx_index_out_open(&out, dir, name, sync, err);
-
-    if (rc == DX_OK)
-        rc = dx_index_out_sink(&out, bytes, err);
-    if (rc == DX_OK)
-        rc = dx_index_out_commit(&out, entry, err);
-    dx_index_out_abort(&out);
-    return rc;
-}

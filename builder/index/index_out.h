@@ -36,10 +36,6 @@ int dx_index_out_sink(void *out, struct dx_span bytes, struct dx_error *err);
 int dx_index_out_close(struct dx_index_out *out, struct dx_error *err);
 void dx_index_out_abort(struct dx_index_out *out);
 
-/* A whole small file, and its line in the manifest. */
-int dx_index_out_whole(const char *dir, const char *name, struct dx_span bytes, enum dx_sync sync,
-                       struct dx_manifest_version *entry, struct dx_error *err);
-
 /* close, and its line in the manifest. */
 int dx_index_out_commit(struct dx_index_out *out, struct dx_manifest_version *entry,
                         struct dx_error *err);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "builder/root/version_files.h"
-#include "format/core/zseek.h"
+#include "format/core/zseek_whole.h"
 #include "format/version/dead.h"
 
 #include <roaring/roaring.h>
@@ -35,26 +35,6 @@ static int read_file(struct dx_source *source, struct dx_mirror *copies,
 {
     return copies == NULL ? dx_version_file_read(source, entry, name, FILE_MAX, out, err)
                           : read_copy(source, copies, entry, name, out, err);
-}
-
-static int decode(struct dx_span file, const char *name, struct dx_buf *plain, struct dx_error *err)
-{
-    struct dx_zstd_decoder *decoder = dx_zstd_decoder_new();
-    struct dx_buf frame = DX_BUF_INIT(DX_ZSEEK_PLAIN_MAX);
-    struct dx_zseek z = { 0 };
-    int rc = decoder == NULL ? dx_no_memory(err, "%s", name) : dx_zseek_open(&z, file, name, err);
-
-    for (uint32_t i = 0; rc == DX_OK && i < z.frame_count; i++) {
-        rc = dx_zseek_decode(&z, decoder, i, &frame, err);
-        if (rc == DX_OK)
-            dx_buf_append(plain, frame.data, frame.size);
-    }
-    if (rc == DX_OK && plain->failed)
-        rc = dx_buf_fail(plain, err, name);
-    dx_zseek_close(&z);
-    dx_buf_release(&frame);
-    dx_zstd_decoder_free(&decoder);
-    return rc;
 }
 
 static int read_rows(struct dx_span plain, const char *name, uint64_t first, dx_listed_file *each,
@@ -88,7 +68,7 @@ static int read_list(struct dx_source *source, struct dx_mirror *copies,
     if (rc < 0)
         (void)dx_fail_in(err, "%s", name);
     if (rc == DX_OK)
-        rc = decode(dx_span_of(file.data, file.size), name, &plain, err);
+        rc = dx_zseek_read(dx_span_of(file.data, file.size), name, &plain, err);
     dx_buf_release(&file);
     if (rc == DX_OK)
         rc = read_rows(dx_span_of(plain.data, plain.size), name, first, each, ctx, err);

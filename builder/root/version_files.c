@@ -2,6 +2,7 @@
 #include "builder/root/version_files.h"
 
 #include "builder/root/parallel.h"
+#include "format/core/zseek_whole.h"
 
 struct fetching {
     const struct dx_version_files *f;
@@ -116,4 +117,14 @@ int dx_version_file_read(struct dx_source *source, const struct dx_manifest_vers
     if (rc == DX_OK)
         out->size += read.size;
     return rc;
+}
+
+int dx_version_text_read(struct dx_source *source, const struct dx_manifest_version *entry,
+                         const char *name, size_t cap, struct dx_buf *out, struct dx_error *err)
+{
+    int rc = dx_version_file_read(source, entry, name, cap, out, err);
+
+    return rc == DX_OK && dx_zseek_named(dx_manifest_file(entry, name)->name)
+               ? dx_zseek_expand(out, name, cap, err)
+               : rc;
 }

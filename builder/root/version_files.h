@@ -6,6 +6,7 @@
  *   rc = dx_version_files_fetch(&f, found, &err);      found[i]: what is wrong with the i-th object
  *   rc = dx_version_files_map(&f, name, &map, &err);   the file with that name, also of a pack
  *   rc = dx_version_file_read(source, entry, name, cap, &buf, &err);   one file, without copies
+ *   rc = dx_version_text_read(source, entry, name, cap, &buf, &err);   its plain bytes
  *
  * Size and XXH3-128 of each are held against the entry (loader/mirror.h). What the mirror holds
  * already is not read from the root again: who wants to know what is there begins with an empty
@@ -41,6 +42,9 @@ int dx_version_file_check(const struct dx_manifest_file *file, struct dx_span by
 /* It is checked. DX_E_NOT_FOUND: its object is gone; DX_E_TRUNCATED, DX_E_CORRUPT: not listed,
  * or not what the entry says. source: of a directory, or of a store. */
 int dx_version_file_read(struct dx_source *source, const struct dx_manifest_version *entry,
+                         const char *name, size_t cap, struct dx_buf *out, struct dx_error *err);
+/* The same into an empty buffer, and decoded if it is compressed. */
+int dx_version_text_read(struct dx_source *source, const struct dx_manifest_version *entry,
                          const char *name, size_t cap, struct dx_buf *out, struct dx_error *err);
 
 #endif

@@ -157,7 +157,16 @@ static bool file_name_ok(const char *name)
             return true;
     return strcmp(name, DX_FILE_ETAGS) == 0 || strcmp(name, DX_FILE_TAGS) == 0 ||
            strcmp(name, DX_FILE_MISSING) == 0 || strcmp(name, DX_FILE_DEAD) == 0 ||
-           strcmp(name, DX_FILE_DOMAINS_TXT) == 0;
+           strcmp(name, DX_FILE_DOMAINS_TXT) == 0 || strcmp(name, DX_FILE_DATASETS_PLAIN) == 0 ||
+           strcmp(name, DX_FILE_PSL_PLAIN) == 0;
+}
+
+/* The name that a file had in older versions, where it was not compressed; NULL: it had no other. */
+static const char *plain_name(const char *name)
+{
+    if (strcmp(name, DX_FILE_DATASETS) == 0)
+        return DX_FILE_DATASETS_PLAIN;
+    return strcmp(name, DX_FILE_PSL) == 0 ? DX_FILE_PSL_PLAIN : NULL;
 }
 
 static bool parquet_root_ok(const char *root)
@@ -214,9 +223,19 @@ static bool find_file(const struct dx_manifest_version *v, const char *name, siz
 const struct dx_manifest_file *dx_manifest_file(const struct dx_manifest_version *v,
                                                 const char *name)
 {
+    const char *plain = plain_name(name);
     size_t at;
 
-    return find_file(v, name, &at) ? &v->files[at] : NULL;
+    return find_file(v, name, &at) || (plain != NULL && find_file(v, plain, &at)) ? &v->files[at]
+                                                                                  : NULL;
+}
+
+/* Under which name the version has a file. */
+static const char *listed_name(const struct dx_manifest_version *v, const char *name)
+{
+    const struct dx_manifest_file *f = dx_manifest_file(v, name);
+
+    return f == NULL ? name : f->name;
 }
 
 /* Adding in order of the names (as parse does) costs no moves. */
@@ -407,10 +426,17 @@ const char *dx_version_state_name(enum dx_version_state state)
 
 static int check_files(const struct dx_manifest_version *v, struct dx_error *err)
 {
-    for (size_t i = 0; i < FIXED_FILES; i++)
+    for (size_t i = 0; i < FIXED_FILES; i++) {
+        const char *plain = plain_name(fixed_files[i]);
+        size_t at;
+
         if (dx_manifest_file(v, fixed_files[i]) == NULL)
             return dx_fail(err, DX_E_CORRUPT, "version %s: file '%s' is not listed", v->version,
                            fixed_files[i]);
+        if (plain != NULL && find_file(v, fixed_files[i], &at) && find_file(v, plain, &at))
+            return dx_fail(err, DX_E_CORRUPT, "version %s: lists '%s' and '%s'", v->version, plain,
+                           fixed_files[i]);
+    }
     if ((v->missing_files > 0) != (dx_manifest_file(v, DX_FILE_MISSING) != NULL))
         return dx_fail(err, DX_E_CORRUPT,
                        "version %s: '" MISSING_MEMBER "' and file '" DX_FILE_MISSING
@@ -651,7 +677,7 @@ static void write_version(struct dx_buf *b, const struct dx_manifest_version *v)
     if (dx_manifest_file(v, DX_FILE_DOMAINS_TXT) != NULL)
         write_path(b, v, TEXT_MEMBER, DX_FILE_DOMAINS_TXT);
     for (size_t i = 0; i < PATH_COUNT; i++)
-        write_path(b, v, paths[i].member, paths[i].file);
+        write_path(b, v, paths[i].member, listed_name(v, paths[i].file));
     write_hex(b, "psl_hash", v->psl_hash.bytes);
     dx_buf_fmt(b, "      \"parquet_root\": \"%s\",\n", v->parquet_root);
     if (dx_manifest_packed(v))
@@ -701,21 +727,31 @@ static void read_path(struct dx_json_in *in, const struct dx_json_node *o, const
     const char *path = dx_json_in_str(in, o, member, sizeof want - 1);
 
     dx_name_of_version(want, version, file);
-    if (strstr(path, DRAFT_SHARDS) != NULL)
-        dx_json_in_fail(in, DX_E_UNSUPPORTED,
-                        "'%s' of version %s is '%.80s': a program before release 1.0 wrote the "
-                        "index; " DRAFT_ADVICE,
-                        member, version, path);
     if (strcmp(path, want) != 0)
         dx_json_in_fail(in, DX_E_CORRUPT, "'%s' is '%.80s', expected '%s'", member, path, want);
 }
 
-static void read_paths(struct dx_json_in *in, const struct dx_json_node *o, const char *version)
+static void read_paths(struct dx_json_in *in, const struct dx_json_node *o,
+                       const struct dx_manifest_version *v)
 {
     if (dx_json_in_has(o, TEXT_MEMBER))
-        read_path(in, o, version, TEXT_MEMBER, DX_FILE_DOMAINS_TXT);
+        read_path(in, o, v->version, TEXT_MEMBER, DX_FILE_DOMAINS_TXT);
     for (size_t i = 0; i < PATH_COUNT; i++)
-        read_path(in, o, version, paths[i].member, paths[i].file);
+        read_path(in, o, v->version, paths[i].member, listed_name(v, paths[i].file));
+}
+
+/* Before the files are read, which are others there. */
+static void refuse_shards(struct dx_json_in *in, const struct dx_json_node *o, const char *version)
+{
+    for (size_t i = 0; i < PATH_COUNT; i++) {
+        const char *path = dx_json_in_str(in, o, paths[i].member, DX_MANIFEST_FILE_PATH - 1);
+
+        if (strstr(path, DRAFT_SHARDS) != NULL)
+            dx_json_in_fail(in, DX_E_UNSUPPORTED,
+                            "'%s' of version %s is '%.80s': a program before release 1.0 wrote the "
+                            "index; " DRAFT_ADVICE,
+                            paths[i].member, version, path);
+    }
 }
 
 static void read_file(struct dx_json_in *in, const struct dx_json_node *o, const char *name,
@@ -873,8 +909,9 @@ static void read_version(struct dx_json_in *in, const struct dx_json_node *o, st
     read_parts(in, o, v);
     read_states(in, o, v);
     read_base(in, o, v);
-    read_paths(in, o, v->version);
+    refuse_shards(in, o, v->version);
     read_files(in, o, v);
+    read_paths(in, o, v);
     if (dx_json_in_has(o, TEXT_MEMBER) != (dx_manifest_file(v, DX_FILE_DOMAINS_TXT) != NULL))
         dx_json_in_fail(in, DX_E_CORRUPT,
                         "'" TEXT_MEMBER "' and file '" DX_FILE_DOMAINS_TXT "' do not agree");

@@ -44,8 +44,8 @@
 #define DX_FILE_POSTINGS_DAT "postings.dat.zst"
 #define DX_FILE_FILES_TSV "files.tsv.zst"
 #define DX_FILE_PAGES "pages.dxp"
-#define DX_FILE_DATASETS "datasets.json"
-#define DX_FILE_PSL "psl.dat"
+#define DX_FILE_DATASETS "datasets.json.zst"
+#define DX_FILE_PSL "psl.dat.zst"
 #define DX_FILE_DATASET_DOMAINS "dataset_domains.dxt"
 #define DX_FILE_COLD "cold.dxp"
 #define DX_FILE_FACTS "facts.dat.zst"
@@ -69,5 +69,10 @@
 #define DX_MANIFEST_FILE_PATH (sizeof DX_INDEX_DIR + DX_VERSION_NAME + DX_MANIFEST_FILE_NAME)
 
 void dx_name_of_version(char object[DX_MANIFEST_FILE_PATH], const char *version, const char *name);
+
+/* The registry and the suffix list of older versions, which are not compressed: dx_manifest_file
+ * finds them by the names above, and the file has its own. */
+#define DX_FILE_DATASETS_PLAIN "datasets.json"
+#define DX_FILE_PSL_PLAIN "psl.dat"
 
 #endif

@@ -10,9 +10,6 @@ refused: then the old version answers as before, and /readyz and the metrics say
 in the lake, or in postings, of which loading reads a sample: then every answer is
 the true one of the version, or an error, never another.
 
-Not with a matching manifest: datasets.json and psl.dat, which say nothing of themselves; there the manifest
-is the truth.
-
 Half as many more are of versions of three parts: any but the first, which the sound version has too, is damaged, dead.dxb among the rest.
 
     DX_CANDIDATES=1000 tests/e2e/corrupt_candidates.py       in full; 40 without, 100 with DX_WHOLE=1
@@ -34,11 +31,11 @@ from dxtest import check, equal
 
 CANDIDATES = int(os.environ.get("DX_CANDIDATES") or (100 if dxtest.WHOLE else 40))
 PER_SERVER = 25     # and one that served the candidate ends: its caches know sound blocks of that version now
-OWN_WORD = ("datasets.json", "psl.dat")
+OF_THE_VERSION = ("datasets.json.zst", "psl.dat.zst")
 # Which files: the big ones have most bytes, the small ones most structure.
 MAPPED = ("domains.dict", "domains.mphf", "domain_to_datasets.roar", "domain_counts.dxc", "postings.dxp", "pages.dxp",
           "dataset_domains.dxt", "cold.dxp")
-OTHERS = ("datasets.json", "psl.dat", "files.tsv.zst", "facts.dat.zst", "sketches.dat.zst",
+OTHERS = ("datasets.json.zst", "psl.dat.zst", "files.tsv.zst", "facts.dat.zst", "sketches.dat.zst",
           "url_ids.dat.zst")
 POSTINGS = ("postings.idx.zst", "postings.dat.zst")
 
@@ -63,10 +60,11 @@ class Candidate:
         rng = self.rng
         kind = rng.random()
         if kind < 0.6 or (matching and kind >= 0.85):
-            return rng.choice(MAPPED + ("dead.dxb",) * 2 * ("dead.dxb" in self.entry()["files"]))
+            return rng.choice(MAPPED + ("dead.dxb",) * 2 * ("dead.dxb" in self.entry()["files"])
+                              + OF_THE_VERSION * (matching and self.part == self.victim))
         if kind < 0.85:
             return rng.choice(POSTINGS)
-        return rng.choice([name for name in OTHERS if self.part == self.victim or name not in OWN_WORD])  # of the version alone
+        return rng.choice([name for name in OTHERS if self.part == self.victim or name not in OF_THE_VERSION])
 
     def write(self, name, data, matching):
         """As a new file: what is mapped of the old one stays as it was."""
@@ -99,7 +97,7 @@ class Candidate:
         after = self.damaged(before, how)
         if after == before:     # zeros over zeros
             after = before[:-1] + bytes([before[-1] ^ 1])
-        self.write(name, after, matching and name not in OWN_WORD)
+        self.write(name, after, matching)
 
     def remove_file(self):
         name = self.some_file(False)

@@ -1395,7 +1395,7 @@ PLACES = {
     "d2d_roar": "domain_to_datasets.roar", "domain_counts": "domain_counts.dxc",
     "postings_idx": "postings.idx.zst", "postings_dat": "postings.dat.zst",
     "postings_dir": "postings.dxp", "files_tsv": "files.tsv.zst", "pages": "pages.dxp",
-    "datasets_json": "datasets.json", "psl": "psl.dat",
+    "datasets_json": "datasets.json.zst", "psl": "psl.dat.zst",
     "dataset_domains": "dataset_domains.dxt", "cold_dir": "cold.dxp", "facts": "facts.dat.zst",
     "sketches": "sketches.dat.zst", "url_ids": "url_ids.dat.zst",
 }
@@ -1448,12 +1448,19 @@ class Part:
         need(not self.hashes or hash128(data).hex() == facts["hash"], f"{path}: hash in the manifest")
         return data
 
+    def text(self, path, most):
+        """11.1, 11.2."""
+        file = Seekable(path, self.read(path))
+        need(file.plain_size <= most, f"{path}: {file.plain_size} bytes plain")
+        need(all(frame[2] == 1 << 20 for frame in file.frames[:-1]), f"{path}: a frame that is not the last is short")
+        return file.all()
+
     def envelope(self, path, magic, version, *tags):
         return Envelope(path, self.read(path), magic, version, self.build_id, list(tags))
 
     def _names(self):
         """What the build id is made of, then the names."""
-        psl, datasets = self.read("psl.dat"), self.read("datasets.json")
+        psl, datasets = self.text("psl.dat.zst", 16 << 20), self.text("datasets.json.zst", 256 << 20)
         self.files_text = Seekable("files.tsv.zst", self.read("files.tsv.zst")).lines()
         need(hash128(psl).hex() == self.manifest["psl_hash"], "psl_hash")
         files = b"".join(part.lines_without(self.gone) for part in [*self.older, self])
@@ -1553,7 +1560,7 @@ class Version:
         for name in [*self.manifest.get("parts", []), current]:
             self._add(Part(self.root, entries[name], list(self.parts), hashes))
         self.domains = sorted(self.owner, key=key_of)
-        self.datasets, self.read = self.parts[-1].datasets, self.parts[-1].read
+        self.datasets, self.text = self.parts[-1].datasets, self.parts[-1].text
         self.pairs = {(name, d): part.counts.by_pair[o, d] for name in self.domains for part in (self.owner[name],)
                       for o in (part.ordinals[name],) for d in part.membership.sets[o]}
         self.by_dataset = {}  # URL counts of its domains, when somebody asks
@@ -2060,7 +2067,7 @@ def registry(version):
     known = {one["dataset_id"]: (one["name"], one.get("metadata", {}), one.get("kind")) for one in whole["datasets"]}
     for dataset_id, one in version.datasets.items():
         need(known.get(dataset_id) == (one["name"], one["metadata"], one.get("kind")), f"registry.json: dataset {dataset_id}")
-    need((version.root / "psl.dat").read_bytes() == version.read("psl.dat"), "psl.dat of the lake")
+    need((version.root / "psl.dat").read_bytes() == version.text("psl.dat.zst", 16 << 20), "psl.dat of the lake")
 
 
 def unit(url_id, group, row, first, last, last_group):

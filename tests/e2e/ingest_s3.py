@@ -33,6 +33,7 @@ import urllib.parse
 
 import dxtest
 import faultproxy
+import remains
 import roots
 import stores
 
@@ -142,7 +143,7 @@ def rows_of(root):
         return count
     dxtest.domaindex("publish", "--root", root)
     version = json.loads((root / "index/manifest.json").read_text())["current_version"]
-    text = (root / "index" / version / "datasets.json").read_text()
+    text = remains.plain_of((root / "index" / version / "datasets.json.zst").read_bytes())
     return collections.Counter({(d["name"], d["urls"]): d["rows"]
                                 for d in json.loads(text)["datasets"] if d["rows"]})
 

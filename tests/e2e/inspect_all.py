@@ -142,10 +142,11 @@ def check_version(tmp):
                             ("domain_counts.dxc", "rows", 500), ("postings.dxp", "pairs", 120),
                             ("pages.dxp", "rows", 500), ("files.tsv.zst", "frames", 1)):
         dxtest.equal([j.get(key) for _, j in kinds.get(name, [])], [want], f"{name}: {key}")
-    for name in ("datasets.json", "registry.json"):
+    for name in ("datasets.json.zst", "registry.json"):
         dxtest.equal([[d["name"] for d in j["datasets"]] for _, j in kinds[name]], [["set0", "set1", "set2"]],
                      f"{name}: names")
-    dxtest.equal([j["kind"] for _, j in kinds["psl.dat"]], ["Public Suffix List"] * 2, "psl.dat")
+    for name in ("psl.dat", "psl.dat.zst"):
+        dxtest.equal([j["kind"] for _, j in kinds[name]], ["Public Suffix List"], name)
     dxtest.equal(sum(j["rows"] for _, j in kinds["part"]), 500, "rows of the lake's files")
     dxtest.equal([j["entries"] for _, j in kinds["postings.idx.zst"]], [120], "entries of the postings")
 

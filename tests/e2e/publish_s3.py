@@ -183,14 +183,14 @@ def damage(root, version):
     postings = base + "postings.idx.zst"
     part = root.names("urls/dataset_id=1/")[0]
     for name in (base + "domains.dict", base + "files.tsv.zst",
-                 base + "psl.dat", base + "etags.tsv.zst", base + "pages.dxp", postings,
+                 base + "psl.dat.zst", base + "etags.tsv.zst", base + "pages.dxp", postings,
                  "index/manifest.json"):
         body = root.get(name)
         at = random.randrange(len(body))
         root.put(name, body[:at] + bytes([body[at] ^ 1 << random.randrange(8)]) + body[at + 1:])
         verify(root, f"{name}, a bit of byte {at}", expect=3)
         root.put(name, body)
-    for name in (base + "domains.mphf", postings, base + "datasets.json"):
+    for name in (base + "domains.mphf", postings, base + "datasets.json.zst"):
         body = root.get(name)
         root.remove(name)
         verify(root, f"{name} is missing", expect=3)

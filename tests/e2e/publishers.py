@@ -92,10 +92,10 @@ class Rounds:
 
     def rows_of(self, version):
         entry = next(v for v in json.loads(self.place.read("index/manifest.json"))["versions"] if v["version"] == version)
-        text = remains.file_of(self.place.read, entry, "datasets.json")
-        if not dxtest.check(text is not None, f"{version}: has no datasets.json"):
+        packed = remains.file_of(self.place.read, entry, "datasets.json.zst")
+        if not dxtest.check(packed is not None, f"{version}: has no datasets.json.zst"):
             return {}
-        return {d["name"]: d["rows"] for d in json.loads(text)["datasets"]}
+        return {d["name"]: d["rows"] for d in json.loads(remains.plain_of(packed))["datasets"]}
 
     def turn(self, publisher):
         publisher.ingest()

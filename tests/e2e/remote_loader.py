@@ -20,7 +20,7 @@ import stores
 NAMES = 400
 # Of a version: what the loader copies; of the others the lookups below read some by range.
 COPIED = ("domains.dict", "domains.mphf", "domain_to_datasets.roar", "domain_counts.dxc",
-          "postings.dxp", "pages.dxp", "dataset_domains.dxt", "cold.dxp", "tags.dxt", "datasets.json", "psl.dat")
+          "postings.dxp", "pages.dxp", "dataset_domains.dxt", "cold.dxp", "tags.dxt", "datasets.json.zst", "psl.dat.zst")
 POSTINGS = ("postings.idx.zst", "postings.dat.zst")
 COLD = ("facts.dat.zst", "sketches.dat.zst", "url_ids.dat.zst")
 TELLS = " files fetched ("
@@ -53,7 +53,7 @@ def needed(root, more=()):
     for part in (*own.get("parts", ()), own["version"]):
         files = versions[part]["files"]
         names |= {stored_name(files[name]) for name in (*COPIED, "dead.dxb", *more) if name in files
-                  and (part == own["version"] or name not in ("datasets.json", "psl.dat"))}
+                  and (part == own["version"] or name not in ("datasets.json.zst", "psl.dat.zst"))}
     return names
 
 

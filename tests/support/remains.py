@@ -114,11 +114,14 @@ def file_of(get, entry, name):
     raise KeyError(name)
 
 
+def plain_of(packed):
+    return subprocess.run(["zstd", "-dc"], input=packed, stdout=subprocess.PIPE, check=True).stdout
+
+
 def lake_of(there, entry):
     rows, entries = [], {e["version"]: e for e in there.manifest()["versions"]}
     for part in (*entry.get("parts", ()), entry["version"]):
-        packed = file_of(there.get, entries.get(part, entry), "files.tsv.zst")
-        plain = subprocess.run(["zstd", "-dc"], input=packed, stdout=subprocess.PIPE, check=True).stdout
+        plain = plain_of(file_of(there.get, entries.get(part, entry), "files.tsv.zst"))
         rows += [line.split("\t") for line in plain.decode().splitlines()]
     return {entry["parquet_root"] + row[3] for row in rows if row[3] != "-"}
 

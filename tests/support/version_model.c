@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "canon/url.h"
 #include "format/core/membership.h"
+#include "format/core/zseek_whole.h"
 #include "format/version/cold.h"
 #include "format/version/files_tsv.h"
 #include "format/version/pages.h"
@@ -241,6 +242,7 @@ void dx_test_version_read(struct dx_test_version *m, const char *root)
         (void)snprintf(to->name, sizeof to->name, "%s", d->name);
     }
     read_file_of(v, DX_FILE_PSL, &psl);
+    must(dx_zseek_expand(&psl, DX_FILE_PSL, sizeof m->psl, &err), "psl");
     memcpy(m->psl, psl.data, psl.size);
     m->psl_size = psl.size;
     m->domains = v->entry.domains;
@@ -440,6 +442,15 @@ static void put_lines(struct writing *w, const char *name, struct dx_span plain)
     must(dx_zseek_writer_finish(&z, &err), name);
     dx_zseek_writer_release(&z);
     put_buf(w, name, &zst);
+}
+
+static void put_text(struct writing *w, const char *name, const char *plain_name,
+                     struct dx_span text)
+{
+    if (w->m->plain_texts)
+        put(w, plain_name, text);
+    else
+        put_lines(w, name, text);
 }
 
 static void write_names(struct writing *w)
@@ -802,7 +813,7 @@ void dx_test_version_write(const struct dx_test_version *m, const char *root)
     (void)snprintf(w.folder, sizeof w.folder, "%s/index/%s", root, w.entry->version);
     make_texts(&w);
     make_build_id(&w);
-    put(&w, DX_FILE_PSL, dx_span_of(m->psl, m->psl_size));
+    put_text(&w, DX_FILE_PSL, DX_FILE_PSL_PLAIN, dx_span_of(m->psl, m->psl_size));
     write_names(&w);
     write_pairs(&w);
     write_lists(&w);
@@ -811,7 +822,9 @@ void dx_test_version_write(const struct dx_test_version *m, const char *root)
     write_pages(&w);
     put_lines(&w, DX_FILE_FILES_TSV, dx_span_of(w.tsv.data, w.tsv.size));
     dx_buf_release(&w.tsv);
-    put_buf(&w, DX_FILE_DATASETS, &w.datasets);
+    put_text(&w, DX_FILE_DATASETS, DX_FILE_DATASETS_PLAIN,
+             dx_span_of(w.datasets.data, w.datasets.size));
+    dx_buf_release(&w.datasets);
     (void)snprintf(path, sizeof path, "%s/index/manifest.json", root);
     write_manifest(&w, path);
     dx_manifest_release(&w.manifest);

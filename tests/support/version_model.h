@@ -102,6 +102,7 @@ struct dx_test_version {
     uint64_t domains, dataset_number, pairs, rows, urls, lake_files; /* of the manifest */
     uint8_t build_flip; /* into the build id, everywhere */
     uint8_t psl_hash_flip;
+    bool plain_texts;       /* registry and suffix list as older programs have them */
     bool idx_size_wrong;    /* in postings.dxp */
     bool idx_entries_wrong; /* in the front of postings.idx */
     bool sets_header_wrong; /* one stored set fewer than there are */

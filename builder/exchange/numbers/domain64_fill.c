@@ -165,7 +165,7 @@ static int read_rules(struct filling *g, struct dx_error *err)
 static int open_form(struct filling *g, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_PSL_TEXT_MAX);
-    int rc = dx_version_file_read(g->remote.source, g->entry, DX_FILE_PSL, DX_PSL_TEXT_MAX, &text,
+    int rc = dx_version_text_read(g->remote.source, g->entry, DX_FILE_PSL, DX_PSL_TEXT_MAX, &text,
                                   err);
 
     if (rc == DX_OK)
@@ -177,7 +177,7 @@ static int open_form(struct filling *g, struct dx_error *err)
 static int read_registry(struct filling *g, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_REGISTRY_MAX);
-    int rc = dx_version_file_read(g->remote.source, g->entry, DX_FILE_DATASETS, DX_REGISTRY_MAX,
+    int rc = dx_version_text_read(g->remote.source, g->entry, DX_FILE_DATASETS, DX_REGISTRY_MAX,
                                   &text, err);
 
     if (rc == DX_OK)

@@ -271,18 +271,19 @@ def _delete_file(files: Files, folder: str, dataset: int, positions: Mapping[str
 
 
 def _suffix_list(files: Files, version: str) -> bytes:
-    """psl.dat of a version, by itself or in its pack (docs/FORMAT.md 11.6)."""
+    """psl.dat.zst of a version (psl.dat of an older one), by itself or in its pack (docs/FORMAT.md 11.2, 11.6)."""
+    import pyarrow
+
     entries = json.loads(files.read("index/manifest.json"))["versions"]
     entry = next(one for one in entries if one["version"] == version)
-    if "pack" not in entry:
-        return files.read(f"index/{version}/psl.dat")
     at = 0
     for name, file in entry["files"].items():
         at += -at % 64
-        if name == "psl.dat":
-            return files.read(f"index/{version}/part.pack")[at:at + file["size"]]
+        if name in ("psl.dat", "psl.dat.zst"):
+            data = files.read(f"index/{version}/part.pack")[at:at + file["size"]] if "pack" in entry else files.read(f"index/{version}/{name}")
+            return pyarrow.CompressedInputStream(pyarrow.BufferReader(data), "zstd").read() if name.endswith(".zst") else data
         at += file["size"]
-    raise ValueError(f"version {version} lists no psl.dat")
+    raise ValueError(f"version {version} lists no psl.dat.zst")
 
 
 def _moment(text: str) -> int:

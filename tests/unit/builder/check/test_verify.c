@@ -792,13 +792,13 @@ static const struct {
     { set_other, false, "which are not there or not its own" },
     { posting_of_next, false, "where the sets have" },
     { set_and_posting, false, "which are not there or not its own" },
-    { count_urls, false, "datasets.json: totals of dataset 1" },
+    { count_urls, false, "datasets.json.zst: totals of dataset 1" },
     { count_urls_and_totals, false, "dataset_domains.dxt: dataset 1 has 9 domains" },
     { count_rows, false, "rows, the counts say" },
     { count_time, true, "or other times" },
-    { dataset_rows, false, "datasets.json: totals of dataset 2" },
-    { dataset_time, false, "datasets.json: totals of dataset 2" },
-    { dataset_files, false, "datasets.json: dataset 3 has 2 files, files.tsv.zst lists 1" },
+    { dataset_rows, false, "datasets.json.zst: totals of dataset 2" },
+    { dataset_time, false, "datasets.json.zst: totals of dataset 2" },
+    { dataset_files, false, "datasets.json.zst: dataset 3 has 2 files, files.tsv.zst lists 1" },
     { run_one_up, false, "name some rows twice" },
     { run_beyond, false, "which are not there" },
     { run_other_file, false, "not its own" },
@@ -845,7 +845,7 @@ static const struct {
     { cold_size, false, "bytes of facts.dat.zst in cold.dxp" },
     { cold_table, false, "facts.dat.zst" },
     { manifest_domains, false, "domains in domains.dict: 9, the manifest says 10" },
-    { manifest_datasets, false, "datasets in datasets.json: 3, the manifest says 4" },
+    { manifest_datasets, false, "datasets in datasets.json.zst: 3, the manifest says 4" },
     { manifest_pairs, false, "pairs in domain_to_datasets.roar" },
     { manifest_rows, false, "rows in domain_counts.dxc" },
     { manifest_urls, false, "urls in domain_counts.dxc" },
@@ -865,6 +865,10 @@ static void check_facts(void)
     dx_test_version_read(sound, r.path);
     dx_test_version_write(sound, r.path);
     check_sound(r.path, "written again");
+    sound->plain_texts = true;
+    dx_test_version_write(sound, r.path);
+    check_sound(r.path, "with the texts of older versions");
+    sound->plain_texts = false;
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
         long plain;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/core/zseek.h"
+#include "format/core/zseek_whole.h"
 
 #include "format/core/envelope.h"
 #include "tests/support/fail.h"
@@ -42,26 +43,6 @@ static void write_frames(struct dx_buf *file, struct dx_buf *plain, unsigned fra
     dx_zseek_writer_release(&w);
 }
 
-/* All frames one after the other; <0 if any is refused. */
-static int read_all(struct dx_span file, struct dx_buf *plain, struct dx_error *err)
-{
-    struct dx_zstd_decoder *d = dx_zstd_decoder_new();
-    struct dx_buf frame = DX_BUF_INIT(DX_ZSEEK_PLAIN_MAX);
-    struct dx_zseek z;
-    int rc = dx_zseek_open(&z, file, "test.zst", err);
-
-    dx_buf_clear(plain);
-    for (uint32_t i = 0; rc == DX_OK && i < z.frame_count; i++) {
-        rc = dx_zseek_decode(&z, d, i, &frame, err);
-        if (rc == DX_OK)
-            dx_buf_append(plain, frame.data, frame.size);
-    }
-    dx_zseek_close(&z);
-    dx_buf_release(&frame);
-    dx_zstd_decoder_free(&d);
-    return rc;
-}
-
 static void check_round_trip(unsigned frames, int level)
 {
     struct dx_buf file = DX_BUF_INIT(1 << 24);
@@ -72,7 +53,8 @@ static void check_round_trip(unsigned frames, int level)
     struct dx_zseek z;
 
     write_frames(&file, &plain, frames, level);
-    CHECK(read_all(dx_span_of(file.data, file.size), &back, &err) == DX_OK, "%s", err.text);
+    CHECK(dx_zseek_read(dx_span_of(file.data, file.size), "test.zst", &back, &err) == DX_OK, "%s",
+          err.text);
     CHECK(dx_span_equal(dx_span_of(plain.data, plain.size), dx_span_of(back.data, back.size)),
           "%u frames do not come back", frames);
     CHECK(dx_zseek_open(&z, dx_span_of(file.data, file.size), "test.zst", &err) == DX_OK, "%s",
@@ -114,7 +96,8 @@ static void check_lines(void)
     }
     CHECK(rc == DX_OK && dx_zseek_writer_finish(&w, &err) == DX_OK, "%s", err.text);
     dx_zseek_writer_release(&w);
-    CHECK(read_all(dx_span_of(file.data, file.size), &back, &err) == DX_OK, "%s", err.text);
+    CHECK(dx_zseek_read(dx_span_of(file.data, file.size), "test.zst", &back, &err) == DX_OK, "%s",
+          err.text);
     CHECK(dx_span_equal(dx_span_of(plain.data, plain.size), dx_span_of(back.data, back.size)),
           "lines do not come back");
     CHECK(dx_zseek_open(&z, dx_span_of(file.data, file.size), "x", &err) == DX_OK, "open");
@@ -127,6 +110,31 @@ static void check_lines(void)
               "frame %u of %u bytes", i, f.plain_size);
     }
     dx_zseek_close(&z);
+    dx_buf_release(&file);
+    dx_buf_release(&plain);
+    dx_buf_release(&back);
+}
+
+/* A file that promises more than its reader takes, by itself and in the place of its bytes. */
+static void check_cap(void)
+{
+    struct dx_buf file = DX_BUF_INIT(1 << 24);
+    struct dx_buf plain = DX_BUF_INIT(1 << 24);
+    struct dx_buf back = DX_BUF_INIT(0);
+    struct dx_error err = DX_ERROR_INIT;
+
+    write_frames(&file, &plain, 9, 3);
+    back.max = plain.size - 1;
+    CHECK(dx_zseek_read(dx_span_of(file.data, file.size), "test.zst", &back, &err) == DX_E_LIMIT &&
+              back.capacity == 0 && strstr(err.text, "test.zst: ") == err.text,
+          "%s", err.text);
+    back.max = plain.size;
+    CHECK(dx_zseek_read(dx_span_of(file.data, file.size), "test.zst", &back, &err) == DX_OK, "%s",
+          err.text);
+    CHECK(dx_zseek_expand(&file, "test.zst", plain.size, &err) == DX_OK, "%s", err.text);
+    CHECK(dx_span_equal(dx_span_of(plain.data, plain.size), dx_span_of(file.data, file.size)),
+          "other bytes");
+    CHECK(dx_zseek_expand(&file, "test.zst", plain.size, &err) == DX_E_CORRUPT, "plain bytes");
     dx_buf_release(&file);
     dx_buf_release(&plain);
     dx_buf_release(&back);
@@ -185,7 +193,7 @@ static void check_damage(void)
     copy = dx_test_guarded(dx_span_of(file.data, file.size));
     for (size_t bit = 0; bit < 8 * file.size; bit++) {
         copy[bit / 8] ^= (uint8_t)(1 << bit % 8);
-        if (read_all(dx_span_of(copy, file.size), &back, NULL) >= 0) {
+        if (dx_zseek_read(dx_span_of(copy, file.size), "test.zst", &back, NULL) >= 0) {
             CHECK(dx_span_equal(want, dx_span_of(back.data, back.size)),
                   "bit %zu gives other bytes", bit);
             harmless++;
@@ -197,7 +205,8 @@ static void check_damage(void)
     dx_test_unguard(copy, file.size);
     for (size_t size = 0; size < file.size; size++) {
         copy = dx_test_guarded(dx_span_of(file.data, size));
-        CHECK(read_all(dx_span_of(copy, size), &back, NULL) < 0, "%zu bytes pass", size);
+        CHECK(dx_zseek_read(dx_span_of(copy, size), "test.zst", &back, NULL) < 0, "%zu bytes pass",
+              size);
         dx_test_unguard(copy, size);
     }
     dx_buf_release(&file);
@@ -249,7 +258,7 @@ static void check_rows(void)
 
         for (unsigned k = 0; k < rows[i].size; k++)
             copy[at + k] = (uint8_t)(rows[i].value >> (8 * k));
-        rc = read_all(dx_span_of(copy, file.size), &back, &err);
+        rc = dx_zseek_read(dx_span_of(copy, file.size), "test.zst", &back, &err);
         CHECK(rc < 0 && strstr(err.text, rows[i].words) != NULL &&
                   strstr(err.text, "test.zst: ") == err.text,
               "row %zu (%s): %s", i, rows[i].words, rc < 0 ? err.text : "passes");
@@ -312,6 +321,7 @@ int main(void)
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         check_round_trip(counts[i], (int)i * 4);
     check_lines();
+    check_cap();
     check_against_zstd();
     check_damage();
     check_rows();

@@ -60,6 +60,13 @@ static enum verdict try_manifest(void *ctx, struct dx_span s)
 }
 
 /* Where every version has the text of its domains, older programs read the manifest. */
+/* Registry and suffix list as older programs have them. */
+static void name_plain(struct dx_manifest_version *v)
+{
+    strcpy(v->files[dx_manifest_file(v, DX_FILE_DATASETS) - v->files].name, DX_FILE_DATASETS_PLAIN);
+    strcpy(v->files[dx_manifest_file(v, DX_FILE_PSL) - v->files].name, DX_FILE_PSL_PLAIN);
+}
+
 static void test_format_of_before(void)
 {
     struct dx_manifest m = DX_MANIFEST_INIT;
@@ -68,12 +75,16 @@ static void test_format_of_before(void)
     struct dx_error err = DX_ERROR_INIT;
 
     fill(&m, 1);
+    name_plain(&m.versions[0]);
     EXPECT(dx_manifest_write(&m, &b, &err) == DX_OK, "%s", err.text);
     dx_buf_u8(&b, '\0');
+    EXPECT(strstr((const char *)b.data, "/psl.dat\",") != NULL, "the plain name");
     EXPECT(strstr((const char *)b.data, "\"format_version\": 1,") != NULL, "format 1");
     EXPECT(dx_manifest_parse(dx_span_of(b.data, b.size - 1), "m", &back, &err) == DX_OK, "%s",
            err.text);
     EXPECT(dx_manifest_file(&back.versions[0], DX_FILE_DOMAINS_TXT) != NULL, "the text");
+    EXPECT(strcmp(dx_manifest_file(&back.versions[0], DX_FILE_PSL)->name, DX_FILE_PSL_PLAIN) == 0,
+           "found by the name of now");
     dx_manifest_release(&m);
     dx_manifest_release(&back);
     dx_buf_release(&b);
@@ -241,7 +252,10 @@ static void test_members(void)
         { "\"parquet_root\": \"urls/", "\"parquet_root\": \"s3://b/", "parquet_root" },
         { "\"pages.dxp\": {", "\"pages.dxq\": {", "not a file of a version" },
         { "\"pages.dxp\": {", "\"../pages.dxp\": {", "not a file of a version" },
-        { "\"psl.dat\": {", "\"missing.tsv.zst\": {", "'psl.dat' is not listed" },
+        { "\"psl.dat.zst\": {", "\"missing.tsv.zst\": {", "'psl.dat.zst' is not listed" },
+        { "\"psl.dat.zst\": {", "\"psl.dat\": {", "'psl' is 'index/000001" },
+        { "psl.dat.zst\",", "psl.dat\",", "'psl' is 'index/000001" },
+        { "\"etags.tsv.zst\": {", "\"psl.dat\": {", "lists 'psl.dat' and 'psl.dat.zst'" },
         { "\"postings.idx.zst\": {", "\"missing.tsv.zst\": {", "'postings.idx.zst' is not listed" },
         { "{\"size\": 0,", "{\"size\": -1,", "size" },
         { "{\"size\": 0,", "{", "size and hash" },
