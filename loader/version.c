@@ -281,6 +281,8 @@ uint64_t dx_version_mapped_bytes_with(struct dx_version *const *versions, size_t
 
 static void version_close(struct dx_version *v)
 {
+    if (v->kept != NULL)
+        v->drop(v->kept);
     dx_dead_domains_release(v->parts, v->part_count, &v->dead);
     dx_dataset_heads_release(&v->heads);
     dx_registry_release(&v->registry);
@@ -610,6 +612,20 @@ int dx_version_damage(const struct dx_version *v, struct dx_error *err)
     for (size_t i = 0; rc == DX_OK && i < v->part_count; i++)
         rc = dx_guard_why(v->parts[i].part->guard, err);
     return rc;
+}
+
+void *dx_version_kept(struct dx_version *v, void *(*make)(void), void (*drop)(void *kept))
+{
+    void *kept;
+
+    (void)pthread_mutex_lock(&v->listed_lock);
+    if (v->kept == NULL) {
+        v->kept = make();
+        v->drop = drop;
+    }
+    kept = v->kept;
+    (void)pthread_mutex_unlock(&v->listed_lock);
+    return kept;
 }
 
 struct dx_shared_manifest *dx_version_listed(struct dx_version *v)

@@ -82,6 +82,8 @@ struct dx_version {
     pthread_mutex_t listed_lock;
     /* the manifest; under the lock, as newer ones take its place */
     struct dx_shared_manifest *listed;
+    void *kept; /* under the lock too */
+    void (*drop)(void *kept);
     uint64_t serial; /* of this process: no other open, of whatever version, has it */
     _Atomic long pins;
     _Atomic uint64_t visible; /* query/view/view's: 0 at first */
@@ -125,6 +127,9 @@ int dx_version_damage(const struct dx_version *v, struct dx_error *err); /* why;
 struct dx_shared_manifest *dx_version_listed(struct dx_version *v);
 void dx_version_list(struct dx_version *v,
                      struct dx_shared_manifest *listed); /* holds it for itself */
+
+/* What a layer above keeps as long as v is open: made by the first call, dropped by the close. NULL: out of memory. */
+void *dx_version_kept(struct dx_version *v, void *(*make)(void), void (*drop)(void *kept));
 
 /* Whether an ordinal of parts[i] is dead. */
 bool dx_version_is_dead(const struct dx_version *v, size_t i, uint64_t ordinal);

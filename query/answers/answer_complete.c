@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <roaring/roaring.h>
 #include <stdlib.h>
 
 #include "base/json_out.h"
@@ -8,7 +7,8 @@
 #include "loader/version_parts.h"
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"
-#include "query/suppression/suppression_domains.h"
+#include "query/suppression/ruled_domains.h"
+#include "query/suppression/suppression_view.h"
 #include "query/view/completion.h"
 #include "query/view/suppressed.h"
 #include "query/view/view.h"
@@ -19,9 +19,9 @@
 
 struct work {
     const struct dx_view *view;
-    struct dx_suppression_domains hidden; /* whole ones alone */
-    size_t part_at;                       /* of the part that is searched */
-    struct dx_problem *problem;           /* set: of a domain that is not known yet */
+    struct dx_ruled_domains *ruled; /* NULL: no rules */
+    size_t part_at;                 /* of the part that is searched */
+    struct dx_problem *problem;     /* set: of a domain that is not known yet */
     bool unknown;
 };
 
@@ -76,16 +76,16 @@ static int find_next(void *ctx, const struct dx_part *part, uint64_t from, uint6
     const uint64_t first = dx_version_number(v, part, 0);
 
     for (;;) {
-        size_t i;
+        uint64_t end_hidden;
         int rc;
 
         from = dx_version_next_live(v, w->part_at, from);
         rc = find_visible(w, part, from, end, ordinal, err);
         if (rc < 0 || *ordinal >= end)
             return rc;
-        i = dx_suppression_domains_range_from(&w->hidden, 0, first + *ordinal);
-        if (i < w->hidden.whole_count && w->hidden.whole[i].first <= first + *ordinal)
-            from = w->hidden.whole[i].end - first;
+        end_hidden = dx_ruled_domains_end(w->ruled, first + *ordinal);
+        if (end_hidden > 0)
+            from = end_hidden - first;
         else if (!dx_version_is_live(v, first + *ordinal))
             from = *ordinal + 1;
         else
@@ -209,21 +209,17 @@ static int write_answer(const struct dx_view *view, const struct dx_complete_ask
     return dx_problem_of_error(problem, &err);
 }
 
-/* The ranges of domains that rules hide as a whole; those of which a part is hidden are looked at
+/* Ranges of domains that rules hide as a whole are leapt over; those of which a part is hidden are looked at
  * one by one. */
 static int read_hidden(struct work *w, struct dx_canon *canon, struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
-    roaring_bitmap_t *none = roaring_bitmap_create();
-    int rc;
+    int rc = dx_ruled_domains_get(&w->ruled, w->view->version, canon, &err);
 
-    if (none == NULL) {
-        (void)dx_no_memory(&err, "completion");
-        return dx_problem_of_error(problem, &err);
-    }
-    rc = dx_suppression_domains_among(&w->hidden, w->view, canon, none, problem);
-    roaring_bitmap_free(none);
-    return rc;
+    if (rc < 0)
+        return rc == DX_E_BUSY ? dx_suppression_view_unknown(rc, problem)
+                               : dx_problem_of_error(problem, &err);
+    return 1;
 }
 
 int dx_answer_complete(const struct dx_view *view, struct dx_canon *canon,
@@ -251,7 +247,7 @@ int dx_answer_complete(const struct dx_view *view, struct dx_canon *canon,
         rc = dx_suppression_view_unknown(0, problem);
     if (rc == 1)
         rc = write_answer(view, ask, &typed, found, n, body, problem);
-    dx_suppression_domains_release(&w.hidden);
+    dx_ruled_domains_put(&w.ruled);
     free(found);
     return rc;
 }

@@ -4,22 +4,13 @@
 #include <roaring/roaring.h>
 #include <stdlib.h>
 
-#include "canon/url.h"
-#include "format/root/rules.h"
-#include "loader/followed/suppressions_live.h"
+#include "base/buf.h"
+#include "canon/ids.h"
 #include "loader/version_parts.h"
 #include "query/view/suppressed.h"
 #include "query/view/view.h"
 
 #define TRIES 4 /* the rules may be exchanged while they are looked at */
-
-static int no_memory(struct dx_problem *problem)
-{
-    struct dx_error err = DX_ERROR_INIT;
-
-    (void)dx_no_memory(&err, "suppressed domains");
-    return dx_problem_of_error(problem, &err);
-}
 
 void dx_suppression_domains_release(struct dx_suppression_domains *h)
 {
@@ -30,83 +21,9 @@ void dx_suppression_domains_release(struct dx_suppression_domains *h)
     *h = (struct dx_suppression_domains){ .whole = NULL };
 }
 
-/* ---- whole ones ---- */
-
-/* That name and all below it: keys that begin with its own, up to a label's end. Of an IP address
- * it is the address alone, since no key goes on behind it with a space. */
-static int range_of(const struct dx_version_part *p, struct dx_span host,
-                    struct dx_hidden_range *range, struct dx_error *err)
-{
-    int rc = dx_dictionary_below(&p->part->dictionary, host, &range->first, &range->end, err);
-
-    range->first += p->first;
-    range->end += p->first;
-    return rc;
-}
-
-static int by_first(const void *a, const void *b)
-{
-    const struct dx_hidden_range *x = a;
-    const struct dx_hidden_range *y = b;
-
-    return (x->first > y->first) - (x->first < y->first);
-}
-
-static void join_ranges(struct dx_suppression_domains *h)
-{
-    size_t n = 0;
-
-    if (h->whole_count > 1)
-        qsort(h->whole, h->whole_count, sizeof *h->whole, by_first);
-    for (size_t i = 0; i < h->whole_count; i++) {
-        if (n > 0 && h->whole[i].first <= h->whole[n - 1].end) {
-            if (h->whole[i].end > h->whole[n - 1].end)
-                h->whole[n - 1].end = h->whole[i].end;
-        } else {
-            h->whole[n++] = h->whole[i];
-        }
-    }
-    h->whole_count = n;
-}
-
-static int read_whole(struct dx_suppression_domains *h, const struct dx_version *v,
-                      const struct dx_rules *rules, struct dx_problem *problem)
-{
-    struct dx_error err = DX_ERROR_INIT;
-
-    for (size_t i = 0; i < rules->count; i++)
-        for (size_t k = 0; rules->rules[i].kind == DX_SUPPRESS_DOMAIN && k < v->part_count; k++) {
-            struct dx_hidden_range range;
-
-            if (range_of(&v->parts[k], rules->rules[i].parts.host, &range, &err) < 0)
-                return dx_problem_of_error(problem, &err);
-            if (range.first < range.end)
-                h->whole[h->whole_count++] = range;
-        }
-    join_ranges(h);
-    return 1;
-}
-
-size_t dx_suppression_domains_range_from(const struct dx_suppression_domains *h, size_t from,
-                                         uint64_t number)
-{
-    size_t low = from;
-    size_t high = h->whole_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (h->whole[middle].end <= number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 bool dx_suppression_domains_whole(const struct dx_suppression_domains *h, uint64_t number)
 {
-    size_t i = dx_suppression_domains_range_from(h, 0, number);
+    size_t i = dx_hidden_range_from(h->whole, h->whole_count, 0, number);
 
     return i < h->whole_count && h->whole[i].first <= number;
 }
@@ -136,55 +53,124 @@ const struct dx_hidden_part *dx_suppression_domains_part(const struct dx_suppres
     return i < h->part_count && h->parts[i].number == number ? &h->parts[i] : NULL;
 }
 
-/* ---- those of which a part is hidden ---- */
+/* ---- the domains that are asked about ---- */
 
-/* The domains whose parts are wanted: those of a dataset, or else of a set. */
+/* Those of a dataset, or else of a set. */
 struct among {
-    bool one_dataset;
+    const struct dx_version *version;
     uint32_t dataset_id;
-    const struct roaring_bitmap_s *numbers;
+    const struct roaring_bitmap_s *numbers; /* NULL: of the dataset */
 };
 
-static uint64_t number_of(const struct dx_version *v, const struct dx_found *found)
+static int next_in_set(const struct roaring_bitmap_s *numbers, uint64_t from, uint64_t *number)
 {
-    return dx_version_number(v, found->part, found->ordinal);
+    roaring_uint32_iterator_t it;
+
+    if (from > UINT32_MAX)
+        return 0;
+    roaring_init_iterator(numbers, &it);
+    if (!roaring_move_uint32_iterator_equalorlarger(&it, (uint32_t)from))
+        return 0;
+    *number = it.current_value;
+    return 1;
 }
 
-/* 1, 0 it is not among them, <0. */
-static int is_among(const struct dx_version *v, const struct among *among,
-                    const struct dx_found *found, struct dx_error *err)
+static int next_in_part(const struct dx_version_part *p, uint32_t dataset_id, uint64_t from,
+                        uint64_t *number, struct dx_error *err)
 {
-    struct dx_dataset_set set;
-    uint32_t rank;
+    const struct dx_dataset_domains *d = &p->part->dataset_domains;
+    struct dx_domain_list list;
+    struct dx_domain_cursor c;
+    int rc = dx_dataset_domains_of(d, dataset_id, &list, err);
+
+    if (rc != 1)
+        return rc;
+    dx_domain_cursor_begin(&c, d, &list);
+    rc = dx_domain_cursor_seek(&c, from > p->first ? from - p->first : 0, err);
+    if (rc == 1)
+        *number = p->first + c.ordinal;
+    return rc;
+}
+
+/* The first one from a number on, a dead one too: 1, 0 there is none, <0. */
+static int next_among(const struct among *among, uint64_t from, uint64_t *number,
+                      struct dx_error *err)
+{
+    const struct dx_version *v = among->version;
+    int rc = 0;
+
+    if (among->numbers != NULL)
+        return next_in_set(among->numbers, from, number);
+    if (from >= v->numbers)
+        return 0;
+    for (size_t i = dx_version_part_at(v, from); rc == 0 && i < v->part_count; i++)
+        rc = next_in_part(&v->parts[i], among->dataset_id, from, number, err);
+    return rc;
+}
+
+/* ---- those of them that rules concern ---- */
+
+/* There may be many ranges and few domains, or the other way round: what is between is leapt over on both sides. */
+static int meet_whole(const struct dx_ruled_domains *r, const struct among *among,
+                      struct dx_buf *whole, struct dx_error *err)
+{
+    uint64_t number = 0;
+    size_t i = 0;
     int rc;
 
-    if (!among->one_dataset)
-        return roaring_bitmap_contains(among->numbers, (uint32_t)number_of(v, found));
-    rc = dx_membership_get(&found->part->membership, found->ordinal, &set, err);
-    return rc == 1 ? dx_dataset_set_rank(&set, among->dataset_id, &rank) : rc;
+    while ((rc = next_among(among, number, &number, err)) == 1 &&
+           (i = dx_hidden_range_from(r->whole, r->whole_count, i, number)) < r->whole_count) {
+        if (number >= r->whole[i].first) {
+            dx_buf_append(whole, &r->whole[i], sizeof r->whole[i]);
+            number = r->whole[i].end;
+        } else {
+            number = r->whole[i].first;
+        }
+    }
+    return rc < 0 ? rc : DX_OK;
 }
 
-/* The registered domain that a rule's rows are of in this version: 1, or 0 there is none. */
-static int find_domain(struct dx_version *v, struct dx_canon *canon, struct dx_span host,
-                       struct dx_found *found, struct dx_error *err)
+static int meet_parts(const struct dx_ruled_domains *r, const struct among *among,
+                      struct dx_buf *parts, struct dx_error *err)
 {
-    enum dx_reject why;
-    struct dx_span domain;
+    uint64_t number = 0;
+    size_t i = 0;
+    int rc;
 
-    if (dx_canon_domain(canon, host, &domain, &why) == 0 || domain.size > sizeof found->domain)
-        return 0;
-    found->domain_size = domain.size;
-    memcpy(found->domain, domain.data, domain.size);
-    return dx_version_find(v, domain, &found->part, &found->ordinal, &found->domain_id, err);
+    while ((rc = next_among(among, number, &number, err)) == 1 &&
+           (i = dx_ruled_part_from(r->parts, r->part_count, i, number)) < r->part_count) {
+        if (number == r->parts[i])
+            dx_buf_append(parts, &number, sizeof number);
+        number = number == r->parts[i] ? number + 1 : r->parts[i];
+    }
+    return rc < 0 ? rc : DX_OK;
 }
 
-static int add_part(struct dx_suppression_domains *h, const struct dx_view *view,
-                    const struct dx_found *found, struct dx_problem *problem)
+/* ---- what they hide of them ---- */
+
+static int find_domain(const struct dx_version *v, uint64_t number, struct dx_found *found,
+                       struct dx_error *err)
 {
-    uint64_t number = number_of(view->version, found);
+    const struct dx_version_part *p = &v->parts[dx_version_part_at(v, number)];
+    int rc = dx_version_domain(v, number, found->domain, &found->domain_size, err);
+
+    found->part = p->part;
+    found->ordinal = number - p->first;
+    found->domain_id = dx_domain_id(dx_span_of(found->domain, found->domain_size));
+    return rc;
+}
+
+static int add_part(struct dx_suppression_domains *h, const struct dx_view *view, uint64_t number,
+                    struct dx_problem *problem)
+{
     struct dx_suppression_view withheld;
-    int rc = dx_suppression_view_of(view, found, &withheld, problem);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_found found;
+    int rc = find_domain(view->version, number, &found, &err);
 
+    if (rc <= 0)
+        return rc < 0 ? dx_problem_of_error(problem, &err) : 1;
+    rc = dx_suppression_view_of(view, &found, &withheld, problem);
     if (rc < 0)
         return dx_suppression_view_unknown(rc, problem);
     if (rc == 0)
@@ -194,25 +180,17 @@ static int add_part(struct dx_suppression_domains *h, const struct dx_view *view
     return 1;
 }
 
-/* found: by number. Those that are not known yet are all requested at once, not one a request. */
+/* Those that are not known yet are all requested at once, not one a request. */
 static int add_parts(struct dx_suppression_domains *h, const struct dx_view *view,
-                     const struct among *among, const struct dx_found *found, size_t n,
-                     struct dx_problem *problem)
+                     const uint64_t *numbers, size_t n, struct dx_problem *problem)
 {
-    const struct dx_version *v = view->version;
-    struct dx_error err = DX_ERROR_INIT;
     int rc = 1;
 
     for (size_t i = 0; i < n; i++) {
         /* Of this domain: the problem of one that is not known yet must outlast those of absent ones. */
         struct dx_problem its;
-        int is = is_among(v, among, &found[i], &err);
+        int is = add_part(h, view, numbers[i], &its);
 
-        if (is < 0)
-            return dx_problem_of_error(problem, &err);
-        if (is == 0 || (i > 0 && number_of(v, &found[i]) == number_of(v, &found[i - 1])))
-            continue;
-        is = add_part(h, view, &found[i], &its);
         if (is < 0) {
             rc = is;
             *problem = its;
@@ -220,77 +198,63 @@ static int add_parts(struct dx_suppression_domains *h, const struct dx_view *vie
         if (is < 0 && is != DX_E_BUSY)
             break;
     }
-    return rc;
-}
-
-static int by_number(const void *a, const void *b, void *ctx)
-{
-    uint64_t x = number_of(ctx, a);
-    uint64_t y = number_of(ctx, b);
-
-    return (x > y) - (x < y);
-}
-
-static int read_parts(struct dx_suppression_domains *h, const struct dx_view *view,
-                      struct dx_canon *canon, const struct among *among,
-                      const struct dx_rules *rules, struct dx_found *found,
-                      struct dx_problem *problem)
-{
-    struct dx_error err = DX_ERROR_INIT;
-    size_t n = 0;
-    int rc = 1;
-
-    for (size_t i = 0; i < rules->count; i++) {
-        rc = find_domain(view->version, canon, rules->rules[i].parts.host, &found[n], &err);
-        if (rc < 0)
-            return dx_problem_of_error(problem, &err);
-        if (rc == 1 && !dx_suppression_domains_whole(h, number_of(view->version, &found[n])))
-            n++;
-    }
-    if (n > 1)
-        qsort_r(found, n, sizeof *found, by_number, view->version);
-    rc = add_parts(h, view, among, found, n, problem);
-    join_ranges(h);
+    h->whole_count = dx_hidden_ranges_join(h->whole, h->whole_count);
     return rc;
 }
 
 /* ---- all of one state ---- */
 
-static int read_once(struct dx_suppression_domains *h, const struct dx_view *view,
-                     struct dx_canon *canon, const struct among *among,
-                     const struct dx_rules *rules, struct dx_problem *problem)
+static int read_ruled(struct dx_suppression_domains *h, const struct dx_view *view,
+                      const struct among *among, const struct dx_ruled_domains *r,
+                      struct dx_problem *problem)
 {
-    struct dx_found *found = malloc((rules->count + 1) * sizeof *found);
-    int rc;
+    struct dx_buf whole = DX_BUF_INIT(SIZE_MAX / 2);
+    struct dx_buf parts = DX_BUF_INIT(SIZE_MAX / 2);
+    struct dx_error err = DX_ERROR_INIT;
+    size_t n;
+    int rc = meet_whole(r, among, &whole, &err);
 
-    /* A rule for a whole domain is a range of each part, and one that is all of its domain is one. */
-    h->whole = malloc(((view->version->part_count + 1) * rules->count + 1) * sizeof *h->whole);
-    h->parts = malloc((rules->count + 1) * sizeof *h->parts);
-    if (found == NULL || h->whole == NULL || h->parts == NULL)
-        rc = no_memory(problem);
-    else
-        rc = read_whole(h, view->version, rules, problem);
-    if (rc == 1)
-        rc = read_parts(h, view, canon, among, rules, found, problem);
-    free(found);
+    if (rc == DX_OK)
+        rc = meet_parts(r, among, &parts, &err);
+    n = parts.size / sizeof(uint64_t);
+    h->whole_count = whole.size / sizeof *h->whole;
+    (void)dx_buf_reserve(&whole, n * sizeof *h->whole); /* all of a domain may be hidden */
+    h->whole = (struct dx_hidden_range *)(void *)whole.data;
+    h->parts = malloc((n + 1) * sizeof *h->parts);
+    if (rc == DX_OK && (whole.failed || parts.failed || h->parts == NULL))
+        rc = dx_no_memory(&err, "suppressed domains");
+    rc = rc < 0 ? dx_problem_of_error(problem, &err)
+                : add_parts(h, view, (const uint64_t *)(void *)parts.data, n, problem);
+    dx_buf_release(&parts);
+    return rc;
+}
+
+static int read_once(struct dx_suppression_domains *h, const struct dx_view *view,
+                     struct dx_canon *canon, const struct among *among, struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_ruled_domains *r;
+    int rc = dx_ruled_domains_get(&r, view->version, canon, &err);
+
+    if (rc < 0)
+        return rc == DX_E_BUSY ? dx_suppression_view_unknown(rc, problem)
+                               : dx_problem_of_error(problem, &err);
+    rc = rc == 0 ? 1 : read_ruled(h, view, among, r, problem);
+    dx_ruled_domains_put(&r);
     return rc;
 }
 
 static int read_all(struct dx_suppression_domains *h, const struct dx_view *view,
                     struct dx_canon *canon, const struct among *among, struct dx_problem *problem)
 {
-    struct dx_version *v = view->version;
-    struct dx_suppressions_live *suppressions = v->caches == NULL ? NULL : v->caches->suppressions;
-    uint64_t turn = dx_suppressed_turn(v);
+    uint64_t turn = dx_suppressed_turn(view->version);
 
     *h = (struct dx_suppression_domains){ .whole = NULL };
     for (unsigned i = 0; i < TRIES; i++) {
-        const struct dx_rules *rules = dx_suppressions_live_pin(suppressions);
-        int rc = rules == NULL ? 1 : read_once(h, view, canon, among, rules, problem);
+        int rc = read_once(h, view, canon, among, problem);
         uint64_t then = turn;
 
-        dx_suppressions_live_unpin(suppressions, rules);
-        turn = dx_suppressed_turn(v);
+        turn = dx_suppressed_turn(view->version);
         if (rc < 0 || (then == turn && turn % 2 == 0))
             return rc;
         dx_suppression_domains_release(h);
@@ -305,7 +269,7 @@ int dx_suppression_domains_read(struct dx_suppression_domains *h, const struct d
                                 struct dx_canon *canon, uint32_t dataset_id,
                                 struct dx_problem *problem)
 {
-    const struct among among = { .one_dataset = true, .dataset_id = dataset_id };
+    const struct among among = { .version = view->version, .dataset_id = dataset_id };
 
     return read_all(h, view, canon, &among, problem);
 }
@@ -314,7 +278,9 @@ int dx_suppression_domains_among(struct dx_suppression_domains *h, const struct 
                                  struct dx_canon *canon, const struct roaring_bitmap_s *numbers,
                                  struct dx_problem *problem)
 {
-    return read_all(h, view, canon, &(const struct among){ .numbers = numbers }, problem);
+    const struct among among = { .version = view->version, .numbers = numbers };
+
+    return read_all(h, view, canon, &among, problem);
 }
 
 int dx_suppression_domains_take_out(struct dx_suppression_domains *h, const struct dx_view *view,

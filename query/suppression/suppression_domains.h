@@ -13,20 +13,17 @@
  *
  * For answers that go over the domains of a dataset, where query/view/lookup.h does not come in
  * between. Numbers are the version's (loader/version_parts.h); both are in their order; ranges are apart from each other, and no part is in one.
- * Ranges may hold domains that the dataset does not have; parts are of its own alone, so that rows
- * of other datasets need not be there. Without rules it costs a look at an atomic, else two
- * look-ups a rule. The view is held by the caller, canon is of its version. Any thread.
+ * Ranges hold a domain that is asked about, and may hold others; parts are of those alone, so that rows
+ * of other datasets need not be there. Without rules it costs a look at an atomic, else memory and time go with the domains that
+ * are asked about and concerned by rules, however many rules there are (query/suppression/ruled_domains.h). The view is held by the caller, canon is of its version. Any thread.
  */
 #ifndef DX_QUERY_SUPPRESSION_SUPPRESSION_DOMAINS_H
 #define DX_QUERY_SUPPRESSION_SUPPRESSION_DOMAINS_H
 
+#include "query/suppression/ruled_domains.h"
 #include "query/suppression/suppression_view.h"
 
 struct roaring_bitmap_s;
-
-struct dx_hidden_range {
-    uint64_t first, end; /* numbers; a rule for a public suffix hides many */
-};
 
 struct dx_hidden_part {
     uint64_t number;
@@ -50,10 +47,7 @@ int dx_suppression_domains_among(struct dx_suppression_domains *h, const struct 
 int dx_suppression_domains_take_out(struct dx_suppression_domains *h, const struct dx_view *view,
                                     struct dx_canon *canon, struct roaring_bitmap_s *numbers,
                                     struct dx_problem *problem);
-/* The first range from this one on that ends behind the number, and the first part at or behind
- * it. */
-size_t dx_suppression_domains_range_from(const struct dx_suppression_domains *h, size_t from,
-                                         uint64_t number);
+/* The first part from this one on that is not below the number. */
 size_t dx_suppression_domains_part_from(const struct dx_suppression_domains *h, size_t from,
                                         uint64_t number);
 /* Whether nothing of the domain may be shown. */

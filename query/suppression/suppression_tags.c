@@ -55,7 +55,8 @@ static int want_whole(struct dx_suppression_tags *h, const roaring_bitmap_t *num
 
     roaring_init_iterator(numbers, &it);
     while (rc == 1 && it.has_value &&
-           (i = dx_suppression_domains_range_from(d, i, it.current_value)) < d->whole_count) {
+           (i = dx_hidden_range_from(d->whole, d->whole_count, i, it.current_value)) <
+               d->whole_count) {
         if (it.current_value >= d->whole[i].first) {
             rc = want(h, it.current_value, dataset_id, err);
             (void)roaring_advance_uint32_iterator(&it);
