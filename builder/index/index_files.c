@@ -92,25 +92,51 @@ static int write_pages(struct dx_index_state *b, struct dx_error *err)
     return rc;
 }
 
-static int write_files(struct dx_index_state *b, struct dx_error *err)
+static int put_lines(struct dx_zseek_writer *w, struct dx_bytes *text, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    while (rc == DX_OK && dx_bytes_left(text) > 0) {
+        const uint8_t *end = memchr(text->at, '\n', dx_bytes_left(text));
+        struct dx_span line = dx_bytes_take(text, end == NULL ? dx_bytes_left(text)
+                                                              : (size_t)(end - text->at));
+
+        rc = dx_zseek_writer_line(w, line, err);
+        if (end != NULL)
+            (void)dx_bytes_u8(text);
+    }
+    return rc;
+}
+
+static int put_frames(struct dx_zseek_writer *w, struct dx_bytes *text, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    while (rc == DX_OK && dx_bytes_left(text) > 0) {
+        size_t left = dx_bytes_left(text);
+
+        rc = dx_zseek_writer_frame(
+            w, dx_bytes_take(text, left < DX_ZSEEK_PLAIN_MAX ? left : DX_ZSEEK_PLAIN_MAX), NULL,
+            err);
+    }
+    return rc;
+}
+
+/* A file in the zstd seekable format; put: how the text is cut into frames. */
+static int write_text(struct dx_index_state *b, const char *name, struct dx_span text,
+                      int (*put)(struct dx_zseek_writer *, struct dx_bytes *, struct dx_error *),
+                      struct dx_error *err)
 {
     struct dx_index_out out = DX_INDEX_OUT_INIT;
-    struct dx_bytes lines = dx_bytes_of(dx_span_of(b->id->files.data, b->id->files.size));
+    struct dx_bytes at = dx_bytes_of(text);
     struct dx_zseek_writer w = { 0 };
-    int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_FILES_TSV, b->options->sync, err);
+    int rc = dx_index_out_open(&out, b->options->dir, name, b->options->sync, err);
 
     if (rc != DX_OK)
         return rc;
     rc = dx_zseek_writer_init(&w, 0, dx_index_out_sink, &out, err);
-    while (rc == DX_OK && dx_bytes_left(&lines) > 0) {
-        const uint8_t *end = memchr(lines.at, '\n', dx_bytes_left(&lines));
-        struct dx_span line = dx_bytes_take(&lines, end == NULL ? dx_bytes_left(&lines)
-                                                                : (size_t)(end - lines.at));
-
-        rc = dx_zseek_writer_line(&w, line, err);
-        if (end != NULL)
-            (void)dx_bytes_u8(&lines);
-    }
+    if (rc == DX_OK)
+        rc = put(&w, &at, err);
     if (rc == DX_OK)
         rc = dx_zseek_writer_finish(&w, err);
     dx_zseek_writer_release(&w);
@@ -134,33 +160,6 @@ static int write_dead(struct dx_index_state *b, struct dx_error *err)
     return rc;
 }
 
-static int write_text(struct dx_index_state *b, const char *name, struct dx_span text,
-                      struct dx_error *err)
-{
-    struct dx_index_out out = DX_INDEX_OUT_INIT;
-    struct dx_bytes at = dx_bytes_of(text);
-    struct dx_zseek_writer w = { 0 };
-    int rc = dx_index_out_open(&out, b->options->dir, name, b->options->sync, err);
-
-    if (rc != DX_OK)
-        return rc;
-    rc = dx_zseek_writer_init(&w, 0, dx_index_out_sink, &out, err);
-    while (rc == DX_OK && dx_bytes_left(&at) > 0) {
-        size_t left = dx_bytes_left(&at);
-
-        rc = dx_zseek_writer_frame(
-            &w, dx_bytes_take(&at, left < DX_ZSEEK_PLAIN_MAX ? left : DX_ZSEEK_PLAIN_MAX), NULL,
-            err);
-    }
-    if (rc == DX_OK)
-        rc = dx_zseek_writer_finish(&w, err);
-    dx_zseek_writer_release(&w);
-    if (rc == DX_OK)
-        rc = dx_index_out_commit(&out, b->entry, err);
-    dx_index_out_abort(&out);
-    return rc;
-}
-
 int dx_index_lake_phase(struct dx_index_state *b, struct dx_error *err)
 {
     int rc = write_pages(b, err);
@@ -168,11 +167,12 @@ int dx_index_lake_phase(struct dx_index_state *b, struct dx_error *err)
     if (rc == DX_OK && b->dead != NULL)
         rc = write_dead(b, err);
     if (rc == DX_OK)
-        rc = write_files(b, err);
+        rc = write_text(b, DX_FILE_FILES_TSV, dx_span_of(b->id->files.data, b->id->files.size),
+                        put_lines, err);
     if (rc == DX_OK)
         rc = write_text(b, DX_FILE_DATASETS, dx_span_of(b->id->datasets.data, b->id->datasets.size),
-                        err);
+                        put_frames, err);
     if (rc == DX_OK)
-        rc = write_text(b, DX_FILE_PSL, b->options->psl_text, err);
+        rc = write_text(b, DX_FILE_PSL, b->options->psl_text, put_frames, err);
     return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * index_text.h - a small text in index/ of a root, read and changed as a whole.
  *
- *   rc = dx_index_text_read(root, "index/x.json", cap, &buf, &err);      1, or 0: there is none; a directory that is not a root is an error
+ *   rc = dx_index_text_read(root, "index/x.json", cap, &buf, &err);      1, or 0: the root has no such object; a directory that is not a root is an error
  *   const struct dx_index_text_change c = { .object = "index/x.json", .cap = cap, .edit = edit, ... };
  *   rc = dx_index_text_change(root, &c, &err);                           1 written, 0 nothing to write
  *

@@ -45,7 +45,7 @@ struct dx_range_place {
 };
 
 struct dx_range_what {
-    struct dx_span suffix;                      /* where there are no numbers */
+    struct dx_span suffix;                      /* if numbers is NULL */
     const struct dx_domain64_registry *numbers; /* NULL: of a suffix */
     struct dx_domain64_range range;             /* with numbers */
     const struct dx_dataset *dataset;           /* NULL: all that the view shows */

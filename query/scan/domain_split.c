@@ -60,7 +60,7 @@ static int find_nth_of(const struct dx_domain_set *s, size_t i, uint64_t n, uint
     return rc;
 }
 
-/* The number of the least key before which there are n; where there is none, it stays. */
+/* The number of the least key with n before it; if the set has fewer, *number stays. */
 static int find_nth(const struct dx_domain_set *s, uint64_t n, uint64_t *number,
                     struct dx_error *err)
 {

@@ -5,7 +5,7 @@
  *   rc = dx_domain_split(&set, end, parts, bounds, &err);           bounds: parts + 1 of them
  *
  * The i-th part begins with the domain bounds[i] and ends before bounds[i + 1], in order of keys; the last one ends before `end`, which the
- * set does too (dx_domain_set_to), or which is the version's `numbers`: there is none. Parts may be empty. Domains that are dead, or hidden by
+ * set does too (dx_domain_set_to), or which is the version's `numbers`, behind its last domain. Parts may be empty. Domains that are dead, or hidden by
  * suppressions, count. Mapped memory alone; one thread.
  */
 #ifndef DX_QUERY_SCAN_DOMAIN_SPLIT_H

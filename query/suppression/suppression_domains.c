@@ -92,7 +92,7 @@ static int next_in_part(const struct dx_version_part *p, uint32_t dataset_id, ui
     return rc;
 }
 
-/* The first one from a number on, a dead one too: 1, 0 there is none, <0. */
+/* The first one from a number on, a dead one too: 1, 0 behind the last one, <0. */
 static int next_among(const struct among *among, uint64_t from, uint64_t *number,
                       struct dx_error *err)
 {

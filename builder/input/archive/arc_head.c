@@ -39,7 +39,7 @@ size_t dx_arc_head_size(struct dx_span bytes)
     return end == NULL ? 0 : (size_t)(end + 1 - bytes.data);
 }
 
-/* Takes the word behind the last space off the line; false: there is no space. */
+/* Takes the word behind the last space off the line; false: the line has no space. */
 static bool take_last(struct dx_span *line, struct dx_span *word)
 {
     const uint8_t *space = memrchr(line->data, ' ', line->size);

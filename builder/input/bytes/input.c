@@ -120,7 +120,7 @@ static int open_container(struct dx_input *in, struct dx_error *err)
     return rc < 0 ? dx_fail_in(err, "%s", in->name) : DX_OK;
 }
 
-/* The next WARC file of a WACZ; 0: there is none. */
+/* The next WARC file of a WACZ; 0: the last one was before. */
 static int open_range(struct dx_input *in, struct dx_error *err)
 {
     const struct dx_byte_range *r = &in->range[in->range_next];
