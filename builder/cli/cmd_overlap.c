@@ -32,7 +32,7 @@ static int print(const struct dx_opened_version *o, const char *const *said, str
         rc = dx_opened_version_dataset(o, said[i], &ids[i], err);
     if (rc != DX_OK)
         return rc;
-    rc = dx_answer_overlap(DX_VIEW_ALL(o->version), ids[0], ids[1], body, &problem);
+    rc = dx_answer_overlap(DX_VIEW_ALL(o->version), o->canon, ids[0], ids[1], body, &problem);
     if (rc != 1)
         return dx_fail(err, rc < 0 ? (enum dx_code)rc : DX_E_NOT_FOUND, "%s", problem.detail);
     dx_buf_u8(body, '\n');

@@ -86,8 +86,8 @@ int dx_answer_top_domains(const struct dx_view *view, struct dx_canon *canon,
                           struct dx_problem *problem);
 
 /* GET /v1/datasets/{a}/overlap/{b}: reads both lists of domains, some 10 ms a million. */
-int dx_answer_overlap(const struct dx_view *view, uint32_t a, uint32_t b, struct dx_buf *body,
-                      struct dx_problem *problem);
+int dx_answer_overlap(const struct dx_view *view, struct dx_canon *canon, uint32_t a, uint32_t b,
+                      struct dx_buf *body, struct dx_problem *problem);
 
 /* GET /v1/normalize?q= : what a URL, host or domain is reduced to, or why not. */
 int dx_answer_normalize(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,

@@ -159,8 +159,9 @@ static void release(struct dx_task *task)
     free(t);
 }
 
-int dx_task_overlap(const struct dx_view *view, uint32_t a, uint32_t b, bool table,
-                    struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
+int dx_task_overlap(const struct dx_view *view, struct dx_canon *canon, uint32_t a, uint32_t b,
+                    bool table, struct dx_task **task, struct dx_buf *body,
+                    struct dx_problem *problem)
 {
     static const struct dx_task_kind kind = { step, NULL, reading, release };
     struct overlap_task *t = calloc(1, sizeof *t);
@@ -173,17 +174,17 @@ int dx_task_overlap(const struct dx_view *view, uint32_t a, uint32_t b, bool tab
     t->v = view->version;
     t->table = table;
     dx_read_batch_begin(&t->nothing, view->version, NULL, 0);
-    rc = dx_overlap_new(&t->overlap, view, a, b, problem);
+    rc = dx_overlap_new(&t->overlap, view, canon, a, b, problem);
     if (rc == 1)
         rc = step(&t->task, body, problem);
     return dx_task_begun(&t->task, rc, task);
 }
 
-int dx_answer_overlap(const struct dx_view *view, uint32_t a, uint32_t b, struct dx_buf *body,
-                      struct dx_problem *problem)
+int dx_answer_overlap(const struct dx_view *view, struct dx_canon *canon, uint32_t a, uint32_t b,
+                      struct dx_buf *body, struct dx_problem *problem)
 {
     struct dx_overlap *o;
-    int rc = dx_overlap_new(&o, view, a, b, problem);
+    int rc = dx_overlap_new(&o, view, canon, a, b, problem);
 
     if (rc != 1)
         return rc;

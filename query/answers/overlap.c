@@ -4,10 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/buf.h"
-#include "format/root/rules.h"
-#include "loader/followed/suppressions_live.h"
 #include "loader/version_parts.h"
+#include "query/suppression/ruled_domains.h"
 #include "query/suppression/suppression_view.h"
 #include "query/view/lookup.h"
 #include "query/view/suppressed.h"
@@ -15,15 +13,9 @@
 
 /* What a step does: some 50 us of each. */
 #define STEP_DOMAINS 4096
-#define STEP_RULES 32
 #define STEP_HIDDEN 32
 
-enum phase { FIND_HIDDEN, MERGE, EXCHANGE_WHOLE, EXCHANGE_PARTS, DONE };
-
-/* Numbers [first, end), of domains that are hidden as a whole, or that may be hidden in part. */
-struct range {
-    uint64_t first, end;
-};
+enum phase { MERGE, EXCHANGE_WHOLE, EXCHANGE_PARTS, DONE };
 
 struct dx_overlap {
     struct dx_view view;
@@ -35,12 +27,9 @@ struct dx_overlap {
     enum phase phase;
     bool begun; /* both cursors are at a domain */
 
-    const struct dx_rules *rules; /* pinned; NULL: none */
-    uint64_t turn;                /* of the suppressions when it began */
-    size_t next_rule;
-    struct dx_buf whole; /* struct range: of what lies below a rule's domain */
-    struct dx_buf parts; /* struct range: of single domains */
-    size_t next_range;
+    struct dx_ruled_domains *ruled; /* NULL: no rules */
+    uint64_t turn;                  /* of the suppressions when it began */
+    size_t next_ruled;              /* of those that the phase exchanges */
     uint64_t next_number;
 };
 
@@ -83,11 +72,25 @@ static int enter_part(struct dx_overlap *o, size_t part, struct dx_error *err)
     return rc < 0 ? rc : DX_OK;
 }
 
-int dx_overlap_new(struct dx_overlap **out, const struct dx_view *view, uint32_t a, uint32_t b,
-                   struct dx_problem *problem)
+/* What rules hide, of one state of them. */
+static int find_ruled(struct dx_overlap *o, struct dx_canon *canon, struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    int rc;
+
+    o->turn = dx_suppressed_turn(o->view.version);
+    rc = dx_ruled_domains_get(&o->ruled, o->view.version, canon, &err);
+    if (rc == DX_E_BUSY)
+        return dx_suppression_view_unknown(rc, problem);
+    if (rc == 1)
+        o->turn = o->ruled->turn;
+    return rc < 0 ? failed(problem, &err) : 1;
+}
+
+int dx_overlap_new(struct dx_overlap **out, const struct dx_view *view, struct dx_canon *canon,
+                   uint32_t a, uint32_t b, struct dx_problem *problem)
 {
     struct dx_overlap *o = calloc(1, sizeof *o);
-    struct dx_version *v = view->version;
     struct dx_error err = DX_ERROR_INIT;
     int rc;
 
@@ -97,13 +100,11 @@ int dx_overlap_new(struct dx_overlap **out, const struct dx_view *view, uint32_t
         return failed(problem, &err);
     }
     o->view = *view;
-    dx_buf_init(&o->whole, SIZE_MAX / 2);
-    dx_buf_init(&o->parts, SIZE_MAX / 2);
-    o->turn = dx_suppressed_turn(v);
-    o->rules = dx_suppressions_live_pin(v->caches == NULL ? NULL : v->caches->suppressions);
     rc = open_dataset(o, 0, a, problem);
     if (rc == 1)
         rc = open_dataset(o, 1, b, problem);
+    if (rc == 1)
+        rc = find_ruled(o, canon, problem);
     if (rc == 1 && enter_part(o, 0, &err) < 0)
         rc = failed(problem, &err);
     if (rc != 1) {
@@ -120,10 +121,7 @@ void dx_overlap_free(struct dx_overlap **overlap)
 
     if (o == NULL)
         return;
-    if (o->rules != NULL)
-        dx_suppressions_live_unpin(o->view.version->caches->suppressions, o->rules);
-    dx_buf_release(&o->whole);
-    dx_buf_release(&o->parts);
+    dx_ruled_domains_put(&o->ruled);
     free(o);
     *overlap = NULL;
 }
@@ -136,122 +134,6 @@ const struct dx_overlap_sums *dx_overlap_sums_of(const struct dx_overlap *o)
 const struct dx_dataset *dx_overlap_dataset(const struct dx_overlap *o, int which)
 {
     return o->dataset[which];
-}
-
-/* ---- which domains suppressions concern ---- */
-
-static void add_range(struct dx_buf *ranges, uint64_t first, uint64_t end)
-{
-    const struct range r = { first, end };
-
-    if (first < end)
-        dx_buf_append(ranges, &r, sizeof r);
-}
-
-/* A rule for a domain hides every domain below it: they follow each other in the order of keys.
- * Another list of suffixes than that of the rule's day may have made domains of them. */
-static int add_below(struct dx_overlap *o, struct dx_span name, struct dx_error *err)
-{
-    const struct dx_version *v = o->view.version;
-    uint8_t key[DX_SURT_MAX + 1];
-    size_t size = dx_surt_key(name, key);
-    int rc = DX_OK;
-
-    for (size_t i = 0; size > 0 && rc >= 0 && i < v->part_count; i++) {
-        const struct dx_dictionary *d = &v->parts[i].part->dictionary;
-        uint64_t first;
-        uint64_t end;
-
-        key[size] = ' '; /* between labels */
-        rc = dx_dictionary_lower_bound(d, dx_span_of(key, size + 1), &first, err);
-        key[size] = ' ' + 1;
-        if (rc >= 0)
-            rc = dx_dictionary_lower_bound(d, dx_span_of(key, size + 1), &end, err);
-        if (rc >= 0)
-            add_range(&o->whole, v->parts[i].first + first, v->parts[i].first + end);
-    }
-    return rc;
-}
-
-static struct dx_span parent_of(struct dx_span name)
-{
-    const uint8_t *dot = memchr(name.data, '.', name.size);
-    size_t n = dot == NULL ? name.size : (size_t)(dot - name.data) + 1;
-
-    return dx_span_of(name.data + n, name.size - n);
-}
-
-/* The domain of the rule's name is one of the names above it; which, the version knows. */
-static int add_rule(struct dx_overlap *o, const struct dx_rule *rule, struct dx_error *err)
-{
-    int rc = DX_OK;
-
-    if (rule->kind == DX_SUPPRESS_DOMAIN)
-        rc = add_below(o, rule->parts.host, err);
-    for (struct dx_span name = dx_rule_name(rule->parts.host); rc >= 0 && name.size > 0;
-         name = parent_of(name)) {
-        const struct dx_part *part;
-        uint64_t ordinal;
-        uint64_t id;
-
-        rc = dx_version_find(o->view.version, name, &part, &ordinal, &id, err);
-        if (rc == 1) {
-            ordinal = dx_version_number(o->view.version, part, ordinal);
-            add_range(&o->parts, ordinal, ordinal + 1);
-        }
-    }
-    return rc;
-}
-
-static int by_first(const void *a, const void *b)
-{
-    const struct range *x = a;
-    const struct range *y = b;
-
-    if (x->first != y->first)
-        return x->first < y->first ? -1 : 1;
-    return (x->end > y->end) - (x->end < y->end);
-}
-
-static struct range *ranges_of(const struct dx_buf *buf, size_t *n)
-{
-    *n = buf->size / sizeof(struct range);
-    return (struct range *)(void *)buf->data;
-}
-
-static void unite(struct dx_buf *buf)
-{
-    size_t n;
-    struct range *r = ranges_of(buf, &n);
-    size_t kept = 0;
-
-    if (n > 0)
-        qsort(r, n, sizeof *r, by_first);
-    for (size_t i = 0; i < n; i++) {
-        if (kept > 0 && r[i].first <= r[kept - 1].end)
-            r[kept - 1].end = r[i].end > r[kept - 1].end ? r[i].end : r[kept - 1].end;
-        else
-            r[kept++] = r[i];
-    }
-    buf->size = kept * sizeof *r;
-}
-
-static int find_hidden(struct dx_overlap *o, struct dx_error *err)
-{
-    size_t count = o->rules == NULL ? 0 : o->rules->count;
-    size_t end = count - o->next_rule < STEP_RULES ? count : o->next_rule + STEP_RULES;
-    int rc = DX_OK;
-
-    for (; rc >= 0 && o->next_rule < end; o->next_rule++)
-        rc = add_rule(o, &o->rules->rules[o->next_rule], err);
-    if (o->whole.failed || o->parts.failed)
-        return dx_buf_fail(o->whole.failed ? &o->whole : &o->parts, err, "overlap");
-    if (rc >= 0 && end == count) {
-        unite(&o->whole);
-        unite(&o->parts);
-        o->phase = MERGE;
-    }
-    return rc < 0 ? rc : DX_OK;
 }
 
 /* ---- what both have ---- */
@@ -303,7 +185,8 @@ static int merge(struct dx_overlap *o, struct dx_error *err)
     if (rc == 0) {
         bool last = o->part + 1 == o->view.version->part_count;
 
-        o->phase = last ? EXCHANGE_WHOLE : MERGE;
+        if (last)
+            o->phase = o->ruled == NULL ? DONE : EXCHANGE_WHOLE;
         rc = enter_part(o, last ? 0 : o->part + 1, err);
     }
     return rc < 0 ? rc : DX_OK;
@@ -420,73 +303,59 @@ static int visible(struct dx_overlap *o, uint64_t number, uint64_t urls[2],
     return 1;
 }
 
-static bool lies_in(const struct dx_buf *ranges, uint64_t number)
+/* The first number from this one on of which the phase at hand exchanges what is counted; UINT64_MAX: none. */
+static uint64_t ruled_from(struct dx_overlap *o, uint64_t number)
 {
-    size_t high;
-    const struct range *r = ranges_of(ranges, &high);
-    size_t low = 0;
+    const struct dx_ruled_domains *r = o->ruled;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (r[middle].end <= number)
-            low = middle + 1;
-        else if (r[middle].first > number)
-            high = middle;
-        else
-            return true;
+    if (o->phase == EXCHANGE_PARTS) {
+        o->next_ruled = dx_ruled_part_from(r->parts, r->part_count, o->next_ruled, number);
+        return o->next_ruled == r->part_count ? UINT64_MAX : r->parts[o->next_ruled];
     }
-    return false;
+    o->next_ruled = dx_hidden_range_from(r->whole, r->whole_count, o->next_ruled, number);
+    if (o->next_ruled == r->whole_count)
+        return UINT64_MAX;
+    return r->whole[o->next_ruled].first > number ? r->whole[o->next_ruled].first : number;
 }
 
-/* The domains of either in the ranges, one a turn: 1 there are more, 0 no, <0. */
-static int exchange_next(struct dx_overlap *o, const struct dx_buf *ranges,
-                         struct dx_problem *problem)
+/* A domain of either that rules concern. There may be many of both: what is between is leapt over on both sides.
+ * 1 there may be more, 0 no, <0. */
+static int exchange_next(struct dx_overlap *o, struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
-    size_t n;
-    const struct range *r = ranges_of(ranges, &n);
     uint64_t urls[2];
     uint64_t found;
-    int rc;
+    uint64_t ruled;
+    int rc = either(o, o->next_number, &found, urls, &err);
 
-    if (o->next_range == n)
+    if (rc != 1)
+        return rc < 0 ? failed(problem, &err) : 0;
+    ruled = ruled_from(o, found);
+    if (ruled == UINT64_MAX)
         return 0;
-    if (o->next_number < r[o->next_range].first)
-        o->next_number = r[o->next_range].first;
-    rc = either(o, o->next_number, &found, urls, &err);
-    if (rc < 0)
-        return failed(problem, &err);
-    if (rc == 0)
-        return 0;
-    if (found >= r[o->next_range].end) {
-        o->next_range++;
+    o->next_number = ruled > found ? ruled : found + 1;
+    if (ruled > found)
         return 1;
-    }
-    o->next_number = found + 1;
-    if (ranges == &o->whole) {
-        take_away(&o->sums, urls);
-    } else if (!lies_in(&o->whole, found)) {
-        take_away(&o->sums, urls);
+    take_away(&o->sums, urls);
+    if (o->phase == EXCHANGE_PARTS) {
         rc = visible(o, found, urls, problem);
         put_back(&o->sums, urls);
     }
-    return rc < 0 ? rc : 1;
+    return rc;
 }
 
-static int exchange(struct dx_overlap *o, const struct dx_buf *ranges, enum phase then,
-                    struct dx_problem *problem)
+static int exchange(struct dx_overlap *o, enum phase then, struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
     int rc = 1;
 
     for (size_t i = 0; rc == 1 && i < STEP_HIDDEN; i++)
-        rc = exchange_next(o, ranges, problem);
+        rc = exchange_next(o, problem);
     if (rc == 0) {
         rc = enter_part(o, 0, &err);
         if (rc < 0)
             return failed(problem, &err);
-        o->next_range = 0;
+        o->next_ruled = 0;
         o->next_number = 0;
         o->phase = then;
     }
@@ -510,16 +379,13 @@ static int turn_of(struct dx_overlap *o, struct dx_problem *problem)
     int rc = DX_OK;
 
     switch (o->phase) {
-    case FIND_HIDDEN:
-        rc = find_hidden(o, &err);
-        break;
     case MERGE:
         rc = merge(o, &err);
         break;
     case EXCHANGE_WHOLE:
-        return exchange(o, &o->whole, EXCHANGE_PARTS, problem);
+        return exchange(o, EXCHANGE_PARTS, problem);
     case EXCHANGE_PARTS:
-        return exchange(o, &o->parts, DONE, problem);
+        return exchange(o, DONE, problem);
     case DONE:
         return check_turn(o, problem);
     }

@@ -163,8 +163,9 @@ int dx_task_paths(const struct dx_view *view, struct dx_canon *canon,
 
 /* GET /v1/datasets/{a}/overlap/{b}: waits for nothing, but ends a step after 50 us or so. table: the numbers as the rows of an
  * array `measures`, one of domains and one of URLs, with the same members. */
-int dx_task_overlap(const struct dx_view *view, uint32_t a, uint32_t b, bool table,
-                    struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
+int dx_task_overlap(const struct dx_view *view, struct dx_canon *canon, uint32_t a, uint32_t b,
+                    bool table, struct dx_task **task, struct dx_buf *body,
+                    struct dx_problem *problem);
 
 /* GET /v1/tags: tags in byte order. A page may be short, and even empty, and go on all the same:
  * what a request may look at is bounded. */

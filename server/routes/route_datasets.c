@@ -73,7 +73,7 @@ const struct dx_route dx_route_dataset = {
 
 static int answer_overlap(const struct dx_answering *a)
 {
-    return dx_task_overlap(a->view, a->ask->dataset_id, a->ask->other_id,
+    return dx_task_overlap(a->view, a->canon, a->ask->dataset_id, a->ask->other_id,
                            a->ask->row_format != DX_ROWS_JSON, a->task, a->body, a->problem);
 }
 
@@ -98,6 +98,7 @@ const struct dx_route dx_route_overlap = {
                                    { "only_b", DX_COLUMN_U64 }, { "min", DX_COLUMN_U64 },
                                    { "max", DX_COLUMN_U64 }, { "jaccard", DX_COLUMN_F64 })),
     .cost = { .base = 10 },
+    .canon = true,
     .restart = dx_restart_path,
     .answer = answer_overlap,
 };

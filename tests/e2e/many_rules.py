@@ -22,6 +22,7 @@ from domaindex import _native  # noqa: E402  (after the path to it)
 RULES = int(os.environ.get("DX_RULES", "200000"))
 FREE = 200  # domains that no rule is about
 ASKED = ("/v1/domains?suffix=com&limit=100", "/v1/domains?dataset=few&limit=100", "/v1/datasets/{few}/top-domains?limit=100",
+         "/v1/datasets/{few}/overlap/{few}",
          "/v1/tlds?dataset=few", "/v1/complete?q=free&limit=10", "/v1/suffix/com")
 PAGES = 10
 MORE_KB = 8 << 10  # of all pages; 200,000 rules were 52 MB a request

@@ -221,7 +221,7 @@ static void ask(struct side *s, const struct question *q)
         s->rc = ask_top(s, q);
         break;
     case ASK_OVERLAP:
-        s->rc = dx_answer_overlap(&s->after, q->dataset, q->other, &s->body, &s->problem);
+        s->rc = dx_answer_overlap(&s->after, s->canon, q->dataset, q->other, &s->body, &s->problem);
         break;
     case ASK_NAMES:
         s->rc = ask_names(s, q);

@@ -275,7 +275,8 @@ static void compare_datasets(struct both *b)
         BOTH(b, "top, a page", about, top(s, d, NULL, (struct dx_page_of){ 3, 4 }));
         BOTH(b, "top, a share", about, top(s, d, "10%", (struct dx_page_of){ 0, 100 }));
         for (uint32_t other = 0; other <= b->datasets + 1; other++)
-            BOTH(b, "overlap", about, dx_answer_overlap(&s->view, d, other, &s->body, &s->problem));
+            BOTH(b, "overlap", about,
+                 dx_answer_overlap(&s->view, s->asker.canon, d, other, &s->body, &s->problem));
     }
     BOTH(b, "tlds", "all", tlds(s, NULL));
     BOTH(b, "completion", "n", complete(s, "n", 100));
