@@ -9,8 +9,8 @@
  *
  * Numbers are the version's (loader/version_parts.h). A version keeps those of the newest rules: 16 bytes a range, 8 a
  * domain of which a part is hidden. The first get after rules were exchanged costs two look-ups a rule, and others wait
- * for it; all later ones cost two locks, and without rules a look at an atomic. canon is of the version, which the
- * caller holds. Read-only; any thread.
+ * for it: in a server it is the thread of the rules that does this (dx_suppression_view_prepare). All later ones cost two
+ * locks, and without rules a look at an atomic. canon is of the version, which the caller holds. Read-only; any thread.
  */
 #ifndef DX_QUERY_SUPPRESSION_RULED_DOMAINS_H
 #define DX_QUERY_SUPPRESSION_RULED_DOMAINS_H

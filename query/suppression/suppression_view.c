@@ -11,6 +11,7 @@
 #include "format/root/rules.h"
 #include "loader/followed/suppressions_live.h"
 #include "loader/version.h"
+#include "query/suppression/ruled_domains.h"
 #include "query/view/suppressed.h"
 #include "query/view/view.h"
 
@@ -671,6 +672,16 @@ void dx_suppression_view_keep(struct dx_version *v, size_t bytes)
     (void)pthread_mutex_unlock(&d->lock);
 }
 
+/* The version keeps them, so that no request has to find them. */
+static int keep_ruled(struct dx_version *v, struct dx_canon *canon, struct dx_error *err)
+{
+    struct dx_ruled_domains *r;
+    int rc = dx_ruled_domains_get(&r, v, canon, err);
+
+    dx_ruled_domains_put(&r);
+    return rc < 0 && rc != DX_E_BUSY ? rc : DX_OK;
+}
+
 int dx_suppression_view_prepare(struct dx_version *v, uint64_t until_ms, struct dx_error *err)
 {
     struct dx_suppressions_live *o = dx_suppressed_by(v);
@@ -684,6 +695,8 @@ int dx_suppression_view_prepare(struct dx_version *v, uint64_t until_ms, struct 
     rc = dx_version_canon_new(v, &canon, err);
     if (rc == DX_OK)
         rc = want_all(v, canon, rules, &pending, err);
+    if (rc == DX_OK)
+        rc = keep_ruled(v, canon, err);
     if (rc == DX_OK && pending > 0 && until_ms > 0) {
         wait_for_jobs(o, until_ms);
         rc = want_all(v, canon, rules, &pending, err);

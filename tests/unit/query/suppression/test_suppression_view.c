@@ -15,6 +15,7 @@
 #include "loader/guard/guard.h"
 #include "loader/version.h"
 #include "query/answers/answer.h"
+#include "query/suppression/ruled_domains.h"
 #include "tests/support/asker.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
@@ -298,6 +299,7 @@ static void test_served(const struct dx_test_root *r)
     struct dx_error err = DX_ERROR_INIT;
     struct dx_problem problem;
     struct dx_suppression_view w;
+    struct dx_ruled_domains *ruled;
     struct dx_found found;
     struct asker a;
     char name[64];
@@ -321,6 +323,10 @@ static void test_served(const struct dx_test_root *r)
     rc = dx_suppression_view_of(DX_VIEW_ALL(a.v), &found, &w, &problem);
     EXPECT(rc == 1, "prepared, and yet %d", rc);
     dx_suppression_view_release(&w);
+    rc = dx_ruled_domains_get(&ruled, a.v, NULL,
+                              &err); /* without a canonicaliser it can find none */
+    EXPECT(rc == 1 && ruled->whole_count + ruled->part_count > 0, "prepared, and yet %d", rc);
+    dx_ruled_domains_put(&ruled);
     close_asker(&a);
 
     /* Closed while its thread has work. */
