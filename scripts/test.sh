@@ -196,7 +196,7 @@ fuzz_one() { # PROGRAM
     rm -rf "$run"
     mkdir -p "$run/corpus" build/fuzz-found
     cp -r "tests/fuzz/corpus/$name/." "$run/corpus/" 2>/dev/null
-    "$1" -max_total_time="$fuzz_seconds" -timeout=20 -rss_limit_mb=3000 -print_final_stats=1 \
+    "$1" -max_total_time="$fuzz_seconds" -timeout=20 -rss_limit_mb=3000 -print_final_stats=1 -print_funcs=0 \
         -artifact_prefix="build/fuzz-found/$name-" "$run/corpus" >"$run/log" 2>&1
     status=$?
     if [ $status -ne 0 ]; then

@@ -18,9 +18,11 @@ PAGE = 150_000
 
 
 def urls():
+    """Host, key and URL of each row."""
     for host, count in HOSTS.items():
+        begin, key = f"https://{host}{DOMAIN}/", key_of(f"https://{host}{DOMAIN}/")
         for i in range(count):
-            yield host, f"https://{host}{DOMAIN}/{'aAbB'[i % 4]}{i:07}"
+            yield host, f"{key}{'aabb'[i % 4]}{i:07}", f"{begin}{'aAbB'[i % 4]}{i:07}"
 
 
 def key_of(url):
@@ -61,9 +63,9 @@ def main():
     with dxtest.tempdir() as tmp:
         root, of = tmp / "root", {host: [] for host in HOSTS}
         with open(tmp / "a", "w", encoding="ascii") as a, open(tmp / "b", "w", encoding="ascii") as b:
-            for host, url in urls():
-                of[host].append(f"{key_of(url)} {url}")
-                print(url, file=a if rng.random() < 0.7 else b)
+            for host, key, url in urls():
+                of[host].append(f"{key} {url}")
+                (a if rng.random() < 0.7 else b).write(f"{url}\n")
         for name in "ab":
             dxtest.domaindex("ingest", "--root", root, "--dataset", name, "--format", "list", tmp / name)
         dxtest.domaindex("publish", "--root", root)

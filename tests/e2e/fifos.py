@@ -65,11 +65,12 @@ def writers(root):
 
 
 def each_file(template, work):
-    """Each file of the root, one at a time, under each command."""
+    """Each file of the root, one at a time, under each command; in the gate under two of the five that write, other ones each time."""
     files = sorted(p.relative_to(template) for p in template.rglob("*") if p.is_file())
     said = 0
-    for file in files:
-        for group in [readers(work), *([command] for command in writers(work))]:
+    for number, file in enumerate(files):
+        some = [command for at, command in enumerate(writers(work)) if dxtest.WHOLE or (number + at) % 5 < 2]
+        for group in [readers(work), *([command] for command in some)]:
             shutil.rmtree(work, ignore_errors=True)
             shutil.copytree(template, work)
             (work / file).unlink()

@@ -17,7 +17,7 @@ import threading
 import dxtest
 from peaks import peak
 
-SECONDS = 10 if dxtest.WHOLE else 6
+SECONDS = 10 if dxtest.WHOLE else 4
 PIECE = 1 << 16
 
 

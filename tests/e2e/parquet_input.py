@@ -33,7 +33,7 @@ except ImportError:
 
 CORPUS = pathlib.Path(os.environ.get("DX_SHARED_DATA", dxtest.SOURCE.parent / "shared" / "data")) / "parquet"
 DRIVER = dxtest.BIN / "tests" / "test_parquet_rows"
-VALUES_MOST = 20_000 if dxtest.WHOLE else 4_000     # of a column: the reader of each value is Python
+VALUES_MOST = 20_000 if dxtest.WHOLE else 1_000     # of a column: the reader of each value is Python
 EPOCH = datetime.datetime(1970, 1, 1)
 
 
@@ -45,14 +45,20 @@ def driver(*arguments):
 
 
 def dump(path, column):
-    """[(row, text or None)] and the refusal."""
+    """[(row, text or None)] of the first rows, and the refusal."""
     rows, refusal = [], None
-    for line in driver("--dump", path, column):
+    lines = driver("--dump", path, column)
+    for line in reversed(lines[-3:]):
         fields = line.split("\t")
         if fields[0] == "E":
             refusal = fields[2] if fields[1] != "0" else None
-        elif line:
-            rows.append((int(fields[0]), None if fields[1] == "N" else bytes.fromhex(fields[1][1:])))
+    for line in lines:
+        row, _, text = line.partition("\t")
+        if row in ("", "E"):
+            continue
+        if int(row) > VALUES_MOST:
+            break
+        rows.append((int(row), None if text == "N" else bytes.fromhex(text[1:])))
     return rows, refusal
 
 
@@ -148,7 +154,6 @@ def compare_column(file, name, path, leaf, counts):
         counts["refused"] += 1
         print(f"     {name}: {written}: {refusal.split(': ', 1)[-1][:150]}")
         return None
-    got = [r for r in got if r[0] <= VALUES_MOST]
     counts["columns"] += 1
     counts["nested"] += len(path) > 1
     counts["values"] += len(got)
