@@ -141,7 +141,21 @@ int dx_cdx_host_step(struct dx_cdx_host *h, struct dx_error *err)
         return rc;
     if (h->count > 1)
         qsort(h->ranges, h->count, sizeof *h->ranges, by_place);
-    return dx_domain_rows_narrow(&h->rows, h->ranges, h->count, err);
+    for (size_t i = 0; i < h->count; i++)
+        h->total += dx_cdx_host_visible(h, &h->ranges[i]);
+    return DX_LISTING_DONE;
+}
+
+uint64_t dx_cdx_host_visible(const struct dx_cdx_host *h, const struct dx_domain_rows_range *r)
+{
+    struct dx_domain_rows_place first = { h->rows.pairs[r->pair].dataset_id, r->first };
+    struct dx_domain_rows_place end = { first.dataset_id, r->end };
+    uint64_t before = 0;
+    uint64_t upto = 0;
+
+    (void)dx_domain_rows_before(&h->rows, &first, &before);
+    (void)dx_domain_rows_before(&h->rows, &end, &upto);
+    return upto - before;
 }
 
 struct dx_read_batch *dx_cdx_host_reading(struct dx_cdx_host *h)

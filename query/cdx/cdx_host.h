@@ -11,7 +11,7 @@
  *   }
  *   if (rc == DX_LISTING_DONE)
  *       rc = dx_domain_rows_narrow(&rows, h.ranges, h.count, &err);      of the same pairs, any number of times
- *   dx_domain_rows_total(&h.rows)                                  so many visible ones, once it is DONE
+ *   h.total                                                        so many visible ones, once it is DONE
  *   h.exact                                                        all rows there are of the host; else there are some of other ones
  *   dx_cdx_host_release(&h);                                       also after a failure, and of one that is all zero
  *
@@ -28,7 +28,9 @@ struct dx_cdx_host {
     struct dx_domain_rows_range *ranges;
     size_t count;
     bool exact;
-    struct dx_domain_rows rows;
+    uint64_t total;
+    struct dx_domain_rows rows;    /* of the domain */
+    struct dx_row_streams streams; /* of these, once it is DONE: what was found is places of them */
 
     /* private */
     struct dx_span host;
@@ -36,7 +38,6 @@ struct dx_cdx_host {
     bool begun, searching;
     unsigned kind; /* of hosts that are looked for */
     size_t capacity;
-    struct dx_row_streams streams;
 };
 
 /* Whether its rows can be searched for at all. */
@@ -45,6 +46,8 @@ void dx_cdx_host_init(struct dx_cdx_host *h, struct dx_version *v, const struct 
                       uint64_t ordinal, struct dx_span host, bool alone, uint64_t deadline_ms);
 int dx_cdx_host_begin(struct dx_cdx_host *h, struct dx_error *err);
 int dx_cdx_host_step(struct dx_cdx_host *h, struct dx_error *err);
+/* Visible rows of a range of these places. */
+uint64_t dx_cdx_host_visible(const struct dx_cdx_host *h, const struct dx_domain_rows_range *r);
 struct dx_read_batch *dx_cdx_host_reading(struct dx_cdx_host *h);
 int dx_cdx_host_fetched(struct dx_cdx_host *h, int rc, struct dx_error *err);
 void dx_cdx_host_release(struct dx_cdx_host *h);

@@ -125,24 +125,9 @@ bool dx_cdx_scope_may_have(const struct dx_cdx_scope *s, struct dx_span host)
            memcmp(host.data + host.size - wanted.size, wanted.data, wanted.size) == 0;
 }
 
-/* ---- a line of a file: a key, and a space ---- */
-
-static int compare_line(struct dx_span key, struct dx_span with)
+struct dx_cdx_keys dx_cdx_scope_keys(const struct dx_cdx_scope *s)
 {
-    size_t size = key.size < with.size ? key.size : with.size;
-    int order = size == 0 ? 0 : memcmp(key.data, with.data, size);
-
-    if (order != 0)
-        return order;
-    if (with.size <= key.size)
-        return 1; /* at least the space is longer */
-    return ' ' - (int)with.data[key.size];
-}
-
-bool dx_cdx_scope_has(const struct dx_cdx_scope *s, struct dx_span urlkey)
-{
-    return compare_line(urlkey, span_of(&s->start)) >= 0 &&
-           compare_line(urlkey, span_of(&s->end)) < 0;
+    return (struct dx_cdx_keys){ span_of(&s->start), span_of(&s->end) };
 }
 
 /* ---- the question ---- */

@@ -6,7 +6,7 @@
  *   ... s.domain ...                                         the registered domain of the rows; size 0: a public suffix has none
  *   ... s.host, s.below ...                                  below: and all domains whose names are below this one
  *   dx_cdx_scope_may_have(&s, host)                          whether a row of this host may be in it: cheap
- *   dx_cdx_scope_has(&s, urlkey)
+ *   keys = dx_cdx_scope_keys(&s); dx_cdx_keys_has(&keys, urlkey)    (query/cdx/cdx_between.h)
  *   dx_cdx_scope_release(&s);                                also after a failure
  *
  * The same ranges as pywb's calc_search_range: exact, prefix, host (without ports), domain (and its subdomains, of whatever domain they are). One thread.
@@ -16,6 +16,7 @@
 
 #include "canon/urlkey.h"
 #include "query/cdx/cdx_ask.h"
+#include "query/cdx/cdx_between.h"
 
 struct dx_canon;
 struct dx_problem;
@@ -32,7 +33,7 @@ struct dx_cdx_scope {
 int dx_cdx_scope_init(struct dx_cdx_scope *s, struct dx_canon *canon, const struct dx_cdx_ask *ask,
                       struct dx_problem *problem);
 bool dx_cdx_scope_may_have(const struct dx_cdx_scope *s, struct dx_span host);
-bool dx_cdx_scope_has(const struct dx_cdx_scope *s, struct dx_span urlkey);
+struct dx_cdx_keys dx_cdx_scope_keys(const struct dx_cdx_scope *s); /* until release */
 void dx_cdx_scope_release(struct dx_cdx_scope *s);
 
 #endif

@@ -277,3 +277,17 @@ int dx_cdx_select_again(struct dx_cdx_select *s, struct dx_error *err)
     dx_buf_clear(&s->text);
     return DX_OK;
 }
+
+int dx_cdx_select_behind(struct dx_cdx_select *s, struct dx_span bound, struct dx_error *err)
+{
+    dx_buf_clear(&s->from_key);
+    dx_buf_append(&s->from_key, bound.data, bound.size);
+    if (s->from_key.failed)
+        return dx_no_memory(err, "rows of a CDX answer");
+    s->from_set = true;
+    s->after_row = s->from_rest = s->cut = false;
+    s->from_timestamp = s->from_number = s->from_group = 0;
+    s->count = s->bound = 0;
+    dx_buf_clear(&s->text);
+    return DX_OK;
+}

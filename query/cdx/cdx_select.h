@@ -13,6 +13,7 @@
  *       timestamp = dx_cdx_select_row(&s, i, columns);
  *   s.cut                                                              there are more behind the last one
  *   rc = dx_cdx_select_again(&s, &err);                                what comes now lies behind the last one
+ *   rc = dx_cdx_select_behind(&s, bound, &err);                        or has keys behind this, which no row has
  *   dx_cdx_select_release(&s);
  *
  * s.group may be set between rows, to a number not below the one before: it comes before all else in the order.
@@ -67,6 +68,7 @@ int dx_cdx_select_trim(struct dx_cdx_select *s, struct dx_error *err);
 int dx_cdx_select_end(struct dx_cdx_select *s, struct dx_error *err);
 uint64_t dx_cdx_select_row(const struct dx_cdx_select *s, size_t i, struct dx_span *columns);
 int dx_cdx_select_again(struct dx_cdx_select *s, struct dx_error *err);
+int dx_cdx_select_behind(struct dx_cdx_select *s, struct dx_span bound, struct dx_error *err);
 void dx_cdx_select_release(struct dx_cdx_select *s);
 
 #endif

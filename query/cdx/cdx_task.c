@@ -8,9 +8,9 @@
 #include "query/answers/task_kind.h"
 #include "query/cdx/capture_row.h"
 #include "query/cdx/cdx_domains.h"
-#include "query/cdx/cdx_host.h"
 #include "query/cdx/cdx_query.h"
 #include "query/cdx/cdx_scope.h"
+#include "query/cdx/cdx_search.h"
 #include "query/cdx/cdx_select.h"
 #include "query/cdx/cdx_sequence.h"
 #include "query/cdx/cdx_text.h"
@@ -35,7 +35,8 @@
 #define ADVICE                                                                                    \
     "Ask for less: pages (page=0, as many as showNumPages says) have no such bound, of a domain " \
     "with all below it, a host or a suffix; with showResumeKey=true an answer ends in time and "  \
-    "says where to go on; a host instead of a domain, one dataset; /v1/host/{host}/urls and "     \
+    "says where to go on; a URL, a prefix or a host instead of a domain, one dataset; "           \
+    "/v1/host/{host}/urls and "                                                                   \
     "/v1/suffix/{suffix}/urls list all rows."
 
 /* A row as text, of an answer that is not in the order of rows. */
@@ -55,11 +56,9 @@ struct cdx_task {
     /* The registered domain of the question; found.part NULL: a public suffix, or the view shows nothing of it. */
     struct dx_found found;
     struct dx_suppression_view withheld;
-    size_t datasets; /* of it */
-    bool searching;  /* for the rows of its host */
-    bool has_host;   /* they are found */
-    struct dx_cdx_host host;
-    bool begun; /* with the domains below the host, if they are asked for */
+    size_t datasets;             /* of it */
+    struct dx_cdx_search search; /* for the rows of its host */
+    bool begun;                  /* with the domains below the host, if they are asked for */
     struct dx_cdx_domains domains;
     uint64_t passed; /* domains */
 
@@ -78,6 +77,7 @@ struct cdx_task {
     uint64_t counted;  /* rows of the domains so far */
     uint64_t untimed;
     bool again;    /* it is not the first */
+    bool in_piece; /* of the search */
     bool short_of; /* it ended before `frontier`, for there was enough to look at */
     struct dx_buf frontier;
     uint64_t half_ms, soft_ms;
@@ -147,6 +147,8 @@ static int take_scope_row(struct cdx_task *task, const struct dx_listing_row *ro
 static int take_row(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
 {
     struct cdx_task *task = ctx;
+    struct dx_cdx_keys keys = task->search.in_pieces ? task->search.piece
+                                                     : dx_cdx_scope_keys(&task->scope);
     int rc = check_time(task, err);
 
     task->number++;
@@ -156,9 +158,9 @@ static int take_row(void *ctx, const struct dx_listing_row *row, struct dx_error
         return dx_urlkey_no_memory(&task->key)
                    ? dx_no_memory(err, "the key of a URL")
                    : dx_fail(err, DX_E_LIMIT, "a URL has a key of over %u bytes", DX_URLKEY_MAX);
-    if (!dx_cdx_scope_has(&task->scope, dx_span_of(task->key.key.data, task->key.key.size)))
-        return DX_OK;
-    return take_scope_row(task, row, err);
+    return dx_cdx_keys_has(&keys, dx_span_of(task->key.key.data, task->key.key.size))
+               ? take_scope_row(task, row, err)
+               : DX_OK;
 }
 
 /* ---- a window ---- */
@@ -352,8 +354,8 @@ static int enter(struct cdx_task *task, const struct dx_found *found,
     *added = s;
     if (rc == DX_OK)
         rc = add_pairs(task, found->part, &s->rows, withheld, pairs, err);
-    if (rc == DX_OK && found == &task->found && task->has_host)
-        rc = dx_domain_rows_narrow(&s->rows, task->host.ranges, task->host.count, err);
+    if (rc == DX_OK && found == &task->found && task->search.found)
+        rc = dx_domain_rows_narrow(&s->rows, task->search.ranges, task->search.count, err);
     if (rc < 0)
         return rc;
     s->end = dx_domain_rows_total(&s->rows);
@@ -377,8 +379,8 @@ static int begin_rows(struct cdx_task *task, struct dx_ahead_domain *s, bool is_
 static bool is_whole(const struct cdx_task *task)
 {
     if (!task->scope.below)
-        return task->has_host && task->ask.match == DX_CDX_HOST &&
-               (task->host.exact || dx_domain_rows_total(&task->host.rows) > task->look_max);
+        return task->search.found && task->ask.match == DX_CDX_HOST &&
+               (task->search.host.exact || task->search.host.total > task->look_max);
     return dx_span_equal(dx_span_of(task->scope.host.data, task->scope.host.size),
                          dx_span_of(task->scope.domain.data, task->scope.domain.size));
 }
@@ -621,9 +623,72 @@ static bool page_is_over(const struct cdx_task *task)
 static int begin_pass(struct cdx_task *task, struct dx_error *err)
 {
     task->first_done = task->ends = false;
-    task->counted = task->passed = 0;
+    task->counted = task->passed = task->number = 0;
     task->most = FIRST_GROUP;
     return task->begun ? begin_domains(task, err) : DX_OK;
+}
+
+/* ---- pieces ---- */
+
+static bool is_late(const struct cdx_task *task)
+{
+    return (task->soft_ms != 0 && dx_clock_ms() >= task->soft_ms) ||
+           task->sequence.filters.work.steps >= DX_CDX_REGEX_STEPS / 2;
+}
+
+/* The answer ends before the piece at hand, which is too much for it. */
+static int end_before_piece(struct cdx_task *task, struct dx_error *err)
+{
+    const struct dx_span low = task->search.piece.low;
+
+    dx_buf_clear(&task->frontier);
+    dx_buf_append(&task->frontier, low.data, low.size);
+    task->first_done = task->ends = task->short_of = true;
+    return task->frontier.failed ? dx_no_memory(err, "the key of a piece") : DX_OK;
+}
+
+/* The piece that comes: of keys that were not looked at yet. */
+static int begin_piece(struct cdx_task *task, struct dx_error *err)
+{
+    const struct dx_buf *from = &task->select.from_key;
+    uint64_t room = task->look_max > task->looked ? task->look_max - task->looked : 0;
+
+    task->again = false;
+    task->in_piece = true;
+    return dx_cdx_search_piece(&task->search, dx_span_of(from->data, from->size), room, err);
+}
+
+/* It was found. */
+static int enter_piece(struct cdx_task *task, struct dx_error *err)
+{
+    bool fits = task->looked + task->search.rows <= task->look_max && !is_late(task);
+
+    return !fits && task->looked > 0 && may_end_early(&task->ask) ? end_before_piece(task, err)
+                                                                  : DX_OK;
+}
+
+/* Whether rows are left behind those that were selected. */
+static bool has_more_pieces(const struct cdx_task *task)
+{
+    return task->search.in_pieces && !task->search.last;
+}
+
+/* A pass over what is left: 1, <0. */
+static int go_on(struct cdx_task *task, struct dx_error *err)
+{
+    int rc;
+
+    if (task->select.cut) {
+        rc = dx_cdx_select_again(&task->select, err);
+        task->again = true;
+    } else {
+        rc = dx_cdx_select_behind(&task->select, task->search.piece.high, err);
+        if (rc == DX_OK)
+            rc = begin_piece(task, err);
+    }
+    if (rc >= 0)
+        rc = begin_pass(task, err);
+    return rc < 0 ? rc : 1;
 }
 
 /* Ends the answer behind the row that came last, or before the domain that was too much. */
@@ -670,14 +735,9 @@ static int use_selection(struct cdx_task *task, struct dx_error *err)
     if (rc >= 0 && !task->more &&
         (task->short_of || (task->select.cut && may_end_early(&task->ask))))
         rc = end_short(task, err);
-    if (rc < 0 || task->more || !task->select.cut || page_is_over(task))
+    if (rc < 0 || task->more || page_is_over(task) || (!task->select.cut && !has_more_pieces(task)))
         return rc < 0 ? rc : 0;
-    rc = dx_cdx_select_again(&task->select, err);
-    task->again = true;
-    task->number = 0;
-    if (rc >= 0)
-        rc = begin_pass(task, err);
-    return rc < 0 ? rc : 1;
+    return go_on(task, err);
 }
 
 /* ---- other orders ---- */
@@ -782,20 +842,20 @@ static int end_answer(struct cdx_task *task, struct dx_buf *body, struct dx_prob
     return body->failed ? dx_buf_fail(body, err, "answer") : 1;
 }
 
-/* Where the rows of the host are. Where that cannot be found, all of the domain are looked at. DX_LISTING_DONE, DX_LISTING_WAITS, <0. */
-static int search_host(struct cdx_task *task, struct dx_error *err)
+/* For rows of the host. DX_LISTING_DONE, DX_LISTING_WAITS, <0. */
+static int search_rows(struct cdx_task *task, struct dx_error *err)
 {
-    int rc = dx_cdx_host_step(&task->host, err);
+    int rc = DX_LISTING_DONE;
 
-    if (rc == DX_LISTING_WAITS)
-        return rc;
-    task->searching = false;
-    task->has_host = rc == DX_LISTING_DONE;
-    task->by_domains = task->ask.paged && is_whole(task);
-    if (rc == DX_E_LIMIT || rc == DX_E_UNSUPPORTED) {
-        dx_cdx_host_release(&task->host);
-        *err = (struct dx_error)DX_ERROR_INIT;
-        return DX_LISTING_DONE;
+    while (rc == DX_LISTING_DONE && task->search.searching) {
+        rc = dx_cdx_search_step(&task->search, err);
+        if (rc != DX_LISTING_DONE)
+            break;
+        task->by_domains = task->ask.paged && is_whole(task);
+        if (task->in_piece)
+            rc = enter_piece(task, err);
+        else if (task->search.in_pieces)
+            rc = begin_piece(task, err);
     }
     return rc;
 }
@@ -806,14 +866,12 @@ static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *prob
     struct dx_error err = DX_ERROR_INIT;
     int rc;
 
-    if (task->searching) {
-        rc = search_host(task, &err);
+    do {
+        rc = search_rows(task, &err);
         if (rc == DX_LISTING_WAITS)
             return DX_TASK_WAITS;
         if (rc < 0)
-            return dx_problem_of_error(problem, &err);
-    }
-    do {
+            break;
         rc = task->grouped ? DX_LISTING_DONE : find_group(task, problem);
         if (rc == DX_LISTING_WAITS)
             return DX_TASK_WAITS;
@@ -842,16 +900,16 @@ static int fetched(struct dx_task *of, int rc, struct dx_error *err)
 {
     struct cdx_task *task = (struct cdx_task *)of;
 
-    return task->searching ? dx_cdx_host_fetched(&task->host, rc, err)
-                           : dx_domains_ahead_fetched(&task->ahead, rc, err);
+    return task->search.searching ? dx_cdx_host_fetched(&task->search.host, rc, err)
+                                  : dx_domains_ahead_fetched(&task->ahead, rc, err);
 }
 
 static struct dx_read_batch *reading(struct dx_task *of)
 {
     struct cdx_task *task = (struct cdx_task *)of;
 
-    return task->searching ? dx_cdx_host_reading(&task->host)
-                           : dx_domains_ahead_reading(&task->ahead);
+    return task->search.searching ? dx_cdx_host_reading(&task->search.host)
+                                  : dx_domains_ahead_reading(&task->ahead);
 }
 
 static void release(struct dx_task *of)
@@ -859,7 +917,7 @@ static void release(struct dx_task *of)
     struct cdx_task *task = (struct cdx_task *)of;
 
     dx_domains_ahead_release(&task->ahead);
-    dx_cdx_host_release(&task->host);
+    dx_cdx_search_release(&task->search);
     if (task->begun)
         dx_cdx_domains_release(&task->domains);
     dx_suppression_view_release(&task->withheld);
@@ -929,18 +987,22 @@ static int begin_host(struct cdx_task *task, struct dx_error *err)
 
     if (found->part == NULL || task->scope.below || !dx_cdx_host_can(host))
         return DX_OK;
-    dx_cdx_host_init(&task->host, task->view.version, found->part, found->ordinal, host,
-                     task->ask.match == DX_CDX_HOST, task->ask.deadline_ms);
+    dx_cdx_search_init(&task->search, task->view.version, found->part, found->ordinal, host,
+                       task->ask.match == DX_CDX_HOST, task->ask.deadline_ms);
     rc = dx_view_pairs(&pairs, &task->view, found->part, found->ordinal, err);
     if (rc >= 0)
-        rc = add_pairs(task, found->part, &task->host.rows, &task->withheld, &pairs, err);
+        rc = add_pairs(task, found->part, &task->search.host.rows, &task->withheld, &pairs, err);
     dx_domain_pairs_release(&pairs);
-    if (rc < 0 || dx_domain_rows_total(&task->host.rows) <= task->host_rows) {
-        dx_cdx_host_release(&task->host);
+    if (rc < 0 || dx_domain_rows_total(&task->search.host.rows) <= task->host_rows) {
+        dx_cdx_search_release(&task->search);
         return rc;
     }
-    rc = dx_cdx_host_begin(&task->host, err);
-    task->searching = rc == DX_OK;
+    task->search.keys = dx_cdx_scope_keys(&task->scope);
+    task->search.look_max = task->look_max;
+    task->search.by_keys = task->ask.match != DX_CDX_HOST ||
+                           !(task->ask.paged || task->ask.count_pages);
+    task->search.whole = task->ask.count_pages;
+    rc = dx_cdx_search_begin(&task->search, err);
     return rc == DX_E_LIMIT ? DX_OK : rc;
 }
 

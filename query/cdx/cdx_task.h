@@ -5,7 +5,8 @@
  *   rc = dx_task_cdx(&view, canon, &request, &task, &summary, &body, &problem);
  *   rc = dx_answer_collinfo(&view, host, &body, &problem);         the list of datasets, as Common Crawl's collinfo.json
  *
- * All visible rows of the registered domain of the question are looked at, or where these are many those of its host (query/cdx/cdx_host.h), and the
+ * All visible rows of the registered domain of the question are looked at, or where these are many those of its host, and of more than may be looked at
+ * those that may have a key of the question, all or a piece of the keys after the other (query/cdx/cdx_search.h); and the
  * first ones of the key range, in order, are kept: what is kept is bounded (query/cdx/cdx_select.h). Where that is less than what the answer
  * needs, rows are looked at once more, from behind the last one. With matchType=domain the domains below it are passed in the order of
  * their keys (query/cdx/cdx_domains.h), from that of resumeKey on and up to where none has a row that would be kept, and some are read ahead
@@ -14,7 +15,7 @@
  * looked at, stretches in the order of listings.
  *
  * What an answer may look at is DX_CDX_LOOK_MAX rows, half of the time of the request and DX_CDX_REGEX_STEPS. Where showResumeKey lets it, it ends
- * before the domain that would be too much, with fewer rows and a key to go on by; else it is DX_E_LIMIT, which is 422. query: what stands
+ * before the domain, or the piece of keys, that would be too much, with fewer rows and a key to go on by; else it is DX_E_LIMIT, which is 422. query: what stands
  * behind '?'. Spans are needed for the first step only.
  */
 #ifndef DX_QUERY_CDX_CDX_TASK_H

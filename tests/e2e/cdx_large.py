@@ -4,7 +4,8 @@
 """Captures of a site with more rows than a CDX answer may look at: by pages all of them, of its hosts those that are asked for.
 
 2,290,000 rows of one domain, 2,150,000 of them of one host, in two datasets. Pages of the domain with all below it, and of the large host: as many as showNumPages says, each in
-order of keys, together every row once, in bounded memory. Other hosts, prefixes and URLs of them do not cost what the large one has. What cannot be is refused with what to ask.
+order of keys, together every row once, in bounded memory. Other hosts, prefixes and URLs of them do not cost what the large one has; nor do its own URLs and prefixes, and the first
+rows of it, or those behind a resumeKey. What cannot be is refused with what to ask.
 """
 import pathlib
 import random
@@ -57,6 +58,32 @@ def pages_of(server, asked, want, most_mib):
     check(reply.status == 400 and f"Last Page is {count - 1}" in reply.json["detail"], f"{asked}: behind the last page: {reply.body[:200]}")
 
 
+def lines_of(server, asked):
+    reply = server.get(f"/cdx?{asked}&showUntimed=true&fl=urlkey,original")
+    check(reply.status == 200, f"{asked}: {reply.status} {reply.body[:300]}")
+    return reply.body.decode().splitlines()
+
+
+def of_large_host(server, want, rng):
+    """URLs, prefixes and stretches of the host that has too many rows; want: sorted lines of it."""
+    asked = f"url=en.{DOMAIN}"
+    for _ in range(10):
+        key, url = rng.choice(want).split()
+        equal(lines_of(server, f"url={url}&sort=reverse"), [f"{key} {url}"], url)
+    for prefix in ("/a1", "/B00", "/b20999"):
+        key = key_of(f"https://en.{DOMAIN}{prefix}")
+        equal(lines_of(server, f"{asked}{prefix}*&limit=9999999") == [line for line in want if line.startswith(key)], True, f"{prefix}*")
+    for limit in (1, 10, 150_000):
+        equal(lines_of(server, f"{asked}&matchType=host&limit={limit}") == want[:limit], True, f"the first {limit}")
+    got, key = [], ""
+    for _ in range(5):
+        lines = lines_of(server, f"{asked}&matchType=host&limit=60000&showResumeKey=true{key}")
+        check(len(lines) > 2 and lines[-2] == "", f"a key behind {len(got)} rows")
+        key = f"&resumeKey={lines[-1]}"
+        got += lines[:-2]
+    equal(got == want[:len(got)] and len(got) > 60000, True, f"{len(got)} rows by keys")
+
+
 def main():
     dxtest.need_programs()
     rng = random.Random(3)
@@ -78,7 +105,8 @@ def main():
             for url in (f"https://de.{DOMAIN}/a0000004", f"https://www2.de.{DOMAIN}/A0000001"):
                 lines = server.get(f"/cdx?url={url}&showUntimed=true&fl=original").body.decode().split()
                 equal(lines, sorted(u.split()[1] for u in of["de."] + of["www2.de."] if u.split()[0] == key_of(url)), url)
-            for asked in (f"url=*.{DOMAIN}&limit=10", f"url=en.{DOMAIN}/a1*", f"url=*.{DOMAIN}&sort=reverse&limit=3"):
+            of_large_host(server, sorted(of["en."] + of["www.en."]), rng)
+            for asked in (f"url=*.{DOMAIN}&limit=10", f"url=en.{DOMAIN}&matchType=host&sort=reverse&limit=3", f"url=*.{DOMAIN}&sort=reverse&limit=3"):
                 reply = server.get(f"/cdx?{asked}&showUntimed=true")
                 check(reply.status == 422 and "showNumPages" in reply.json["detail"], f"{asked}: {reply.status} {reply.body[:300]}")
     dxtest.finish()
