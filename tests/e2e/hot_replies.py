@@ -19,9 +19,9 @@ import dxtest
 import manifests
 from dxtest import check, equal
 
-SITES = 40
+SITES = 20 if dxtest.SANITIZED else 40
 BIG = "big.com"  # in so many datasets that a socket does not take its answer at once
-BIG_DATASETS = 4000
+BIG_DATASETS = 2000 if dxtest.SANITIZED else 4000
 
 
 def publish(root, tmp, more):

@@ -20,6 +20,7 @@
 #include "builder/lake/lake_scan.h"
 #include "builder/root/root_probe.h"
 #include "tests/support/fail.h"
+#include "tests/support/sample.h"
 
 static int failures;
 static char top[64];
@@ -250,7 +251,7 @@ static void test_small(void)
 
 #define DATASETS 9
 #if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
-#define LINES 20000
+#define LINES 10000
 #else
 #define LINES 40000
 #endif
@@ -666,7 +667,7 @@ static void test_kill(bool objects)
     long whole_us;
     unsigned killed = 0;
     char **lines;
-    size_t n = corpus(&lines, 12000, 5);
+    size_t n = corpus(&lines, DX_ROUNDS(12000, 5000), 5);
 
     if (dx_dir_remove(at("whole"), &err) < 0 || dx_dir_remove(at("killed"), &err) < 0)
         FAIL("%s", err.text);

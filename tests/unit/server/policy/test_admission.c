@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/support/fail.h"
+#include "tests/support/sample.h"
 
 static int failures;
 
@@ -182,7 +183,7 @@ static void test_many_addresses(void)
     unsigned refused = 0;
 
     CHECK(dx_admission_take(a, &debtor, 1e4, 0, &wait_s), "a new one");
-    for (uint32_t i = 0; i < 1000000; i++) {
+    for (uint32_t i = 0; i < DX_ROUNDS(1000000, 200000); i++) {
         const struct dx_who who = { .principal = NULL, .address = i % 2 == 0 ? v4(i) : v6(i, 1) };
 
         refused += !dx_admission_take(a, &who, 1, i / 1000, &wait_s);
@@ -205,7 +206,8 @@ static void test_connections(void)
 
     for (unsigned i = 0; i < 5; i++)
         CHECK(dx_admission_connect(a, &one) == (i < 3), "connection %u", i);
-    for (uint32_t i = 0; i < 100000; i++) { /* they come and go: the count stays */
+    for (uint32_t i = 0; i < DX_ROUNDS(100000, 20000);
+         i++) { /* they come and go: the count stays */
         struct dx_address other = v6(i, 0);
 
         CHECK(dx_admission_connect(a, &other), "another address");
@@ -274,7 +276,7 @@ static void test_streams(void)
 
 /* ---- threads ---- */
 
-enum { THREADS = 4, TAKES = 100000 };
+enum { THREADS = 4, TAKES = DX_ROUNDS(100000, 50000) };
 
 struct taker {
     struct dx_admission *a;
