@@ -15,6 +15,7 @@ struct dx_range_ask {
     bool one_dataset; /* of dataset_id alone */
     uint32_t dataset_id;
     uint64_t limit;
+    uint64_t offset; /* rows to leave out, of a suffix; not with a filter */
     unsigned fields;
     unsigned plan;               /* so many cursors instead of rows; 0: rows */
     struct dx_row_filter filter; /* of a cursor: its own */

@@ -28,7 +28,9 @@ int dx_range_rows_init(struct dx_range_rows *r, const struct dx_view *view,
     const struct dx_view urls = dx_view_urls(view);
     uint64_t now_ms = dx_clock_ms();
 
-    *r = (struct dx_range_rows){ .what = *what, .take = take, .take_ctx = take_ctx };
+    *r = (struct dx_range_rows){
+        .what = *what, .take = take, .take_ctx = take_ctx, .skip = what->offset
+    };
     r->half_ms = what->deadline_ms > now_ms ? now_ms + (what->deadline_ms - now_ms) / 2
                                             : what->deadline_ms;
     if (what->look_max == 0)
@@ -256,6 +258,45 @@ static int stop_at(struct dx_range_rows *r, uint64_t number, struct dx_domain_ro
     return GO_ON;
 }
 
+/* ---- rows that are left out ---- */
+
+/* Visible ones of the domain that the walk came to. */
+static uint64_t count_rows(const struct dx_range_rows *r)
+{
+    uint64_t rows = 0;
+
+    for (size_t i = 0; i < r->walk.pairs.count; i++) {
+        uint32_t id = r->walk.pairs.ids[i];
+        const struct dx_suppression_pair *hidden = dx_suppression_view_pair(&r->walk.withheld, id);
+
+        if (r->what.dataset == NULL || id == r->what.dataset->dataset_id)
+            rows += hidden != NULL ? hidden->visible.row_count : r->walk.pairs.counts[i].row_count;
+    }
+    return rows;
+}
+
+/* Whether the domain is left out as a whole. */
+static bool skips(struct dx_range_rows *r)
+{
+    uint64_t rows = r->skip > 0 ? count_rows(r) : 0;
+
+    if (r->skip == 0 || rows > r->skip)
+        return false;
+    r->skip -= rows;
+    return true;
+}
+
+static int skip_domain(const struct dx_range_rows *r, struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+
+    if (!is_late(r))
+        return GO_ON;
+    (void)dx_fail(&err, DX_E_LIMIT, "this takes longer than a request may: %llu domains in",
+                  (unsigned long long)r->passed);
+    return dx_problem_advised(problem, &err, "Go on with next_cursor, or ask for a plan.");
+}
+
 /* The domain that the walk came to becomes the last one of the group, unless it has no rows or the page ends before it. */
 static int enter_domain(struct dx_range_rows *r, struct dx_domain_rows_place at,
                         struct dx_problem *problem)
@@ -271,6 +312,10 @@ static int enter_domain(struct dx_range_rows *r, struct dx_domain_rows_place at,
         return is_late(r) || (r->what.numbers != NULL && r->passed > 1 && is_enough(r))
                    ? stop_at(r, r->walk.number, at)
                    : GO_ON;
+    if (r->skip > 0) {
+        at = dx_domain_rows_place(&r->ahead.domains[r->ahead.count - 1]->rows, r->skip);
+        r->skip = 0;
+    }
     if (is_enough(r))
         rc = stop_at(r, r->walk.number, at);
     else {
@@ -292,10 +337,10 @@ static int find_domain(struct dx_range_rows *r, struct dx_problem *problem)
     if (r->goes_on && r->passed == 0 && r->walk.number == r->next.number)
         at = r->next.at;
     r->passed += rc != 0;
-    if (rc == DX_E_BUSY && r->passed > 1) /* the next page may know */
+    if (rc == DX_E_BUSY && r->passed > 1 && r->skip == 0) /* the next page may know */
         return stop_at(r, r->walk.number, at);
     if (rc == 1)
-        return enter_domain(r, at, problem);
+        return skips(r) ? skip_domain(r, problem) : enter_domain(r, at, problem);
     return rc < 0 ? rc : GO_ON;
 }
 

@@ -14,6 +14,8 @@
  *    <0   problem
  *   dx_range_rows_release(&r);                              also after an init that failed
  *
+ * The first what.offset rows are left out: their domains are counted and not read.
+ *
  * Rows of a domain that has few are filtered as they come, those of others by query/scan/filtered_domain.h.
  *
  * Domains are read in groups (query/scan/domains_ahead.h), of which a page ends behind a whole one unless it has its rows before.
@@ -52,6 +54,7 @@ struct dx_range_what {
     struct dx_row_filter filter;                /* compiled; nothing set: all rows */
     unsigned fields;                            /* of rows */
     uint64_t limit;                             /* at least 1 */
+    uint64_t offset;                            /* of a suffix, without a filter */
     uint64_t look_max;                          /* 0: DX_RANGE_DOMAINS */
     uint64_t deadline_ms;
 };
@@ -79,6 +82,7 @@ struct dx_range_rows {
     uint64_t half_ms;
     unsigned state;
     bool full;
+    uint64_t skip;   /* rows that are still to be left out */
     uint64_t looked; /* at visible domains */
     uint64_t passed; /* domains, hidden ones too */
     unsigned batches;

@@ -189,6 +189,7 @@ int dx_range_task_init(struct dx_range_task *task, const struct dx_range_questio
                                          .filter = task->ask.filter,
                                          .fields = ask->fields,
                                          .limit = ask->limit,
+                                         .offset = ask->offset,
                                          .look_max = ask->look_max,
                                          .deadline_ms = ask->deadline_ms };
     return rc;

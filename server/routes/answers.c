@@ -352,6 +352,7 @@ struct dx_range_ask dx_answering_range(const struct dx_answering *a)
         .one_dataset = a->ask->one_dataset,
         .dataset_id = a->ask->dataset_id,
         .limit = a->ask->page.limit,
+        .offset = a->ask->page.offset,
         .fields = a->ask->field_bits,
         .plan = a->ask->plan,
         .filter = a->ask->filter,

@@ -83,7 +83,7 @@ static const struct dx_route_words urls_words = {
     .answer = "SuffixUrlsAnswer",
     .refused = "not-a-name",
     .absent = "dataset-not-found",
-    .too_much = "use a smaller limit",
+    .too_much = "use a smaller limit, or cursors instead of an offset",
     .counts_only = true,
 };
 
@@ -91,9 +91,9 @@ const struct dx_route dx_route_suffix_urls = {
     .name = "suffix_urls",
     .pattern = "suffix/{suffix}/urls",
     .words = &urls_words,
-    .params = DX_PARAMS(&dx_param_limit, &dx_param_fields, &dx_param_cursor, &dx_param_version,
-                        &dx_param_dataset, &dx_param_plan, DX_FILTER_PARAMS, &dx_param_format),
-    .no_offset = "how many rows come before one would have to be summed up over its domains",
+    .params = DX_PARAMS(&dx_param_offset, &dx_param_limit, &dx_param_fields, &dx_param_cursor,
+                        &dx_param_version, &dx_param_dataset, &dx_param_plan, DX_FILTER_PARAMS,
+                        &dx_param_format),
     .limit = { DX_LIMIT_DEFAULT, DX_LIMIT_MAX },
     .fields = &dx_row_fields,
     .rows = DX_ROWS(.member = "items", .urls = true,

@@ -148,6 +148,24 @@ def listing(server, asked, names, ids, headers, version):
     return out
 
 
+def check_offsets(server, target, version, want, headers, words):
+    """Rows from each of some places on, to the end; want: all."""
+    target += ("&" if "?" in target else "?") + (version + "&" if version else "")
+    for offset in {1, 2, 3, len(want) // 2, len(want) - 1, len(want), len(want) + 1, 10**18} - {0, -1}:
+        reply = ask(server, f"{target}offset={offset}&limit=2", headers)
+        if not equal(reply.status, 200, f"{words}, offset {offset}: {reply.body[:200]}"):
+            return
+        equal((reply.json["total"], reply.json["offset"]), (len(want), offset), f"{words}, {target}offset={offset}")
+        rows, cursor = reply.json["items"], reply.json["next_cursor"]
+        while cursor is not None:
+            reply = ask(server, f"{target}cursor={cursor}&limit=1000", headers)
+            equal((reply.status, "offset" in reply.json), (200, False), f"{words}, behind offset {offset}")
+            rows, cursor = rows + reply.json["items"], reply.json["next_cursor"]
+        equal(rows, want[offset:], f"{words}, {target}offset={offset}: {len(rows)} rows of {len(want)}")
+    lines = ask(server, f"{target}offset=2&format=ndjson", headers).body.splitlines()
+    equal(len(lines), max(0, len(want) - 2), f"{words}, offset of a stream")
+
+
 def compare_urls(server, rows, ids, hides, words, headers=None, names=None, version=""):
     """Behind compare_all: the rules are in force."""
     names = sorted(rows, key=lambda n: ids.get(n, 0)) if names is None else sorted(names, key=lambda n: ids[n])
@@ -165,6 +183,8 @@ def compare_urls(server, rows, ids, hides, words, headers=None, names=None, vers
     join = "&" + version if version else ""
     for query, takes in (("prefix=/p/", lambda r: "/p/" in r["url"]), ("from=2023-11-14T22:13:25Z", lambda r: r["ts"] and r["ts"] >= "2023-11-14T22:13:25Z"), ("filter=~url:.*/q/[12]", lambda r: r["url"][-4:] in ("/q/1", "/q/2"))):
         equal(listed(server, f"/v1/suffix/uk/urls?{query}{join}", headers, 2, f"{words}, filter {query}")[0], [r for r in got if takes(r)], f"{words}, {query}")
+    for dataset in (None, *([ids[names[-1]]] if names else [])):
+        check_offsets(server, f"/v1/suffix/uk/urls{f'?dataset={dataset}' if dataset else ''}", version, [r for r in got if dataset in (None, r["dataset_id"])], headers, words)
     if names:
         one = f"/v1/suffix/uk/urls?dataset={ids[names[-1]]}{join}"
         equal(listed(server, one, headers, 2, f"{words}, of one")[0], [r for r in got if r["dataset_id"] == ids[names[-1]]], f"{words}, rows of one dataset")
@@ -200,7 +220,7 @@ def heads_and_refusals(server):
     cursor = server.get("/v1/suffix/com/urls?limit=1").json["next_cursor"]
     for target, status, slug in ((f"/v1/suffix/io/urls?cursor={cursor}", 400, "cursor-mismatch"), (f"/v1/suffix/com/urls?cursor={cursor}&dataset=1", 400, "cursor-mismatch"),
                                  (f"/v1/suffix/com/urls?cursor={cursor}&fields=url", 400, "cursor-mismatch"), (f"/v1/suffix/com/urls?cursor={cursor}&prefix=/a", 400, "cursor-mismatch"),
-                                 (f"/v1/suffix/com?cursor={cursor}", 400, "cursor-mismatch"), ("/v1/suffix/com/urls?offset=1", 400, "unknown-parameter"),
+                                 (f"/v1/suffix/com?cursor={cursor}", 400, "cursor-mismatch"), ("/v1/suffix/com/urls?offset=1&plan=2", 400, "bad-parameter"), ("/v1/suffix/com/urls?offset=1&prefix=/", 400, "bad-parameter"), (f"/v1/suffix/com/urls?offset=9223372036854775808", 400, "bad-parameter"),
                                  ("/v1/suffix/com/urls?dataset=99", 404, "dataset-not-found"), ("/v1/suffix/192.0.2.1/urls", 400, "not-a-name")):
         reply = server.get(target)
         equal((reply.status, reply.json["type"].rsplit(":", 1)[1]), (status, slug), target)
