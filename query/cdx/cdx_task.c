@@ -121,8 +121,8 @@ static int check_time(struct cdx_task *task, struct dx_error *err)
                    (const char *)task->scope.domain.data);
 }
 
-/* The row is of the scope. */
-static int take_scope_row(struct cdx_task *task, const struct dx_listing_row *row,
+/* The row is of the scope, or of the pages that are counted (is_in). */
+static int take_scope_row(struct cdx_task *task, const struct dx_listing_row *row, bool is_in,
                           struct dx_error *err)
 {
     int rc;
@@ -134,7 +134,7 @@ static int take_scope_row(struct cdx_task *task, const struct dx_listing_row *ro
                              err);
     if (rc < 0)
         return rc;
-    task->untimed += !task->again && task->row.timestamp == 0;
+    task->untimed += is_in && !task->again && task->row.timestamp == 0;
     if (dx_cdx_sequence_takes_early(&task->sequence)) {
         rc = dx_cdx_sequence_early(&task->sequence, task->row.column, task->row.timestamp, err);
         if (rc != 1)
@@ -149,6 +149,7 @@ static int take_row(void *ctx, const struct dx_listing_row *row, struct dx_error
     struct cdx_task *task = ctx;
     struct dx_cdx_keys keys = task->search.in_pieces ? task->search.piece
                                                      : dx_cdx_scope_keys(&task->scope);
+    bool is_in;
     int rc = check_time(task, err);
 
     task->number++;
@@ -158,9 +159,8 @@ static int take_row(void *ctx, const struct dx_listing_row *row, struct dx_error
         return dx_urlkey_no_memory(&task->key)
                    ? dx_no_memory(err, "the key of a URL")
                    : dx_fail(err, DX_E_LIMIT, "a URL has a key of over %u bytes", DX_URLKEY_MAX);
-    return dx_cdx_keys_has(&keys, dx_span_of(task->key.key.data, task->key.key.size))
-               ? take_scope_row(task, row, err)
-               : DX_OK;
+    is_in = dx_cdx_keys_has(&keys, dx_span_of(task->key.key.data, task->key.key.size));
+    return is_in || task->by_domains ? take_scope_row(task, row, is_in, err) : DX_OK;
 }
 
 /* ---- a window ---- */
@@ -712,6 +712,14 @@ static bool is_behind_frontier(const struct cdx_task *task, struct dx_span urlke
            dx_span_compare(urlkey, dx_span_of(task->frontier.data, task->frontier.size)) > 0;
 }
 
+/* Whether a row has a place in the pages, by the counts of its domain, and is not of the scope: a port of the name. */
+static bool is_counted_only(const struct cdx_task *task, struct dx_span urlkey)
+{
+    struct dx_cdx_keys keys = dx_cdx_scope_keys(&task->scope);
+
+    return task->by_domains && !dx_cdx_keys_has(&keys, urlkey);
+}
+
 /* 1: more rows are needed; 0: the answer is complete. */
 static int use_selection(struct cdx_task *task, struct dx_error *err)
 {
@@ -724,6 +732,10 @@ static int use_selection(struct cdx_task *task, struct dx_error *err)
         if (is_behind_frontier(task, columns[DX_CDX_URLKEY])) {
             task->select.cut = false;
             break;
+        }
+        if (is_counted_only(task, columns[DX_CDX_URLKEY])) {
+            task->sequence.rank++;
+            continue;
         }
         for (unsigned c = DX_CDX_STORED; c < DX_CDX_COLUMNS; c++)
             columns[c] = dx_span_of(NULL, 0);
