@@ -751,6 +751,10 @@ export type SuffixUrlsAnswer = {
   domain: string | null;
   dataset_id?: DatasetId;
   dataset?: string;
+  /** Rows of all domains of the suffix, with offset. */
+  total?: number;
+  /** That of the question, if it was given. */
+  offset?: number;
   items?: Array<SuffixUrlsItem>;
   /** With plan=N: that many cursors of disjoint parts, together the whole listing. */
   cursors?: Array<string>;
