@@ -440,6 +440,21 @@ static int begin_domains(struct cdx_task *task, struct dx_error *err)
         task->ask.paged ? dx_span_of(NULL, 0) : dx_span_of(from->data, from->size), err);
 }
 
+/* Visible rows of a domain, in the datasets of the question. */
+static uint64_t count_rows(const struct cdx_task *task, const struct dx_domain_walk *w)
+{
+    uint64_t rows = 0;
+
+    for (size_t i = 0; i < w->pairs.count; i++) {
+        uint32_t id = w->pairs.ids[i];
+        const struct dx_suppression_pair *hidden = dx_suppression_view_pair(&w->withheld, id);
+
+        if (task->only.count == 0 || dx_dataset_list_has(&task->only, id))
+            rows += hidden != NULL ? hidden->visible.row_count : w->pairs.counts[i].row_count;
+    }
+    return rows;
+}
+
 /* The domain that `domains` came to. */
 static int enter_next(struct cdx_task *task, struct dx_error *err)
 {
@@ -452,12 +467,15 @@ static int enter_next(struct cdx_task *task, struct dx_error *err)
         (task->found.part == w->found.part && task->found.ordinal == w->found.ordinal) ||
         is_of_no_use(task))
         return rc;
+    rows = count_rows(task, w);
+    if (rows == 0 || ((task->by_domains || task->ask.count_pages) && is_counted(task, rows)))
+        return DX_OK;
     rc = enter(task, &w->found, &w->withheld, &w->pairs, &s, err);
     if (rc < 0)
         return rc;
     dx_domain_walk_keep(w, &s->withheld);
     rows = dx_domain_rows_total(&s->rows);
-    return begin_rows(task, s, rows > 0 && !is_enough(task, err) && !is_counted(task, rows), err);
+    return begin_rows(task, s, rows > 0 && !is_enough(task, err), err);
 }
 
 /* One domain more, if there is one: first the registered one, then those below the host. DX_OK, <0. */
