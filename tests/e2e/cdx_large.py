@@ -5,7 +5,7 @@
 
 2,290,000 rows of one domain, 2,150,000 of them of one host, in two datasets. Pages of the domain with all below it, and of the large host: as many as showNumPages says, each in
 order of keys, together every row once, in bounded memory. Other hosts, prefixes and URLs of them do not cost what the large one has; nor do its own URLs and prefixes, and the first
-rows of it, or those behind a resumeKey. What cannot be is refused with what to ask.
+rows of it, or those behind a resumeKey; with a rule that hides some rows too. What cannot be is refused with what to ask.
 """
 import pathlib
 import random
@@ -84,6 +84,17 @@ def of_large_host(server, want, rng):
     equal(got == want[:len(got)] and len(got) > 60000, True, f"{len(got)} rows by keys")
 
 
+def with_a_rule(root, server, want):
+    """What a rule hides is in no answer, and rows before and behind it are."""
+    hidden = f"https://en.{DOMAIN}/b05"
+    dxtest.domaindex("suppress", "add", "--root", root, "--prefix", hidden, "--policy", "absent")
+    dxtest.wait_until(lambda: server.get(f"/cdx?url={hidden}00002&showUntimed=true").body == b"", 240)
+    left = [line for line in want if not line.split()[1].startswith(hidden)]
+    for prefix in ("/b05", "/b04999", "/a1"):
+        key = key_of(f"https://en.{DOMAIN}{prefix}")
+        equal(lines_of(server, f"url=en.{DOMAIN}{prefix}*&limit=90000"), [line for line in left if line.startswith(key)][:90000], f"{prefix}*, with a rule")
+
+
 def main():
     dxtest.need_programs()
     rng = random.Random(3)
@@ -109,6 +120,7 @@ def main():
             for asked in (f"url=*.{DOMAIN}&limit=10", f"url=en.{DOMAIN}&matchType=host&sort=reverse&limit=3", f"url=*.{DOMAIN}&sort=reverse&limit=3"):
                 reply = server.get(f"/cdx?{asked}&showUntimed=true")
                 check(reply.status == 422 and "showNumPages" in reply.json["detail"], f"{asked}: {reply.status} {reply.body[:300]}")
+            with_a_rule(root, server, sorted(of["en."] + of["www.en."]))
     dxtest.finish()
 
 
