@@ -340,8 +340,11 @@ static int take_samples(struct dx_cdx_places *p, struct dx_error *err)
         struct dx_urlkey *k = &p->between.key;
         struct dx_span key;
 
-        if (!dx_urlkey_make(k, look.host, look.path))
-            return dx_no_memory(err, "the key of a URL");
+        if (!dx_urlkey_make(k, look.host, look.path)) {
+            if (dx_urlkey_no_memory(k))
+                return dx_no_memory(err, "the key of a URL");
+            continue; /* too long: its turn comes when it is read */
+        }
         key = dx_span_of(k->key.data, k->key.size);
         if (dx_cdx_keys_has(p->keys, key))
             put_bound(p, key);

@@ -245,6 +245,7 @@ static void check_url(const struct asker *a, const char *domain)
                    domain);
     EXPECT(dx_urlkey_make(&k, dx_span_str(host), dx_span_str(path)), "%s", path);
     (void)snprintf(key, sizeof key, "%.*s", (int)k.key.size, (const char *)k.key.data);
+    dx_urlkey_release(&k);
     (void)snprintf(query + 4, sizeof query - 4, "%s", host);
     for (; *path != '\0'; path++)
         (void)snprintf(query + strlen(query), 4, strchr("%&?+#", *path) == NULL ? "%c" : "%%%02X",
@@ -259,7 +260,6 @@ static void check_url(const struct asker *a, const char *domain)
     q.limit = 1 + random_below(&seed, 700);
     if (query[strlen(query) - 18] != '/')
         check(a, &q, key, false);
-    dx_urlkey_release(&k);
 }
 
 int main(void)
