@@ -110,7 +110,7 @@ def compare(server, truth, suffixes, words, clock, part=1.0):
         return max(1, int(n * part))
 
     domains = list(truth.presence)
-    heat = sorted(domains, key=lambda d: -sum(c[1] for c in truth.presence[d].values()))[:100]
+    heat = sorted(domains, key=lambda d: -sum(c[1] for c in truth.presence[d].values()))[:100 if WHOLE else 40]
     heat += [domain for domain in truth.touched if domain not in heat]
     ask.presence(some_of(rng, domains, count(3000)))
     ask.presence(heat)
@@ -132,7 +132,7 @@ def compare(server, truth, suffixes, words, clock, part=1.0):
     expected.pairs.update(truth.presence)
     gone = [domain for (domain,) in truth.all("SELECT DISTINCT domain FROM every") if truth.state(domain) != "found"]
     ask.hidden(gone)
-    absent = gone + list(oracle.absent_names(expected, len(domains) if WHOLE else 2000, suffixes))
+    absent = gone + list(oracle.absent_names(expected, len(domains) if WHOLE else 1000, suffixes))
     ask.bulk(domains, absent)
     clock(f"{words}: {dict(ask.asked)}; {shared} of {ids} ids of URLs are shared; "
           f"of the estimates {ask.usual_share():.3f} within 2 standard errors; {len(ask.differences)} differences")
@@ -217,12 +217,12 @@ def main():
     lines = corpus_lines(path)
     truth = recount.Recount(records(lines))
     clock(f"{len(lines)} rows recounted: {len(truth.presence)} domains in {len(truth.datasets)} datasets")
-    part = 1 if WHOLE else 0.4
+    part = 1 if WHOLE else 0.25
     with dxtest.tempdir() as tmp:
         root = published(tmp, "full", lines, 1)
         clock("ingested and published at once")
         with dxtest.Server(root) as server:
-            compare(server, truth, suffixes, "full", clock)
+            compare(server, truth, suffixes, "full", clock, 1 if WHOLE else 0.5)
             for kind in unnoticed_by(server, truth):
                 dxtest.check(False, f"self-test: unnoticed by {kind}")
         root = published(tmp, "grown", lines, STEPS)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow alone timed
+# labels: slow timed
 """3,000 requests (DX_WHOLE=1: 10,000) at once for one listing that is in no cache: each range is read once.
 
 A proxy that answers late and writes down what it is asked stands between domaindexd and nginx.

@@ -56,7 +56,7 @@ const ops = {
   },
   axe: async ({ tab }) => {
     const { page } = tabs.get(tab);
-    await page.evaluate(axe);
+    if (!(await page.evaluate("'axe' in window"))) await page.evaluate(axe); // half a megabyte to parse
     const { violations } = await page.evaluate("axe.run(document, { resultTypes: ['violations'] })");
     return violations.map((v) => `${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.target.join(" ")).join(" | ")}`);
   },
