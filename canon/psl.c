@@ -36,7 +36,7 @@ int dx_psl_new(struct dx_psl **psl, struct dx_span text, struct dx_error *err)
     return dx_psl_new_below(psl, text, (struct dx_span){ NULL, 0 }, err);
 }
 
-int dx_psl_new_below(struct dx_psl **psl, struct dx_span text, struct dx_span label,
+int dx_psl_new_below(struct dx_psl **psl, struct dx_span text, struct dx_span tail,
                      struct dx_error *err)
 {
     struct dx_psl *made = NULL;
@@ -51,7 +51,7 @@ int dx_psl_new_below(struct dx_psl **psl, struct dx_span text, struct dx_span la
     made = calloc(1, sizeof *made);
     if (made == NULL)
         return dx_no_memory(err, "public suffix list");
-    rc = dx_suffix_rules_new_below(&made->table, text, label, err);
+    rc = dx_suffix_rules_new_below(&made->table, text, tail, err);
     if (rc == DX_OK && made->table == NULL)
         rc = load_libpsl(&made->rules, text, err);
     if (rc == DX_OK && (made->table != NULL ? dx_suffix_rules_count(made->table) == 0

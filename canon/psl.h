@@ -2,7 +2,7 @@
  * psl.h - a Public Suffix List, read from its text.
  *
  *   dx_psl_new(&psl, text, &err);       text of public_suffix_list.dat, ICANN and private rules
- *   dx_psl_new_below(&psl, text, label, &err);       for hostnames whose last label is this one alone
+ *   dx_psl_new_below(&psl, text, tail, &err);       for the hostname `tail` and those below it alone
  *   found = dx_psl_domain(psl, hostname, &domain);   1 found, 0 the host has no domain
  *   found = dx_psl_icann_domain(psl, hostname, &domain);    the same by the ICANN section alone
  *   dx_psl_free(&psl);
@@ -28,8 +28,8 @@
 struct dx_psl;
 
 int dx_psl_new(struct dx_psl **psl, struct dx_span text, struct dx_error *err);
-/* In a tenth of the time: for a process that asks about one name. label: empty for all names, or lower-case letters. */
-int dx_psl_new_below(struct dx_psl **psl, struct dx_span text, struct dx_span label,
+/* In a twentieth of the time: for a process that asks about one name. tail: as in canon/suffix_rules.h. */
+int dx_psl_new_below(struct dx_psl **psl, struct dx_span text, struct dx_span tail,
                      struct dx_error *err);
 void dx_psl_free(struct dx_psl **psl);
 int dx_psl_domain(const struct dx_psl *psl, struct dx_span hostname, struct dx_span *domain);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 /* libpsl reads lines of 255 bytes and keeps rules below 128; the list of 2026 has 155 and 60. */
-enum { LINE_MAX_BYTES = 250, RULE_MAX = 120, LABELS_MAX = 8 };
+enum { LINE_MAX_BYTES = 250, RULE_MAX = 120, LABELS_MAX = 8, SLOTS_FIRST = 64 };
 enum { PLAIN = 1, WILDCARD = 2, EXCEPTION = 4, ICANN = DX_SUFFIX_ICANN };
 
 /* Open addressing; size 0: the slot is empty. */
@@ -28,7 +28,8 @@ struct dx_suffix_rules {
     struct dx_buf text;           /* the rules, one behind the other */
     struct rule *slot;
     uint32_t mask;
-    uint32_t count;
+    uint32_t used;  /* slots, at most half of them */
+    uint32_t count; /* and what was left out */
     unsigned labels_max;
 };
 
@@ -194,6 +195,27 @@ static void note_within(struct dx_suffix_rules *r, struct dx_span rule, unsigned
         note_hash(r->within, hash);
 }
 
+/* Room for one rule more. */
+static bool make_room(struct dx_suffix_rules *r)
+{
+    struct rule *old = r->slot;
+    uint32_t slots = r->mask + 1;
+
+    if (2 * (r->used + 1) <= slots)
+        return true;
+    r->slot = calloc((size_t)slots * 2, sizeof *r->slot);
+    if (r->slot == NULL) {
+        r->slot = old;
+        return false;
+    }
+    r->mask = 2 * slots - 1;
+    for (uint32_t i = 0; i < slots; i++)
+        if (old[i].size > 0)
+            *find_slot(r, old[i].hash, dx_span_of(r->text.data + old[i].at, old[i].size)) = old[i];
+    free(old);
+    return true;
+}
+
 /* false: the rule is there with other flags. Which of the two libpsl finds is chance. */
 static bool add_rule(struct dx_suffix_rules *r, struct dx_span rule, unsigned flags)
 {
@@ -206,6 +228,9 @@ static bool add_rule(struct dx_suffix_rules *r, struct dx_span rule, unsigned fl
         slot->flags |= (uint8_t)(flags & ICANN); /* it may stand in both sections */
         return same;
     }
+    if (!make_room(r))
+        r->text.failed = true;
+    slot = find_slot(r, hash, rule);
     slot->at = (uint32_t)r->text.size;
     dx_buf_append(&r->text, rule.data, rule.size);
     if (r->text.failed)
@@ -215,6 +240,7 @@ static bool add_rule(struct dx_suffix_rules *r, struct dx_span rule, unsigned fl
     slot->hash = hash;
     slot->size = (uint8_t)rule.size;
     slot->flags = (uint8_t)flags;
+    r->used++;
     r->count++;
     return true;
 }
@@ -237,21 +263,102 @@ static bool add_forms(struct dx_suffix_rules *r, struct dx_span rule, unsigned f
     return add_rule(r, rule, flags);
 }
 
-/* Whether the rule is surely of names with another last label than this one; of size 0: never. One that is not in lower-case ASCII may be read as the label. */
-static bool is_left_out(struct dx_span rule, struct dx_span label)
+static bool is_plain(uint8_t c)
 {
-    struct dx_span last = { rule.data + rule.size, 0 };
+    return (uint8_t)(c - 'a') < 26 || (uint8_t)(c - '0') < 10 || c == '-' || c == '_';
+}
 
-    if (label.size == 0)
-        return false;
-    while (last.size < rule.size && last.data[-1] != '.') {
-        uint8_t c = *--last.data;
+/* Begins a letter that no form of IDNA makes ASCII or nothing: U+0400 to U+0FFF, U+4000 to U+9FFF, U+B000 to U+CFFF. */
+static bool is_foreign(uint8_t c)
+{
+    return (c >= 0xd0 && c <= 0xe0) || (c >= 0xe4 && c <= 0xe9) || c == 0xeb || c == 0xec;
+}
 
+static struct dx_span cut_last_label(struct dx_span *name)
+{
+    struct dx_span last = { name->data + name->size, 0 };
+
+    while (last.size < name->size && last.data[-1] != '.') {
+        last.data--;
         last.size++;
-        if ((uint8_t)(c - 'a') >= 26 && (uint8_t)(c - '0') >= 10 && c != '-' && c != '_')
+    }
+    name->size -= last.size + (last.size < name->size);
+    return last;
+}
+
+/* Whether a rule's label is surely not read as this one: only what is lower-case ASCII is read as itself alone. Dots of other
+ * scripts, which would make two labels of it, begin with 0xe3 or 0xef. */
+static bool is_other(struct dx_span label, struct dx_span of_tail)
+{
+    bool plain = label.size > 0;
+    bool foreign = false;
+    bool dots = false;
+
+    for (size_t i = 0; i < label.size; i++) {
+        uint8_t c = label.data[i];
+
+        plain = plain && is_plain(c);
+        foreign = foreign || is_foreign(c);
+        dots = dots || c == 0xe3 || c == 0xef;
+    }
+    if (plain)
+        return !dx_span_equal(label, of_tail);
+    return foreign && !dots && (of_tail.size < 4 || memcmp(of_tail.data, "xn--", 4) != 0);
+}
+
+/* Whether no name that is the tail, or below it, meets the rule: some label of both, counted from the end, is another one. */
+static bool is_left_out(struct dx_span rule, struct dx_span tail)
+{
+    while (rule.size > 0 && tail.size > 0) {
+        struct dx_span label = cut_last_label(&rule);
+        struct dx_span of_tail = cut_last_label(&tail);
+
+        if (is_other(label, of_tail))
+            return true;
+        if (!dx_span_equal(label, of_tail)) /* which may be two labels */
             return false;
     }
-    return last.size > 0 && !dx_span_equal(last, label);
+    return false;
+}
+
+/* How many bytes of [p, end) are above a space. */
+static size_t word_size(const uint8_t *p, const uint8_t *end)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    const uint8_t *at = p;
+
+    for (; end - at >= 8; at += 8) {
+        uint64_t w = dx_load_u64(at);
+        uint64_t low = (w - ones * 0x21) & ~w & ones * 0x80; /* exact up to the first one */
+
+        if (low != 0)
+            return (size_t)(at - p) + (unsigned)__builtin_ctzll(low) / 8;
+    }
+    while (at < end && *at > ' ')
+        at++;
+    return (size_t)(at - p);
+}
+
+/* Passes over lines of one word each that ends otherwise than the tail, as most of a list do, and over empty ones. */
+static void pass_others(struct dx_suffix_rules *r, struct dx_span *text, struct dx_span tail)
+{
+    const uint8_t *p = text->data;
+    const uint8_t *end = p + text->size;
+
+    while (tail.size > 0 && p < end) {
+        size_t n = *p == '/' || *p == '*' || *p == '!' ? 0 : word_size(p, end);
+
+        if (n == 0 && *p == '\n') {
+            p++;
+            continue;
+        }
+        if (n == 0 || n > RULE_MAX || p + n == end || p[n] != '\n' || !is_plain(p[n - 1]) ||
+            p[n - 1] == tail.data[tail.size - 1])
+            break;
+        r->count++;
+        p += n + 1;
+    }
+    *text = dx_span_of(p, (size_t)(end - p));
 }
 
 static bool has_text(struct dx_span line, const char *text)
@@ -267,19 +374,19 @@ static unsigned section_behind(struct dx_span line, unsigned section)
 }
 
 /* false: a line that libpsl may read otherwise. */
-static bool add_lines(struct dx_suffix_rules *r, struct dx_span text, struct dx_span label)
+static bool add_lines(struct dx_suffix_rules *r, struct dx_span text, struct dx_span tail)
 {
     struct dx_span line;
     unsigned section = 0;
 
-    while (next_line(&text, &line)) {
+    for (pass_others(r, &text, tail); next_line(&text, &line); pass_others(r, &text, tail)) {
         struct dx_span rule = rule_of(line);
         bool none = rule.size == 0;
         unsigned flags = none ? 0 : flags_of(&rule);
 
         if (line.size > LINE_MAX_BYTES)
             return false;
-        if (flags != 0 && is_left_out(rule, label))
+        if (flags != 0 && is_left_out(rule, tail))
             r->count++;
         else if (flags != 0 && !add_forms(r, rule, flags | section))
             return false;
@@ -289,45 +396,30 @@ static bool add_lines(struct dx_suffix_rules *r, struct dx_span text, struct dx_
     return true;
 }
 
-static size_t count_lines(struct dx_span text)
-{
-    struct dx_span line;
-    size_t lines = 1;
-
-    while (next_line(&text, &line))
-        lines++;
-    return lines;
-}
-
 int dx_suffix_rules_new(struct dx_suffix_rules **out, struct dx_span text, struct dx_error *err)
 {
     return dx_suffix_rules_new_below(out, text, (struct dx_span){ NULL, 0 }, err);
 }
 
 int dx_suffix_rules_new_below(struct dx_suffix_rules **out, struct dx_span text,
-                              struct dx_span label, struct dx_error *err)
+                              struct dx_span tail, struct dx_error *err)
 {
     struct dx_suffix_rules *r;
-    size_t lines;
-    size_t slots = 64;
 
     *out = NULL;
     if (text.size > UINT32_MAX || memchr(text.data, '\0', text.size) != NULL)
         return DX_OK;
-    lines = count_lines(text);
-    while (slots < 2 * lines)
-        slots *= 2;
     r = calloc(1, sizeof *r);
     if (r == NULL)
         return dx_no_memory(err, "public suffix list");
-    r->mask = (uint32_t)slots - 1;
+    r->mask = SLOTS_FIRST - 1;
     r->text = (struct dx_buf)DX_BUF_INIT((size_t)UINT32_MAX);
-    r->slot = calloc(slots, sizeof *r->slot);
+    r->slot = calloc(SLOTS_FIRST, sizeof *r->slot);
     if (r->slot == NULL) {
         dx_suffix_rules_free(&r);
         return dx_no_memory(err, "public suffix list");
     }
-    if (!add_lines(r, text, label))
+    if (!add_lines(r, text, tail))
         dx_suffix_rules_free(&r);
     else if (r->text.failed) {
         dx_suffix_rules_free(&r);

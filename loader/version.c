@@ -201,8 +201,7 @@ static int open_texts(struct dx_version *v, const struct dx_version_copies *copi
     if (rc == DX_OK)
         rc = check_psl_hash(v, dx_span_of(text.data, text.size), err);
     if (rc == DX_OK)
-        rc = dx_psl_new_below(&v->psl, dx_span_of(text.data, text.size),
-                              dx_span_str(options->last_label), err);
+        rc = dx_psl_new_below(&v->psl, dx_span_of(text.data, text.size), options->tail, err);
     dx_buf_release(&text);
     return rc;
 }

@@ -7,11 +7,10 @@
 #ifndef DX_LOADER_VERSION_OPTIONS_H
 #define DX_LOADER_VERSION_OPTIONS_H
 
+#include "base/bytes.h"
 #include "cache/page_cache.h"
 #include "fetch/source.h"
 #include "loader/mirror.h"
-
-#define DX_LAST_LABEL_MAX 24 /* a longer one is not worth it */
 
 struct dx_version_options {
     uint64_t cache_bytes_idx;     /* decoded pages of postings.idx */
@@ -31,8 +30,9 @@ struct dx_version_options {
     /* With verify, of a directory: also the files that are read by range later, as the manifest has
      * them: postings, cold files, and the lists. */
     bool whole;
-    /* Only names with this last label are asked about: the suffix list is read for them alone. "": any names. */
-    char last_label[DX_LAST_LABEL_MAX + 1];
+    /* Only this name and those below it are asked about: the suffix list is read for them alone (canon/suffix_rules.h). Size 0:
+     * any names. Used while a version is opened. */
+    struct dx_span tail;
     /* verify and mirror_postings: of the part that was made with the version, and no older one */
     bool own_only;
 };
@@ -42,7 +42,7 @@ struct dx_version_options {
 #define DX_VERSION_OPTIONS_DEFAULT                                                    \
     {                                                                                 \
         64u << 20, 64u << 20, 64u << 20, DX_EVICT_SIEVE, false, 0, NULL, NULL, false, \
-            DX_MIRROR_KEEP_S, NULL, NULL, false, "", false                            \
+            DX_MIRROR_KEEP_S, NULL, NULL, false, { NULL, 0 }, false                            \
     }
 
 #endif

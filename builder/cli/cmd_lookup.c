@@ -376,34 +376,53 @@ static void tell(void *ctx, const struct dx_mirror_progress *p)
     (void)dx_line_print(stderr, "%s", text);
 }
 
-/* Of a plain host name, whose canonical form keeps it; NULL: of anything else. */
-static const char *last_label_of(const char *name)
+/* A plain host name, whose canonical form keeps it, without a dot at its end. Size 0: anything else. */
+static struct dx_span plain_name(const char *name)
 {
-    const char *dot = strrchr(name, '.');
-    const char *label = dot == NULL ? name : dot + 1;
+    struct dx_span s = dx_span_str(name);
+    size_t letters = 0;
 
-    return name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789.-")] == '\0' && *label != '\0' &&
-                   strlen(label) <= DX_LAST_LABEL_MAX &&
-                   label[strspn(label, "abcdefghijklmnopqrstuvwxyz")] == '\0'
-               ? label
-               : NULL;
+    if (s.size > 0 && s.data[s.size - 1] == '.')
+        s.size--;
+    while (letters < s.size && (uint8_t)(s.data[s.size - 1 - letters] - 'a') < 26)
+        letters++;
+    return letters > 0 && (letters == s.size || s.data[s.size - 1 - letters] == '.') &&
+                   strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789.-") >= s.size
+               ? s
+               : (struct dx_span){ NULL, 0 };
 }
 
-/* Of all that is asked, if it is names of one top-level domain; else "". */
-static void choose_last_label(const struct lookup *l, const struct dx_options *o,
-                              char text[DX_LAST_LABEL_MAX + 1])
+/* What both end with, label by label. */
+static struct dx_span common_tail(struct dx_span a, struct dx_span b)
 {
-    const char *first = NULL;
+    size_t same = 0;
+    size_t whole = 0; /* labels */
+
+    while (same < a.size && same < b.size &&
+           a.data[a.size - 1 - same] == b.data[b.size - 1 - same]) {
+        if (a.data[a.size - 1 - same] == '.')
+            whole = same;
+        same++;
+    }
+    if ((same == a.size || a.data[a.size - 1 - same] == '.') &&
+        (same == b.size || b.data[b.size - 1 - same] == '.'))
+        whole = same;
+    return dx_span_of(a.data + a.size - whole, whole);
+}
+
+/* What all that is asked ends with, if it is plain names with a last label in common; else of size 0. */
+static struct dx_span tail_of_all(const struct lookup *l, const struct dx_options *o)
+{
+    struct dx_span tail = { NULL, 0 };
 
     for (size_t i = 0; i < o->operand_count; i++) {
-        const char *label = last_label_of(o->operand[i]);
+        struct dx_span name = plain_name(o->operand[i]);
 
-        if (label == NULL || (first != NULL && strcmp(label, first) != 0))
-            return;
-        first = label;
+        tail = i == 0 ? name : common_tail(tail, name);
+        if (tail.size == 0)
+            break;
     }
-    if (first != NULL && !l->many && !l->tags && !l->single_urls)
-        memcpy(text, first, strlen(first) + 1);
+    return l->many || l->tags || l->single_urls ? (struct dx_span){ NULL, 0 } : tail;
 }
 
 static int open_version(struct lookup *l, const struct dx_options *o,
@@ -416,7 +435,7 @@ static int open_version(struct lookup *l, const struct dx_options *o,
     options.mirror_postings = dx_options_has(o, OPT_MIRROR_POSTINGS);
     options.verify = dx_options_has(o, OPT_VERIFY);
     options.tell = dx_options_has(o, OPT_QUIET) ? NULL : tell;
-    choose_last_label(l, o, options.last_label);
+    options.tail = tail_of_all(l, o);
     rc = dx_opened_version_open(opened, dx_options_text(o, OPT_ROOT),
                                 dx_options_text(o, OPT_VERSION), &options, err);
     l->version = opened->version;

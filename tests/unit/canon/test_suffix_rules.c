@@ -10,13 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { NAME_MAX_BYTES = 400 };
+enum { NAME_MAX_BYTES = 400, OWN_EVERY = 199 };
 
 struct pair {
     psl_ctx_t *theirs;
     struct dx_suffix_rules *ours;
     struct dx_suffix_rules *below; /* the rules of names in .uk */
-    size_t asked, asked_below, failed;
+    struct dx_span text;
+    size_t asked, asked_below, asked_own, failed;
 };
 
 static bool ends_in_uk(struct dx_span name)
@@ -29,7 +30,7 @@ static void open_pair(struct pair *p, struct dx_span text)
     struct dx_error err = DX_ERROR_INIT;
     FILE *stream = fmemopen((void *)(uintptr_t)text.data, text.size, "r");
 
-    *p = (struct pair){ .theirs = stream == NULL ? NULL : psl_load_fp(stream) };
+    *p = (struct pair){ .theirs = stream == NULL ? NULL : psl_load_fp(stream), .text = text };
     if (p->theirs == NULL || dx_suffix_rules_new(&p->ours, text, &err) < 0 ||
         dx_suffix_rules_new_below(&p->below, text, dx_span_str("uk"), &err) < 0) {
         printf("cannot read the list: %s\n", err.text);
@@ -57,26 +58,13 @@ static void compare(struct pair *p, const char *name, int rc, struct dx_span dom
                (const char *)domain.data, want == NULL ? "none" : want);
 }
 
-static void ask(struct pair *p, struct dx_span name)
+static void compare_both(struct pair *p, const struct dx_suffix_rules *of, struct dx_span name,
+                         const char *text)
 {
-    char text[NAME_MAX_BYTES + 1];
     struct dx_span domain = { NULL, 0 };
-    const struct dx_suffix_rules *of = p->ours;
-    const char *want;
-    int rc;
+    const char *want = psl_registrable_domain(p->theirs, text);
+    int rc = dx_suffix_rules_find(of, name, DX_SUFFIX_ALL, &domain);
 
-    if (p->ours == NULL || name.size == 0 || name.size > NAME_MAX_BYTES || name.data[0] == '.' ||
-        name.data[name.size - 1] == '.')
-        return;
-    memcpy(text, name.data, name.size);
-    text[name.size] = '\0';
-    p->asked++;
-    if (p->below != NULL && ends_in_uk(name)) {
-        p->asked_below++;
-        of = p->below;
-    }
-    rc = dx_suffix_rules_find(of, name, DX_SUFFIX_ALL, &domain);
-    want = psl_registrable_domain(p->theirs, text);
     compare(p, text, rc, domain, want, "");
     domain = dx_span_of(NULL, 0);
     rc = dx_suffix_rules_find(of, name, DX_SUFFIX_ICANN, &domain);
@@ -88,6 +76,61 @@ static void ask(struct pair *p, struct dx_span name)
         at += at != NULL;
     }
     compare(p, text, rc, domain, want, " by ICANN's rules");
+}
+
+/* Whether a table may be read for this tail alone. */
+static bool is_tail(const char *text)
+{
+    const char *last = strrchr(text, '.');
+
+    last = last == NULL ? text : last + 1;
+    return text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-_.")] == '\0' &&
+           strstr(text, "..") == NULL && last[strspn(last, "abcdefghijklmnopqrstuvwxyz")] == '\0';
+}
+
+/* By a table for the name alone, and by one for what is behind its first dot. */
+static void ask_own(struct pair *p, struct dx_span name, const char *text)
+{
+    const char *tails[] = { text, strchr(text, '.') };
+
+    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
+        const char *tail = tails[i] == NULL ? NULL : tails[i] + i;
+        struct dx_suffix_rules *own = NULL;
+
+        if (tail == NULL || !is_tail(tail))
+            continue;
+        if (dx_suffix_rules_new_below(&own, p->text, dx_span_str(tail), NULL) < 0 ||
+            (own == NULL && p->ours != NULL) || (own != NULL && dx_suffix_rules_count(own) == 0)) {
+            printf("FAILED '%s': no table of its own\n", tail);
+            p->failed++;
+        } else if (own != NULL) {
+            compare_both(p, own, name, text);
+        }
+        dx_suffix_rules_free(&own);
+        p->asked_own++;
+    }
+}
+
+static void ask(struct pair *p, struct dx_span name)
+{
+    char text[NAME_MAX_BYTES + 1];
+    const struct dx_suffix_rules *of = p->ours;
+
+    if (name.size == 0 || name.size > NAME_MAX_BYTES || name.data[0] == '.' ||
+        name.data[name.size - 1] == '.')
+        return;
+    memcpy(text, name.data, name.size);
+    text[name.size] = '\0';
+    p->asked++;
+    if (p->text.size < 1000 || p->asked % OWN_EVERY == 0)
+        ask_own(p, name, text);
+    if (p->ours == NULL)
+        return;
+    if (p->below != NULL && ends_in_uk(name)) {
+        p->asked_below++;
+        of = p->below;
+    }
+    compare_both(p, of, name, text);
 }
 
 /* A name below each rule, at it and above it: without its first label, and with others before. Of a rule in
@@ -169,12 +212,13 @@ static size_t check_file(const char *path, bool with_lists)
         ask_list(&p, "oracle/oracle-public.tsv.zst", 4, 1);
     }
     failed = p.failed;
-    if (p.ours == NULL || p.below == NULL || p.asked < 50000 || p.asked_below < 100 ||
+    if (p.ours == NULL || p.below == NULL || p.asked < 50000 || p.asked_below < 100 || p.asked_own < 100 ||
         dx_suffix_rules_count(p.below) == 0) {
         printf("FAILED %s: %zu names asked, %zu in .uk\n", path, p.asked, p.asked_below);
         failed++;
     }
-    printf("%s: %zu names, %zu failed\n", path, p.asked, p.failed);
+    printf("%s: %zu names, %zu with a table of their own, %zu failed\n", path, p.asked, p.asked_own,
+           p.failed);
     close_pair(&p);
     dx_buf_release(&bytes);
     return failed;
@@ -228,6 +272,9 @@ static size_t check_small(void)
         { ".uk\nco.uk\n", false },
         { "\xff.uk\nco.uk\n", false },
         { "a.b.c.d.e.f.g.h.i\n", false },
+        { "c.a。b.uk\nco.uk\n", false },
+        { "公司。uk\nco.uk\n", false },
+        { "\n\nco.uk\nb.uk\n\n*.b.ck\n!a.b.ck\nwww.ck x\nck", true },
     };
     static const char *const labels[] = { "com",        "uk", "co",       "ck",  "www",
                                           "a",          "b",  "c",        "d",   "cn",
