@@ -258,6 +258,27 @@ static bool zone(struct dx_bytes *r, int *minutes)
     return true;
 }
 
+#define USUAL_SIZE 20
+
+/* "2024-06-14T08:15:30Z", which is what most are; false: it may be another form. */
+static bool parse_usual(const uint8_t *p, int64_t *us)
+{
+    unsigned year = digit_pair(p) * 100 + digit_pair(p + 2);
+    unsigned month = digit_pair(p + 5);
+    unsigned day = digit_pair(p + 8);
+    unsigned hour = digit_pair(p + 11);
+    unsigned minute = digit_pair(p + 14);
+    unsigned second = digit_pair(p + 17);
+
+    if (p[4] != '-' || p[7] != '-' || p[10] != 'T' || p[13] != ':' || p[16] != ':' ||
+        p[19] != 'Z' || year > 9999 || month - 1 > 11 || day - 1 >= month_days(year, month) ||
+        hour > 23 || minute > 59 || second > 59)
+        return false;
+    *us = (days_of(year, month, day) * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second) *
+          US_PER_SECOND;
+    return true;
+}
+
 bool dx_civil_parse(struct dx_span s, int64_t *us)
 {
     struct dx_bytes r = dx_bytes_of(s);
@@ -270,6 +291,8 @@ bool dx_civil_parse(struct dx_span s, int64_t *us)
     unsigned fraction = 0;
     int offset = 0;
 
+    if (s.size == USUAL_SIZE && parse_usual(s.data, us))
+        return true;
     if (!four_digits(&r, &year) || !literal(&r, '-') || !two_digits(&r, &month) ||
         !literal(&r, '-') || !two_digits(&r, &day) || month < 1 || month > 12 || day < 1 ||
         day > month_days(year, month))

@@ -436,24 +436,55 @@ static int read_packed(const struct dx_part *p, const char *name, size_t cap, st
     return f->size == 0 ? DX_OK : dx_source_read_batch(p->paged, &batch, err);
 }
 
-int dx_part_read(const struct dx_part *p, const char *name, const char *copy, size_t cap,
-                 struct dx_buf *text, struct dx_error *err)
+/* The name of the manifest's line: that of an older version is another one. */
+static const char *listed_name(const struct dx_part *p, const char *name)
 {
     const struct dx_manifest_file *f = dx_manifest_file(&p->entry, name);
-    const char *listed = f == NULL ? name : f->name; /* of an older version: not compressed */
+
+    return f == NULL ? name : f->name;
+}
+
+int dx_part_read_stored(const struct dx_part *p, const char *name, const char *copy, size_t cap,
+                        struct dx_buf *stored, struct dx_error *err)
+{
+    const char *listed = listed_name(p, name);
     char *path = dx_part_path(p, listed);
     int rc;
 
     if (path == NULL)
         return dx_no_memory(err, "%s", name);
-    rc = dx_manifest_packed(&p->entry) ? read_packed(p, listed, cap, text, err)
-                                       : dx_file_read(copy != NULL ? copy : path, cap, text, err);
+    rc = dx_manifest_packed(&p->entry) ? read_packed(p, listed, cap, stored, err)
+                                       : dx_file_read(copy != NULL ? copy : path, cap, stored, err);
     if (rc == DX_OK)
-        rc = dx_part_check_listed(p, listed, path, dx_span_of(text->data, text->size), true, err);
-    if (rc == DX_OK && dx_zseek_named(listed))
-        rc = dx_zseek_expand(text, path, cap, err);
+        rc = dx_part_check_listed(p, listed, path, dx_span_of(stored->data, stored->size), true,
+                                  err);
     free(path);
     return rc;
+}
+
+int dx_part_expand(const struct dx_part *p, const char *name, size_t cap, struct dx_buf *text,
+                   struct dx_error *err)
+{
+    const char *listed = listed_name(p, name);
+    char *path;
+    int rc;
+
+    if (!dx_zseek_named(listed)) /* of an older version: not compressed */
+        return DX_OK;
+    path = dx_part_path(p, listed);
+    if (path == NULL)
+        return dx_no_memory(err, "%s", name);
+    rc = dx_zseek_expand(text, path, cap, err);
+    free(path);
+    return rc;
+}
+
+int dx_part_read(const struct dx_part *p, const char *name, const char *copy, size_t cap,
+                 struct dx_buf *text, struct dx_error *err)
+{
+    int rc = dx_part_read_stored(p, name, copy, cap, text, err);
+
+    return rc == DX_OK ? dx_part_expand(p, name, cap, text, err) : rc;
 }
 
 static bool mapped_file(const char *name)

@@ -100,6 +100,12 @@ char *dx_part_path(const struct dx_part *part, const char *name);
 int dx_part_read(const struct dx_part *part, const char *name, const char *copy, size_t cap,
                  struct dx_buf *text, struct dx_error *err);
 
+/* The same in two steps: the bytes of the file, whose size and hash are the manifest's, and its text. */
+int dx_part_read_stored(const struct dx_part *part, const char *name, const char *copy, size_t cap,
+                        struct dx_buf *stored, struct dx_error *err);
+int dx_part_expand(const struct dx_part *part, const char *name, size_t cap, struct dx_buf *text,
+                   struct dx_error *err);
+
 /* Whether bytes are what the manifest lists: always the size, the hash when asked for. path is for
  * messages. */
 int dx_part_check_listed(const struct dx_part *part, const char *name, const char *path,

@@ -170,15 +170,57 @@ int dx_version_manifest(const char *root, struct dx_manifest *m, struct dx_error
     return read_manifest(root, &options, m, err);
 }
 
-static int check_psl_hash(const struct dx_version *v, struct dx_span text, struct dx_error *err)
+static bool is_listed_psl(const struct dx_version *v, struct dx_span text)
 {
     struct dx_hash128 hash = dx_hash128_of(text);
 
-    return dx_hash128_equal(&v->entry.psl_hash, &hash)
-               ? DX_OK
-               : dx_fail(err, DX_E_CORRUPT,
-                         "manifest: psl_hash of version %s is not that of " DX_FILE_PSL,
-                         v->entry.version);
+    return dx_hash128_equal(&v->entry.psl_hash, &hash);
+}
+
+/* The root's list, if it is the version's, as it is until another one is adopted. It is not compressed: to decode the version's own
+ * takes a process that asks about one name longer than all the rest. */
+static bool read_root_psl(const struct dx_version *v, struct dx_buf *text)
+{
+    char *path = NULL;
+    bool same = false;
+
+    if (dx_source_remote(v->root) || asprintf(&path, "%s/" DX_LAKE_PSL, v->root) < 0)
+        return false;
+    if (dx_file_read(path, DX_PSL_TEXT_MAX, text, NULL) == DX_OK)
+        same = is_listed_psl(v, dx_span_of(text->data, text->size));
+    free(path);
+    return same;
+}
+
+static int decode_psl(const struct dx_version *v, struct dx_buf *text, struct dx_error *err)
+{
+    int rc = dx_part_expand(dx_version_own(v), DX_FILE_PSL, DX_PSL_TEXT_MAX, text, err);
+
+    if (rc == DX_OK && !is_listed_psl(v, dx_span_of(text->data, text->size)))
+        rc = dx_fail(err, DX_E_CORRUPT,
+                     "manifest: psl_hash of version %s is not that of " DX_FILE_PSL,
+                     v->entry.version);
+    return rc;
+}
+
+/* The version's own file has to be there and whole, whichever text is read. */
+static int open_psl(struct dx_version *v, const char *copy, struct dx_span tail,
+                    struct dx_error *err)
+{
+    struct dx_buf text = DX_BUF_INIT(DX_PSL_TEXT_MAX);
+    struct dx_buf shared = DX_BUF_INIT(DX_PSL_TEXT_MAX);
+    const struct dx_buf *list = &text;
+    int rc = dx_part_read_stored(dx_version_own(v), DX_FILE_PSL, copy, DX_PSL_TEXT_MAX, &text, err);
+
+    if (rc == DX_OK && tail.size > 0 && read_root_psl(v, &shared))
+        list = &shared;
+    else if (rc == DX_OK)
+        rc = decode_psl(v, &text, err);
+    if (rc == DX_OK)
+        rc = dx_psl_new_below(&v->psl, dx_span_of(list->data, list->size), tail, err);
+    dx_buf_release(&shared);
+    dx_buf_release(&text);
+    return rc;
 }
 
 static int open_texts(struct dx_version *v, const struct dx_version_copies *copies,
@@ -194,16 +236,8 @@ static int open_texts(struct dx_version *v, const struct dx_version_copies *copi
                                err);
     if (rc == DX_OK)
         rc = dx_dataset_heads_new(&v->heads, &v->registry, err);
-    dx_buf_clear(&text);
-    if (rc == DX_OK)
-        rc = dx_part_read(part, DX_FILE_PSL, copies->path[DX_COPY_PSL], DX_PSL_TEXT_MAX, &text,
-                          err);
-    if (rc == DX_OK)
-        rc = check_psl_hash(v, dx_span_of(text.data, text.size), err);
-    if (rc == DX_OK)
-        rc = dx_psl_new_below(&v->psl, dx_span_of(text.data, text.size), options->tail, err);
     dx_buf_release(&text);
-    return rc;
+    return rc == DX_OK ? open_psl(v, copies->path[DX_COPY_PSL], options->tail, err) : rc;
 }
 
 static uint64_t add_bytes(uint64_t sum, uint64_t more)

@@ -237,30 +237,36 @@ uint32_t dx_zseek_find(const struct dx_zseek *z, uint64_t plain_offset)
     return low;
 }
 
-int dx_zseek_decode(const struct dx_zseek *z, struct dx_zstd_decoder *d, uint32_t i,
-                    struct dx_buf *to, struct dx_error *err)
+int dx_zseek_decode_to(const struct dx_zseek *z, struct dx_zstd_decoder *d, uint32_t i, uint8_t *to,
+                       struct dx_error *err)
 {
     struct dx_zseek_frame frame = dx_zseek_at(z, i);
     struct dx_span bytes = dx_span_of(z->file.data + frame.offset, frame.size);
-    int rc;
+    int rc = dx_zstd_frame_decode(d, bytes, frame.plain_size, to, err);
 
-    dx_buf_clear(to);
-    if (dx_buf_reserve(to, frame.plain_size) == NULL)
-        return dx_buf_fail(to, err, z->name);
-    rc = dx_zstd_frame_decode(d, bytes, frame.plain_size, to->data, err);
     /* A frame's own checksum, its last 4 bytes, is the low half of XXH64 too, and the decoder
      * has compared it with the content. */
     if (rc == DX_OK && dx_load_u32(bytes.data + (bytes.size - 4)) != frame.sum)
         rc = dx_fail(err, DX_E_CORRUPT, "seek table has the sum %08x, the frame %08x", frame.sum,
                      dx_load_u32(bytes.data + (bytes.size - 4)));
-    if (rc < 0) {
-        if (err != NULL)
-            rc = dx_fail_in(err, "%s: frame %u at %llu", z->name, i,
-                            (unsigned long long)frame.offset);
-        return rc;
-    }
-    to->size = frame.plain_size;
-    return DX_OK;
+    if (rc < 0 && err != NULL)
+        rc = dx_fail_in(err, "%s: frame %u at %llu", z->name, i, (unsigned long long)frame.offset);
+    return rc;
+}
+
+int dx_zseek_decode(const struct dx_zseek *z, struct dx_zstd_decoder *d, uint32_t i,
+                    struct dx_buf *to, struct dx_error *err)
+{
+    uint32_t size = dx_zseek_at(z, i).plain_size;
+    int rc;
+
+    dx_buf_clear(to);
+    if (dx_buf_reserve(to, size) == NULL)
+        return dx_buf_fail(to, err, z->name);
+    rc = dx_zseek_decode_to(z, d, i, to->data, err);
+    if (rc == DX_OK)
+        to->size = size;
+    return rc;
 }
 
 int dx_zseek_verify(const struct dx_zseek *z, struct dx_hash128 *plain_hash, struct dx_error *err)

@@ -90,6 +90,10 @@ uint32_t dx_zseek_find(const struct dx_zseek *z, uint64_t plain_offset);
 int dx_zseek_decode(const struct dx_zseek *z, struct dx_zstd_decoder *d, uint32_t i,
                     struct dx_buf *to, struct dx_error *err);
 
+/* To where the caller has room for them. */
+int dx_zseek_decode_to(const struct dx_zseek *z, struct dx_zstd_decoder *d, uint32_t i, uint8_t *to,
+                       struct dx_error *err);
+
 /* Decodes every frame; the XXH3-128 of all plain bytes in *plain_hash. */
 int dx_zseek_verify(const struct dx_zseek *z, struct dx_hash128 *plain_hash, struct dx_error *err);
 

@@ -13,17 +13,20 @@ bool dx_zseek_named(const char *name)
 static int read_frames(const struct dx_zseek *z, struct dx_buf *to, struct dx_error *err)
 {
     struct dx_zstd_decoder *decoder = dx_zstd_decoder_new();
-    struct dx_buf frame = DX_BUF_INIT(DX_ZSEEK_PLAIN_MAX);
-    int rc = decoder == NULL ? dx_no_memory(err, "%s", z->name) : DX_OK;
+    uint8_t *room = dx_buf_reserve(to, (size_t)z->plain_size);
+    int rc = DX_OK;
 
-    for (uint32_t i = 0; rc == DX_OK && i < z->frame_count; i++) {
-        rc = dx_zseek_decode(z, decoder, i, &frame, err);
-        if (rc == DX_OK)
-            dx_buf_append(to, frame.data, frame.size);
-    }
-    if (rc == DX_OK && to->failed)
+    if (decoder == NULL)
+        rc = dx_no_memory(err, "%s", z->name);
+    else if (room == NULL && z->plain_size > 0)
         rc = dx_buf_fail(to, err, z->name);
-    dx_buf_release(&frame);
+    for (uint32_t i = 0; rc == DX_OK && i < z->frame_count; i++) {
+        struct dx_zseek_frame frame = dx_zseek_at(z, i);
+
+        rc = dx_zseek_decode_to(z, decoder, i, room + frame.plain_offset, err);
+        if (rc == DX_OK)
+            to->size += frame.plain_size;
+    }
     dx_zstd_decoder_free(&decoder);
     return rc;
 }

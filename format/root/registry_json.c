@@ -6,6 +6,7 @@
 #include "base/json_in.h"
 #include "base/json_out.h"
 #include "base/search.h"
+#include "format/root/registry_lines.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -707,16 +708,31 @@ static int compare_names(const void *a, const void *b, void *datasets)
     return strcmp(d[*(const uint32_t *)a].name, d[*(const uint32_t *)b].name);
 }
 
-/* Once at the end: keeping a million names in order while they come would move 2 TB. */
-static void sort_names(struct dx_json_in *in, struct dx_registry *r)
+/* Once at the end: keeping a million names in order while they come would move 2 TB. The place of the first name that stands twice,
+ * or 0. */
+static size_t sort_names(struct dx_registry *r)
 {
-    if (r->count > 1)
-        qsort_r(r->by_name, r->count, sizeof *r->by_name, compare_names, r->datasets);
-    for (size_t i = 1; i < r->count; i++)
+    size_t i = 1;
+
+    while (i < r->count && compare_names(&r->by_name[i - 1], &r->by_name[i], r->datasets) < 0)
+        i++;
+    if (i >= r->count)
+        return 0;
+    qsort_r(r->by_name, r->count, sizeof *r->by_name, compare_names, r->datasets);
+    for (i = 1; i < r->count; i++)
         if (compare_names(&r->by_name[i - 1], &r->by_name[i], r->datasets) == 0)
-            dx_json_in_fail(
-                in, DX_E_CORRUPT, "name '%s' stands twice: dataset %" PRIu32 " has it already",
-                r->datasets[r->by_name[i]].name, r->datasets[r->by_name[i - 1]].dataset_id);
+            return i;
+    return 0;
+}
+
+static void check_names(struct dx_json_in *in, struct dx_registry *r)
+{
+    size_t twice = sort_names(r);
+
+    if (twice > 0)
+        dx_json_in_fail(
+            in, DX_E_CORRUPT, "name '%s' stands twice: dataset %" PRIu32 " has it already",
+            r->datasets[r->by_name[twice]].name, r->datasets[r->by_name[twice - 1]].dataset_id);
 }
 
 static void read_root_head(struct dx_json_in *in, struct dx_registry *r,
@@ -774,7 +790,7 @@ static void read_registry(struct dx_json_in *in, struct dx_registry *r, enum for
     if (form == OF_ROOT && dx_json_in_has(root, "removed"))
         read_removed(in, r, root);
     if (in->rc == DX_OK)
-        sort_names(in, r);
+        check_names(in, r);
 }
 
 static int parse_form(struct dx_registry *r, enum form form, struct dx_span text, const char *name,
@@ -790,10 +806,65 @@ static int parse_form(struct dx_registry *r, enum form form, struct dx_span text
     return dx_json_in_close(&in, err);
 }
 
+/* ---- the form that a version has ---- */
+
+static bool add_line_meta(struct dx_dataset *d, struct dx_registry_line *line)
+{
+    struct dx_span key;
+    struct dx_span value;
+
+    while (dx_registry_line_meta(line, &key, &value)) {
+        size_t before = d->metadata_count;
+
+        if (dx_registry_meta(d, key, value, NULL) < 0 || d->metadata_count == before)
+            return false;
+    }
+    return line->metadata.size == 0;
+}
+
+static bool add_line(struct dx_registry *r, struct dx_registry_line *line)
+{
+    uint32_t last = r->count == 0 ? 0 : r->datasets[r->count - 1].dataset_id;
+    struct dx_dataset *d;
+
+    if (line->dataset_id <= last || line->name.size == 0 || line->name.size > DX_DATASET_NAME_MAX ||
+        (!line->plain_name && !dx_dataset_text_ok(line->name, DX_DATASET_NAME_MAX)) ||
+        (line->has_ts && line->last_us < line->first_us) ||
+        append_dataset(r, line->dataset_id, line->name, r->count, &d, NULL) < 0)
+        return false;
+    if (line->of_counts)
+        dx_registry_set_kind(r, d, DX_DATASET_COUNTS);
+    d->files = line->files;
+    d->rows = line->rows;
+    d->urls = line->urls;
+    d->domains = line->domains;
+    d->has_ts = line->has_ts;
+    d->first_us = line->first_us;
+    d->last_us = line->last_us;
+    return add_line_meta(d, line);
+}
+
+/* false: the text is of another form, and r is empty. */
+static bool parse_lines(struct dx_registry *r, struct dx_span text)
+{
+    struct dx_registry_lines lines;
+    struct dx_registry_line line;
+    bool added = text.size <= DX_REGISTRY_MAX;
+
+    *r = (struct dx_registry)DX_REGISTRY_INIT;
+    dx_registry_lines_open(&lines, text);
+    while (added && dx_registry_lines_next(&lines, &line))
+        added = add_line(r, &line);
+    if (added && dx_registry_lines_whole(&lines) && sort_names(r) == 0)
+        return true;
+    dx_registry_release(r);
+    return false;
+}
+
 int dx_registry_parse(struct dx_registry *r, struct dx_span text, const char *name,
                       struct dx_error *err)
 {
-    return parse_form(r, OF_VERSION, text, name, err);
+    return parse_lines(r, text) ? DX_OK : parse_form(r, OF_VERSION, text, name, err);
 }
 
 int dx_registry_parse_root(struct dx_registry *r, struct dx_span text, const char *name,
