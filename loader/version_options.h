@@ -42,7 +42,7 @@ struct dx_version_options {
 #define DX_VERSION_OPTIONS_DEFAULT                                                    \
     {                                                                                 \
         64u << 20, 64u << 20, 64u << 20, DX_EVICT_SIEVE, false, 0, NULL, NULL, false, \
-            DX_MIRROR_KEEP_S, NULL, NULL, false, { NULL, 0 }, false                            \
+            DX_MIRROR_KEEP_S, NULL, NULL, false, { NULL, 0 }, false                   \
     }
 
 #endif

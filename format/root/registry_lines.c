@@ -14,7 +14,8 @@ struct cursor {
 #define TAKE(c, literal) take((c), (literal), sizeof(literal) - 1)
 
 /* The sizes are known where it is called: a few words are compared in place. */
-static inline __attribute__((always_inline)) bool take(struct cursor *c, const char *literal, size_t size)
+static inline __attribute__((always_inline)) bool take(struct cursor *c, const char *literal,
+                                                       size_t size)
 {
     if ((size_t)(c->end - c->at) < size || memcmp(c->at, literal, size) != 0)
         return false;
@@ -70,9 +71,9 @@ static bool take_time(struct cursor *c, int64_t *us)
 static bool take_times(struct cursor *c, struct dx_registry_line *line)
 {
     line->has_ts = !TAKE(c, ",\"first_ts\":null,\"last_ts\":null}");
-    return !line->has_ts || (TAKE(c, ",\"first_ts\":\"") && take_time(c, &line->first_us) &&
-                             TAKE(c, ",\"last_ts\":\"") && take_time(c, &line->last_us) &&
-                             TAKE(c, "}"));
+    return !line->has_ts ||
+           (TAKE(c, ",\"first_ts\":\"") && take_time(c, &line->first_us) &&
+            TAKE(c, ",\"last_ts\":\"") && take_time(c, &line->last_us) && TAKE(c, "}"));
 }
 
 /* At the brace in front. Its texts are taken once more by dx_registry_line_meta. */

@@ -29,9 +29,9 @@ struct dx_registry_lines {
 struct dx_registry_line {
     uint32_t dataset_id;
     struct dx_span name;
-    bool plain_name;         /* printable ASCII */
-    bool of_counts;          /* "kind":"counts" */
-    struct dx_span metadata; /* what is left of it */
+    bool plain_name;                     /* printable ASCII */
+    bool of_counts;                      /* "kind":"counts" */
+    struct dx_span metadata;             /* what is left of it */
     uint64_t files, rows, urls, domains; /* below 10^18 */
     bool has_ts;
     int64_t first_us, last_us;

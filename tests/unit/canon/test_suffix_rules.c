@@ -212,8 +212,8 @@ static size_t check_file(const char *path, bool with_lists)
         ask_list(&p, "oracle/oracle-public.tsv.zst", 4, 1);
     }
     failed = p.failed;
-    if (p.ours == NULL || p.below == NULL || p.asked < 50000 || p.asked_below < 100 || p.asked_own < 100 ||
-        dx_suffix_rules_count(p.below) == 0) {
+    if (p.ours == NULL || p.below == NULL || p.asked < 50000 || p.asked_below < 100 ||
+        p.asked_own < 100 || dx_suffix_rules_count(p.below) == 0) {
         printf("FAILED %s: %zu names asked, %zu in .uk\n", path, p.asked, p.asked_below);
         failed++;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * datasets.json line by line: what a writer wrote is whole, and a text with one byte changed means the same to both readers.
  */
-#include "format/root/registry_lines.h"
 #include "format/root/registry_json.h"
+#include "format/root/registry_lines.h"
 #include "tests/support/damage.h"
 
 static int failures;
@@ -138,8 +138,8 @@ static void test_one_byte(void)
 /* Each is as the writer writes it but for what it means. */
 static void test_meanings(void)
 {
-#define LINE(id, name, meta, first, last)                                                  \
-    "\n{\"dataset_id\":" id ",\"name\":\"" name "\",\"metadata\":{" meta "},\"files\":1,"  \
+#define LINE(id, name, meta, first, last)                                                 \
+    "\n{\"dataset_id\":" id ",\"name\":\"" name "\",\"metadata\":{" meta "},\"files\":1," \
     "\"rows\":1,\"urls\":1,\"domains\":1,\"first_ts\":\"" first "\",\"last_ts\":\"" last "\"}"
 #define DAY "2024-02-29T00:00:00Z"
     static const char *const texts[] = {
