@@ -808,30 +808,37 @@ static int parse_form(struct dx_registry *r, enum form form, struct dx_span text
 
 /* ---- the form that a version has ---- */
 
-static bool add_line_meta(struct dx_dataset *d, struct dx_registry_line *line)
+/* 1; 0: for the reader of JSON; below 0: out of memory. */
+static int add_line_meta(struct dx_dataset *d, struct dx_registry_line *line, struct dx_error *err)
 {
     struct dx_span key;
     struct dx_span value;
 
     while (dx_registry_line_meta(line, &key, &value)) {
         size_t before = d->metadata_count;
+        int rc = dx_registry_meta(d, key, value, err);
 
-        if (dx_registry_meta(d, key, value, NULL) < 0 || d->metadata_count == before)
-            return false;
+        if (rc == DX_E_NOMEM)
+            return rc;
+        if (rc < 0 || d->metadata_count == before)
+            return 0;
     }
     return line->metadata.size == 0;
 }
 
-static bool add_line(struct dx_registry *r, struct dx_registry_line *line)
+static int add_line(struct dx_registry *r, struct dx_registry_line *line, struct dx_error *err)
 {
     uint32_t last = r->count == 0 ? 0 : r->datasets[r->count - 1].dataset_id;
     struct dx_dataset *d;
+    int rc;
 
     if (line->dataset_id <= last || line->name.size == 0 || line->name.size > DX_DATASET_NAME_MAX ||
         (!line->plain_name && !dx_dataset_text_ok(line->name, DX_DATASET_NAME_MAX)) ||
-        (line->has_ts && line->last_us < line->first_us) ||
-        append_dataset(r, line->dataset_id, line->name, r->count, &d, NULL) < 0)
-        return false;
+        (line->has_ts && line->last_us < line->first_us))
+        return 0;
+    rc = append_dataset(r, line->dataset_id, line->name, r->count, &d, err);
+    if (rc < 0)
+        return rc;
     if (line->of_counts)
         dx_registry_set_kind(r, d, DX_DATASET_COUNTS);
     d->files = line->files;
@@ -841,30 +848,33 @@ static bool add_line(struct dx_registry *r, struct dx_registry_line *line)
     d->has_ts = line->has_ts;
     d->first_us = line->first_us;
     d->last_us = line->last_us;
-    return add_line_meta(d, line);
+    return add_line_meta(d, line, err);
 }
 
-/* false: the text is of another form, and r is empty. */
-static bool parse_lines(struct dx_registry *r, struct dx_span text)
+/* 1; 0: the text is of another form; below 0: out of memory. If not 1, r is empty. */
+static int parse_lines(struct dx_registry *r, struct dx_span text, struct dx_error *err)
 {
     struct dx_registry_lines lines;
     struct dx_registry_line line;
-    bool added = text.size <= DX_REGISTRY_MAX;
+    int rc = text.size <= DX_REGISTRY_MAX;
 
     *r = (struct dx_registry)DX_REGISTRY_INIT;
     dx_registry_lines_open(&lines, text);
-    while (added && dx_registry_lines_next(&lines, &line))
-        added = add_line(r, &line);
-    if (added && dx_registry_lines_whole(&lines) && sort_names(r) == 0)
-        return true;
-    dx_registry_release(r);
-    return false;
+    while (rc == 1 && dx_registry_lines_next(&lines, &line))
+        rc = add_line(r, &line, err);
+    if (rc == 1 && (!dx_registry_lines_whole(&lines) || sort_names(r) > 0))
+        rc = 0;
+    if (rc != 1)
+        dx_registry_release(r);
+    return rc;
 }
 
 int dx_registry_parse(struct dx_registry *r, struct dx_span text, const char *name,
                       struct dx_error *err)
 {
-    return parse_lines(r, text) ? DX_OK : parse_form(r, OF_VERSION, text, name, err);
+    int rc = parse_lines(r, text, err);
+
+    return rc != 0 ? (rc < 0 ? rc : DX_OK) : parse_form(r, OF_VERSION, text, name, err);
 }
 
 int dx_registry_parse_root(struct dx_registry *r, struct dx_span text, const char *name,
