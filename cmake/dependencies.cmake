@@ -11,8 +11,10 @@ foreach(module libzstd libxxhash libpcre2-8 libpsl jansson libcurl libcrypto lib
     pkg_check_modules(${name} REQUIRED IMPORTED_TARGET ${module})
 endforeach()
 
-# Debian ships no .pc file for these two.
+# Debian ships no .pc file for these two. Snappy is for a test, which compares parquet/snappy.h with it.
 find_path(ROARING_INCLUDE roaring/roaring.h REQUIRED)
 find_library(ROARING_LIBRARY roaring REQUIRED)
-find_path(SNAPPY_INCLUDE snappy-c.h REQUIRED)
-find_library(SNAPPY_LIBRARY snappy REQUIRED)
+if(DX_TESTS)
+    find_path(SNAPPY_INCLUDE snappy-c.h REQUIRED)
+    find_library(SNAPPY_LIBRARY snappy REQUIRED)
+endif()

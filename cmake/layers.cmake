@@ -61,7 +61,7 @@ dx_room(base LIBRARIES PkgConfig::libzstd PkgConfig::libxxhash PkgConfig::jansso
 dx_room(base/crypto base LIBRARIES PkgConfig::libcrypto)
 
 dx_room(canon base LIBRARIES PkgConfig::libpsl)
-dx_room(parquet base LIBRARIES PkgConfig::libzstd ZLIB::ZLIB ${SNAPPY_LIBRARY} PkgConfig::liblz4 PkgConfig::libbrotlidec)
+dx_room(parquet base LIBRARIES PkgConfig::libzstd ZLIB::ZLIB PkgConfig::liblz4 PkgConfig::libbrotlidec)
 dx_room(cache base)
 dx_room(fetch base/crypto LIBRARIES PkgConfig::libcurl PkgConfig::libcrypto PkgConfig::libevent PkgConfig::expat)
 dx_room(config base)
@@ -137,6 +137,9 @@ add_executable(domaindex_all builder/cli/domaindex.c)
 set_target_properties(domaindex_all PROPERTIES OUTPUT_NAME domaindex RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/libexec/domaindex)
 target_link_libraries(domaindex_all PRIVATE dx_builder_cli)
 add_executable(domaindex builder/cli/domaindex_front.c builder/cli/no_remote.c)
+if(NOT DX_SANITIZE) # libc before the others: a start looks for most symbols there, and in each library in front of it
+    target_link_libraries(domaindex PRIVATE c)
+endif()
 target_link_libraries(domaindex PRIVATE dx_builder_cli)
 target_link_options(domaindex PRIVATE -Wl,--as-needed)
 add_dependencies(domaindex domaindex_all)

@@ -3,11 +3,11 @@
 
 #include "base/zstd_context.h"
 #include "parquet/schema.h"
+#include "parquet/snappy.h"
 
 #include <brotli/decode.h>
 #include <limits.h>
 #include <lz4.h>
-#include <snappy-c.h>
 #include <stdlib.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -71,13 +71,12 @@ static int unsnappy(struct dx_span from, uint8_t *to, size_t size, struct dx_err
 {
     size_t n = 0;
 
-    if (snappy_uncompressed_length((const char *)from.data, from.size, &n) != SNAPPY_OK)
+    if (!dx_snappy_size(from, &n))
         return dx_fail(err, DX_E_CORRUPT, "snappy: broken length");
     if (n != size)
         return wrong_size(err, "snappy", n, size);
-    if (snappy_uncompress((const char *)from.data, from.size, (char *)to, &n) != SNAPPY_OK)
-        return dx_fail(err, DX_E_CORRUPT, "snappy: broken data");
-    return n == size ? DX_OK : wrong_size(err, "snappy", n, size);
+    return dx_snappy_decode(from, to, size) ? DX_OK
+                                            : dx_fail(err, DX_E_CORRUPT, "snappy: broken data");
 }
 
 /* Members one behind the other, as parallel compressors write them; also zlib's wrapper. */
