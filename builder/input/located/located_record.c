@@ -132,7 +132,7 @@ static int see_line(struct reading *r, struct dx_span line, struct dx_error *err
 
             c = (unsigned)strtoul(hex, NULL, 16);
             i += 5;
-        } else if ((c == '\\' || c == '"') && line.size - i > 1) {
+        } else if (line.size - i > 1 && (c == '\\' || (c == '"' && line.data[i + 1] == '"'))) {
             c = line.data[++i];
         }
         dx_buf_u8(&plain, (uint8_t)c);

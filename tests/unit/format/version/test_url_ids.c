@@ -293,6 +293,48 @@ static void check_damage(void)
     close_file(&o.file);
 }
 
+static void swap_bits(uint8_t *bytes, uint64_t a, uint64_t b, unsigned width)
+{
+    for (unsigned i = 0; i < width; i++, a++, b++) {
+        unsigned one = bytes[a / 8] >> (a % 8) & 1;
+        unsigned other = bytes[b / 8] >> (b % 8) & 1;
+
+        if (one != other) {
+            bytes[a / 8] ^= (uint8_t)(1u << (a % 8));
+            bytes[b / 8] ^= (uint8_t)(1u << (b % 8));
+        }
+    }
+}
+
+/* Entries with more rows than others are looked up by halves: out of order, whichever two, or the same twice, they are refused. */
+static void check_longer(void)
+{
+    struct original o = { .count = 12, .all = true };
+    struct dx_url_page u;
+    struct damaged d;
+    unsigned width;
+
+    for (size_t i = 0; i < o.count; i++)
+        places[i] = (struct dx_url_place){ .id = ID(i + 1), .rows = i % 3 == 0 ? 2 + i : 0 };
+    write_file(&o.file, o.count, o.count);
+    d = plain_of(&o.file, 0, &o.page);
+    EXPECT(dx_url_page_open(&u, &o.file.cold, &o.page, dx_span_of(d.bytes, d.size), "x", NULL) ==
+                   DX_OK &&
+               u.longer_count == 4 && attempt(&o, dx_span_of(d.bytes, d.size)) == SAME_ANSWERS,
+           "%u longer ones", u.longer_count);
+    width = u.number_bits + u.rows_bits;
+    for (unsigned i = 0; i < u.longer_count; i++)
+        for (unsigned k = 0; k < i; k++) {
+            uint8_t *longer = d.bytes + (u.longer.data - d.bytes);
+
+            swap_bits(longer, (uint64_t)i * width, (uint64_t)k * width, width);
+            EXPECT(attempt(&o, dx_span_of(d.bytes, d.size)) == REFUSED, "%u and %u", k, i);
+            swap_bits(longer, (uint64_t)i * width, (uint64_t)k * width, width);
+        }
+    damaged_free(&d);
+    close_file(&o.file);
+}
+
 /* A directory with all sums believed: whatever its lists say, ids are those that they begin and end with, or refused. */
 static enum verdict attempt_lists(void *ctx, struct dx_span s)
 {
@@ -520,6 +562,7 @@ int main(void)
     check_round_trips();
     check_size();
     check_damage();
+    check_longer();
     check_damaged_lists();
     check_old();
     check_widen();
