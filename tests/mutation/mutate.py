@@ -1,24 +1,32 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""mutate.py - does a test fail when the code is broken?
+"""mutate.py - does a test of the gate fail when the code is broken?
 
+    tests/mutation/mutate.py --map --minutes 30              once: which test executes which function, see below
     tests/mutation/mutate.py --count 300 --seed 1            N random mutants of the build `dev`, which must be complete
     tests/mutation/mutate.py --count 300 --seed 1 --list     what they are, without running anything
     tests/mutation/mutate.py --only 17,42 --seed 1           some of them again, by number
-    tests/mutation/mutate.py --count 300 --seed 1 --scripts  those that survived so far, against end-to-end scripts
     tests/mutation/mutate.py --rerun tests/mutation/survivors.txt      survivors again, after tests were added
+    tests/mutation/mutate.py --count 300 --seed 1 --again --seconds 200     the survivors of a sample again, with more tests
+    tests/mutation/mutate.py --summary --seed 1              counts the results so far
 
 A mutant is one change of one token in a function of format/, query/, loader/, fetch/ or builder/: another comparison, + for -, && for ||,
-a condition negated, a call or an assignment left out, a number one larger, another return value. Its file is compiled with the flags of the build, and
-its object is linked in front of the libraries, so that the tree and the build stay as they are. Then run the unit tests of its room, that of the same name
-first, then those of the rooms that use it, cheapest first, up to --seconds. With --scripts the survivors in the results run against OF_ALL and OF_ROOM.
+a condition negated, a call or an assignment left out, a number one larger or smaller, another return value. Its file is compiled with the flags of the
+build, and its object is linked in front of the libraries, so that the tree and the build stay as they are. Then the tests run that execute the
+function, one after the other until one fails, as far as --seconds of CPU go: first the unit test of the same name, then whichever test adds most
+counters of the function for its time, then the cheapest.
 
-    killed       a test failed that passes without the change, or took ten times as long
+    killed       a test failed that passes without the change, twice; or it crashed; or it took ten times as long
     equivalent   the compiler makes the same code of both
     unbuilt      it does not compile, or does not link
     survived     all tests passed
 
-Results go to build/mutation/SEED.jsonl as they come; a run that was stopped goes on from there. Survivors are printed as FILE:LINE: change.
+--map runs each test of the gate once with the programs of the build `coverage` (scripts/coverage.py; an older one will do, since the map only
+chooses tests) and keeps in build/mutation/map.jsonl its time and which counters of which functions it moved. Tests that take longer than
+MAP_WALL_S there are not in the map and do not run on mutants. DX_PEERS_PYTHON and the variables of storage_servers.sh as for ctest.
+
+Results go to build/mutation/SEED.jsonl as they come. A run that was stopped, or that --minutes ended, goes on from there. Survivors are printed as
+FILE:LINE: change.
 """
 import argparse
 import collections
@@ -30,29 +38,24 @@ import random
 import re
 import resource
 import shlex
+import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = SOURCE / "build" / "dev"
+COVERAGE = SOURCE / "build" / "coverage"
 OUT = SOURCE / "build" / "mutation"
 ROOMS = ("format", "query", "loader", "fetch", "builder")
 # Tests that damage files take the samples of scripts/test.sh short.
 STEPS = {"DX_DAMAGE_STEP": "1009", "DX_VERIFY_STEP": "4999", "DX_BELIEVED_STEP": "101", "DX_INSPECT_STEP": "101", "DX_FLIP_STEP": "31"}
-# End-to-end scripts that take a few seconds and need no peers: of every mutant, and by where it is.
-OF_ALL = ("http_answers", "timeline", "tlds", "publish_commands", "single_urls", "top_domains", "url_order")
-OF_ROOM = {
-    "builder": ("doctor", "lookup_lines", "store_tombstones", "unregistered_folders"),
-    "format": ("suffix", "all_urls"),
-    "loader": ("suffix", "two_servers"),
-    "query": ("suffix", "all_urls"),
-}
-LINK_S = 1.0      # what linking a runner counts as
-SLOWER = 10       # times its usual time, and a test is stopped
-TEST_MAX_S = 15.0 # tests that take longer are left out
+NOT_IN_GATE = {"long", "alone", "tree", "compilers"}  # labels of tests that do not run on mutants
+PROGRAMS = ("domaindex", "domaindexd", "libexec/domaindex/domaindex")
+LINK_S = 1.0        # what linking a program counts as
+SLOWER = 10         # times its usual time, and a test is stopped
+MAP_WALL_S = 120.0  # tests that take longer are not in the map
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|^[ \t]*\#(?:[^\n\\]|\\.)*|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[A-Za-z_]\w*|0[xX][0-9a-fA-F]+\w*|\d[\w.]*'
                    r'|<<=|>>=|->|\+\+|--|&&|\|\||[<>=!+\-*/%&|^]=|<<|>>|\s+|.', re.S | re.M)
 SWAPS = {"<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"), "==": ("!=",), "!=": ("==",), "&&": ("||",), "||": ("&&",),
@@ -60,7 +63,7 @@ SWAPS = {"<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"
 KEYWORDS = {"if", "else", "for", "while", "do", "switch", "case", "default", "return", "break", "continue", "goto", "sizeof", "struct", "enum", "union",
             "const", "static", "unsigned", "int", "long", "char", "void", "bool", "double", "float", "size_t", "extern", "volatile", "_Atomic", "assert"}
 
-Mutant = collections.namedtuple("Mutant", "file line start end new kind")
+Mutant = collections.namedtuple("Mutant", "file line start end new kind function")
 
 
 def tokens_of(text):
@@ -82,14 +85,26 @@ def closing(tokens, i):
     return len(tokens) - 1
 
 
+def name_before(tokens, i):
+    """The name of the function whose arguments end at i."""
+    depth = 0
+    while i > 0:
+        depth += tokens[i][0] == ")"
+        depth -= tokens[i][0] == "("
+        i -= 1
+        if depth == 0:
+            break
+    return tokens[i][0]
+
+
 def bodies_of(tokens):
-    """(first, last) of each function's braces."""
+    """(first, last, name) of each function's braces."""
     i = 0
     while i < len(tokens):
         if tokens[i][0] == "{":
             end = closing(tokens, i)
             if tokens[i - 1][0] == ")":
-                yield i, end
+                yield i, end, name_before(tokens, i - 1)
             i = end
         i += 1
 
@@ -122,6 +137,8 @@ def sites_of_token(tokens, i, text, ends):
         yield at, end, "-" if word == "+" else "+", "sum"
     elif re.fullmatch(r"\d+", word) and before != "case":
         yield at, end, str(int(word) + 1), "number"
+        if int(word) > 0:
+            yield at, end, str(int(word) - 1), "number"
     elif word in ("if", "while") and tokens[i + 1][0] == "(":
         last = closing(tokens, i + 1)
         first = tokens[i + 1][1] + 1
@@ -141,7 +158,7 @@ def mutants_of(path):
     text = path.read_text(encoding="utf-8")
     tokens = list(tokens_of(text))
     file = str(path.relative_to(SOURCE))
-    for first, last in bodies_of(tokens):
+    for first, last, function in bodies_of(tokens):
         i = first + 1
         head, ends = 0, set()    # the end of a loop's head: nothing in it is a statement
         while i < last:
@@ -153,7 +170,7 @@ def mutants_of(path):
             for start, end, new, kind in sites_of_token(tokens, i, text, ends):
                 if kind == "removal" and i < head:
                     continue
-                yield Mutant(file, text.count("\n", 0, start) + 1, start, end, new, kind)
+                yield Mutant(file, text.count("\n", 0, start) + 1, start, end, new, kind, f"{path.name}:{function}")
             i += 1
 
 
@@ -164,81 +181,46 @@ def change_of(mutant):
     return f"{words or '-'} -> {' '.join(mutant.new.split()) or '(nothing)'}   in: {line}"
 
 
-class Tests:
-    """The unit tests of the build: where they are, how long each takes."""
+class Test:
+    """One of ctest's: how to run it, and, where the map has it, what it costs and which counters it moves."""
 
-    def __init__(self):
-        sys.path.insert(0, str(SOURCE / "tests"))
-        import check_includes
-        self.may = check_includes.Rooms(SOURCE).may
-        self.of_room = {}
-        for room in self.may:
-            sources = sorted((SOURCE / "tests" / "unit" / room).glob("test_*.c"))
-            if sources:
-                self.of_room[room] = [s.stem for s in sources]
-        self.links = {}
-        self.lock = threading.Lock()
-        self.times = {}
+    def __init__(self, row):
+        properties = {p["name"]: p["value"] for p in row["properties"]}
+        self.name = row["name"]
+        self.labels = set(properties.get("LABELS", ()))
+        self.command = row.get("command")  # None: not built
+        self.env = dict(pair.split("=", 1) for pair in properties.get("ENVIRONMENT", ()))
+        self.folder = properties.get("WORKING_DIRECTORY", str(SOURCE))
+        self.program = None if "e2e" in self.labels or not self.command else pathlib.Path(self.command[0]).name  # of a unit test
+        self.cpu = self.wall = 0.0
+        self.hits = {}
+        self.is_mapped = False
+        self.passes = None  # without a change; None: not known
 
-    def measure(self, jobs):
-        """CPU seconds of each test that passes as it is; kept for later runs."""
-        kept = OUT / "times.json"
-        if kept.exists():
-            self.times = json.loads(kept.read_text())
-            return
-        every = [(room, name) for room, names in self.of_room.items() for name in names]
+    def learn(self, row):
+        self.is_mapped = True
+        self.cpu, self.wall = row["cpu"], row["wall"]
+        self.hits = {name: int(mask, 16) for name, mask in row["hits"].items()}
+        if row["code"] == 77 or self.wall >= MAP_WALL_S:  # skipped, or stopped
+            self.passes = False
 
-        def one(item):
-            room, name = item
-            code, cpu = run_test(BUILD / "tests" / runner_of(room), name, 120, 600)
-            return name, cpu if code == 0 else None
-
-        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            for name, cpu in pool.map(one, every):
-                if cpu is not None and cpu <= TEST_MAX_S:
-                    self.times[name] = cpu
-        kept.write_text(json.dumps(self.times, indent=1))
-
-    def plan(self, file, seconds):
-        """[(room, [test…])]: its own room whole, then those that use it, cheapest first."""
-        room, stem = str(pathlib.Path(file).parent), pathlib.Path(file).stem
-        own = sorted((n for n in self.of_room.get(room, ()) if n in self.times), key=lambda n: (n != f"test_{stem}", self.times[n]))
-        steps = [(room, own)] if own else []
-        above = []
-        for other, names in self.of_room.items():
-            names = sorted((n for n in names if n in self.times), key=self.times.get)
-            if other != room and room in self.may[other] and names:
-                above.append((sum(self.times[n] for n in names) + LINK_S, other, names))
-        for cost, other, names in sorted(above):
-            if cost > seconds:
-                break
-            seconds -= cost
-            steps.append((other, names))
-        return steps
-
-    def link_command(self, target):
-        with self.lock:
-            if target not in self.links:
-                done = subprocess.run(["ninja", "-C", str(BUILD), "-t", "commands", "-s", target], capture_output=True, text=True, check=True)
-                self.links[target] = done.stdout.strip().splitlines()[-1].removeprefix(": && ").removesuffix(" && :")
-        return self.links[target]
+    def run(self, programs, cpu_s, wall_s, env=None):
+        """(exit code, CPU seconds) with the programs of that folder; negative: it crashed or was stopped."""
+        command = list(self.command)
+        if self.program:
+            command[0] = str(programs / "tests" / self.program)
+        env = {**os.environ, **self.env, **STEPS, "DX_BIN_DIR": str(programs), **(env or {})}
+        return run_bounded(command, self.folder if pathlib.Path(self.folder).is_dir() else SOURCE, env, cpu_s, wall_s)
 
 
-def runner_of(room):
-    return "unit_" + room.replace("/", "_")
-
-
-def run_test(program, name, cpu_s, wall_s, env=None):
-    """(exit code, CPU seconds); a test that is stopped has failed."""
+def run_bounded(command, folder, env, cpu_s, wall_s):
     def limit():
         resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s) + 1, int(cpu_s) + 2))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 30, 4 << 30))
         os.setsid()
-    python = os.environ.get("DX_PEERS_PYTHON", str(SOURCE / "build" / "peers" / "bin" / "python"))
-    command = [python, str(program)] if name is None else [str(program), name]
-    process = subprocess.Popen(command, cwd=SOURCE, env={**os.environ, **STEPS, **(env or {})}, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=limit)
+    process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               preexec_fn=limit)
     end = time.monotonic() + wall_s
     while True:
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)
@@ -251,15 +233,129 @@ def run_test(program, name, cpu_s, wall_s, env=None):
             except ProcessLookupError:
                 pass
             os.wait4(process.pid, 0)
+            process.returncode = -9
             return -9, wall_s
-        time.sleep(0.01)
+        time.sleep(0.02)
+
+
+def tests_of_gate():
+    done = subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1"], capture_output=True, text=True, check=True)
+    tests = [Test(row) for row in json.loads(done.stdout)["tests"]]
+    tests = [test for test in tests if not test.labels & NOT_IN_GATE and test.command]
+    for row in rows_of(OUT / "map.jsonl"):
+        for test in tests:
+            if test.name == row["test"]:
+                test.learn(row)
+    return tests
+
+
+def rows_of(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def functions_of_rooms():
+    """FUNCTION and FILE:FUNCTION -> FILE:FUNCTION. Names of files are unique in the tree."""
+    names = {}
+    for room in ROOMS:
+        for path in (SOURCE / room).rglob("*.c"):
+            for _, _, name in bodies_of(list(tokens_of(path.read_text(encoding="utf-8")))):
+                names[name] = names[f"{path.name}:{name}"] = f"{path.name}:{name}"
+    return names
+
+
+def counters_in(profiles, names):
+    """FILE:FUNCTION -> the counters that are not zero, as a mask in hexadecimal."""
+    files = list(profiles.glob("*.profraw"))
+    if not files:
+        return {}
+    text = subprocess.run(["llvm-profdata-14", "merge", "-text", "-failure-mode=all", *files], capture_output=True, text=True, check=False).stdout
+    hits = collections.defaultdict(int)
+    for block in text.split("\n\n"):
+        lines = [line for line in block.splitlines() if line and not line.startswith(("#", ":"))]
+        if len(lines) > 3 and lines[0] in names:
+            hits[names[lines[0]]] |= sum(1 << i for i, count in enumerate(lines[3:]) if count != "0")
+    return {name: f"{mask:x}" for name, mask in hits.items() if mask}
+
+
+def as_they_end(pool, one, items):
+    for future in concurrent.futures.as_completed([pool.submit(one, item) for item in items]):
+        yield future.result()
+
+
+def make_map(coverage, jobs, end):
+    names = functions_of_rooms()
+    tests = [test for test in tests_of_gate() if not test.is_mapped]
+    tests.sort(key=lambda test: (test.program is None, "short" not in test.labels, "slow" in test.labels, "peers" in test.labels))  # the cheap ones first
+
+    def one(test):
+        if time.monotonic() > end:
+            return None
+        profiles = pathlib.Path(tempfile.mkdtemp(prefix="dx-map-"))
+        profiles.chmod(0o1777)  # some tests change their user
+        begin = time.monotonic()
+        try:
+            code, cpu = test.run(coverage, MAP_WALL_S, MAP_WALL_S, {"LLVM_PROFILE_FILE": f"{profiles}/%c%m.profraw"})
+        except FileNotFoundError:
+            return None  # newer than the build
+        wall = time.monotonic() - begin
+        hits = counters_in(profiles, names)
+        shutil.rmtree(profiles, ignore_errors=True)
+        return {"test": test.name, "code": code, "cpu": round(cpu, 3), "wall": round(wall, 2), "hits": hits}
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool, open(OUT / "map.jsonl", "a", encoding="utf-8") as file:
+        for row in as_they_end(pool, one, tests):
+            if row:
+                file.write(json.dumps(row) + "\n")
+                file.flush()
+                print(f"{row['test']:40} {row['code']:4} {row['cpu']:8.2f} s CPU {row['wall']:7.1f} s {len(row['hits']):6} functions", flush=True)
+
+
+def plan(tests, mutant, seconds):
+    """The tests to run, in order."""
+    room, stem = pathlib.Path(mutant.file).parent.as_posix(), pathlib.Path(mutant.file).stem
+    known = any(mutant.function in test.hits for test in tests)
+    left, linked, chosen, covered = [], set(), [], 0
+    for test in tests:
+        mask = test.hits.get(mutant.function, 0)
+        if not known:  # newer than the map: what reaches the file
+            for name, other in test.hits.items():
+                if name.startswith(f"{stem}.c:"):
+                    mask |= other
+        if not mask and not test.is_mapped and test.program == "unit_" + room.replace("/", "_"):
+            mask = 1
+        if mask and test.passes is not False:
+            left.append((test, mask))
+
+    def cost(test):
+        return max(test.cpu, 0.1) + test.wall / 20 + (0 if test.program in linked else LINK_S * (1 if test.program else len(PROGRAMS)))
+
+    def worth(item):
+        test, mask = item
+        return (test.name == f"test_{stem}", bin(mask & ~covered).count("1") / cost(test), -cost(test))
+
+    while left:
+        left = [item for item in left if cost(item[0]) <= seconds]
+        if not left:
+            break
+        if not any(mask & ~covered for _, mask in left):
+            covered = 0
+        test, mask = best = max(left, key=worth)
+        left.remove(best)
+        seconds -= cost(test)
+        covered |= mask
+        linked.add(test.program)
+        chosen.append(test)
+    return chosen
 
 
 class Compiler:
+    """The commands of the build."""
+
     def __init__(self):
-        entries = json.loads((BUILD / "compile_commands.json").read_text())
+        self.links = {}
+        self.lock = threading.Lock()
         self.commands = {}
-        for entry in entries:
+        for entry in json.loads((BUILD / "compile_commands.json").read_text(encoding="utf-8")):
             if "/collide/" not in entry.get("output", "") and entry["file"].startswith(str(SOURCE)):
                 self.commands.setdefault(str(pathlib.Path(entry["file"]).relative_to(SOURCE)), shlex.split(entry["command"]))
 
@@ -271,65 +367,84 @@ class Compiler:
         return subprocess.run([*command, "-g0", "-w", f"-iquote{(SOURCE / file).parent}"], cwd=BUILD, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL, timeout=300, check=False).returncode == 0
 
-
-def link(tests, target, out, mutant):
-    command = re.sub(r" -o \S+", lambda _: f" {mutant} -o {out}", tests.link_command(target), count=1)
-    return subprocess.run(command, shell=True, cwd=BUILD, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300, check=False).returncode == 0
-
-
-def run_scripts(tests, file, folder, mutant):
-    """The name of the script that failed; None: none did."""
-    bin_dir = folder / "bin"
-    bin_dir.mkdir()
-    for entry in BUILD.iterdir():
-        if entry.name not in ("domaindex", "domaindexd", "libexec"):
-            (bin_dir / entry.name).symlink_to(entry)
-    (bin_dir / "libexec" / "domaindex").mkdir(parents=True)
-    linked = 0
-    for target in ("domaindex", "domaindexd", "libexec/domaindex/domaindex"):
-        if link(tests, target, bin_dir / target, mutant):
-            linked += 1
-        else:  # which does not have this file
-            (bin_dir / target).unlink(missing_ok=True)
-            (bin_dir / target).symlink_to(BUILD / target)
-    if linked == 0:
-        raise RuntimeError(f"{file}: no program links")
-    env = {"DX_BIN_DIR": str(bin_dir), "DX_SOURCE_DIR": str(SOURCE), "PYTHONPATH": str(SOURCE / "tests" / "support")}
-    for script in (*OF_ALL, *OF_ROOM.get(file.split("/", maxsplit=1)[0], ())):
-        code, _ = run_test(SOURCE / "tests" / "e2e" / f"{script}.py", None, 200, 400, env)
-        if code not in (0, 77):
-            return f"e2e_{script}"
-    return None
+    def link(self, target, out, mutant):
+        """A target that does not have the mutant's file links too, or does not link: False."""
+        with self.lock:
+            if target not in self.links:
+                done = subprocess.run(["ninja", "-C", str(BUILD), "-t", "commands", "-s", target], capture_output=True, text=True, check=True)
+                self.links[target] = done.stdout.strip().splitlines()[-1].removeprefix(": && ").removesuffix(" && :")
+        command = re.sub(r" -o \S+", lambda _: f" -Wl,-S {mutant} -o {out}", self.links[target], count=1)
+        return subprocess.run(command, shell=True, cwd=BUILD, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300,
+                              check=False).returncode == 0
 
 
-def judge(tests, compiler, mutant, seconds, scripts):
-    """(verdict, by): of unit tests, or of scripts."""
+class Programs:
+    """A folder like the build's, in which what the tests run has the mutant."""
+
+    def __init__(self, compiler, folder, mutant):
+        self.compiler, self.folder, self.mutant, self.linked = compiler, folder, mutant, set()
+        (folder / "tests").mkdir(parents=True)
+        (folder / "libexec" / "domaindex").mkdir(parents=True)
+        for entry in BUILD.iterdir():
+            if entry.name not in ("domaindex", "domaindexd", "libexec", "tests"):
+                (folder / entry.name).symlink_to(entry)
+        for entry in (BUILD / "tests").iterdir():
+            (folder / "tests" / entry.name).symlink_to(entry)
+
+    def need(self, test):
+        """Whether they are linked; a program without the mutant's file stays as it is."""
+        targets = [f"tests/{test.program}"] if test.program else PROGRAMS
+        for target in targets:
+            if target in self.linked:
+                continue
+            self.linked.add(target)
+            (self.folder / target).unlink(missing_ok=True)
+            if not self.compiler.link(target, self.folder / target, self.mutant):
+                (self.folder / target).unlink(missing_ok=True)
+                (self.folder / target).symlink_to(BUILD / target)
+                if test.program:
+                    return False
+        return True
+
+
+def fails(test, programs):
+    """None, or how it failed."""
+    usual = max(test.cpu, 0.5)
+    for n in range(2):
+        code, _ = test.run(programs.folder, 5 + SLOWER * usual, 60 + SLOWER * max(test.wall, 1))
+        if code in (0, 77):
+            return None
+        if test.passes is None:  # the map is of another build
+            test.passes = test.run(BUILD, 30 + SLOWER * usual, 120 + SLOWER * max(test.wall, 1))[0] in (0, 77)
+        if not test.passes:
+            return None
+        if code < 0:
+            return f"signal {-code}"
+    return "failed"
+
+
+def judge(tests, compiler, mutant, seconds):
+    """(verdict, by, how, number of tests that ran)."""
     text = (SOURCE / mutant.file).read_text(encoding="utf-8")
-    with tempfile.TemporaryDirectory(prefix="dx-mutant-") as name:
+    with tempfile.TemporaryDirectory(prefix="dx-mutant-", ignore_cleanup_errors=True) as name:
         folder = pathlib.Path(name)
+        folder.chmod(0o755)
         source = folder / pathlib.Path(mutant.file).name
+        source.write_text(text[:mutant.start] + mutant.new + text[mutant.end:], encoding="utf-8")
+        if not compiler.compile(mutant.file, source, folder / "mutant.o"):
+            return "unbuilt", "compiler", "", 0
+        programs = Programs(compiler, folder / "bin", folder / "mutant.o")
+        chosen = plan(tests, mutant, seconds)
+        for n, test in enumerate(chosen):
+            how = fails(test, programs) if programs.need(test) else None
+            if how:
+                return "killed", test.name, how, n + 1
         source.write_text(text, encoding="utf-8")
         if not compiler.compile(mutant.file, source, folder / "whole.o"):
             raise RuntimeError(f"{mutant.file} does not compile as it is")
-        source.write_text(text[:mutant.start] + mutant.new + text[mutant.end:], encoding="utf-8")
-        if not compiler.compile(mutant.file, source, folder / "mutant.o"):
-            return "unbuilt", "compiler"
         if (folder / "whole.o").read_bytes() == (folder / "mutant.o").read_bytes():
-            return "equivalent", "compiler"
-        if scripts:
-            script = run_scripts(tests, mutant.file, folder, folder / "mutant.o")
-            return ("killed", script) if script else ("survived", "")
-        for room, names in tests.plan(mutant.file, seconds):
-            program = folder / runner_of(room)
-            if not link(tests, f"tests/{runner_of(room)}", program, folder / "mutant.o"):
-                return "unbuilt", runner_of(room)
-            for test in names:
-                usual = tests.times[test]
-                code, _ = run_test(program, test, 3 + SLOWER * usual, 60 + 60 * usual)
-                if code not in (0, 77):
-                    return "killed", test
-            program.unlink()
-        return "survived", ""
+            return "equivalent", "compiler", "", len(chosen)
+        return "survived", "", "", len(chosen)
 
 
 def draw(count, seed):
@@ -347,7 +462,31 @@ def survivors_in(path):
             files[file] = collections.defaultdict(list)
             for m in mutants_of(SOURCE / file):
                 files[file][change_of(m)].append(m)
-        yield from files[file][change.strip()][:1]
+        found = files[file][change.strip()][:1]
+        if not found:
+            print(f"gone: {place}: {change}")
+        yield from found
+
+
+def room_of(file):
+    return "builder/cli" if file.startswith("builder/cli/") else file.split("/", 1)[0]
+
+
+def print_summary(places, done):
+    rooms = collections.defaultdict(collections.Counter)
+    for row in done.values():
+        for name in (room_of(row["file"]), "all"):
+            rooms[name][row["verdict"]] += 1
+            rooms[name]["by a script"] += row["verdict"] == "killed" and row["by"].startswith("e2e_")
+    print("| room | mutants | killed | of them by scripts | survived | equivalent or unbuilt |\n| --- | ---: | ---: | ---: | ---: | ---: |")
+    for name in (*ROOMS, "builder/cli", "all"):
+        n = rooms[name]
+        judged = n["killed"] + n["survived"]
+        print(f"| {name} | {judged} | {n['killed']} ({100 * n['killed'] / max(1, judged):.0f} %) | {n['by a script']} | {n['survived']} "
+              f"| {n['equivalent'] + n['unbuilt']} |")
+    print(f"{len(done)} of {places} places")
+    for row in sorted((row for row in done.values() if row["verdict"] == "survived"), key=lambda row: (row["file"], row["line"])):
+        print(f"{row['file']}:{row['line']}: {row['change']}" + ("" if row["tests"] else "   (no test of the map executes it)"))
 
 
 def main():
@@ -356,12 +495,21 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="numbers of mutants, separated by commas")
     parser.add_argument("--rerun", type=pathlib.Path, help="a list of survivors")
+    parser.add_argument("--again", action="store_true", help="those that survived so far")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--summary", action="store_true")
+    parser.add_argument("--map", action="store_true", help="find out which test executes which function")
+    parser.add_argument("--coverage", type=pathlib.Path, default=COVERAGE, metavar="DIR", help="the build with counters, for --map")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=20, help="of tests of rooms that use the mutant's")
-    parser.add_argument("--scripts", action="store_true", help="run end-to-end scripts, of what has survived so far")
+    parser.add_argument("--seconds", type=float, default=30, help="CPU seconds of tests that a mutant gets")
+    parser.add_argument("--minutes", type=float, default=1e9, help="begin nothing after this time")
     options = parser.parse_args()
+    end = time.monotonic() + 60 * options.minutes
 
+    OUT.mkdir(parents=True, exist_ok=True)
+    if options.map:
+        make_map(options.coverage.resolve(), options.jobs, end)
+        return
     places, mutants = draw(options.count, options.seed)
     if options.rerun:
         mutants = list(survivors_in(options.rerun))
@@ -370,36 +518,36 @@ def main():
         numbered = [numbered[int(n)] for n in options.only.split(",")]
     if options.list:
         for n, m in numbered:
-            print(f"{n} {m.file}:{m.line}: {m.kind}: {change_of(m)}")
+            print(f"{n} {m.file}:{m.line}: {m.function}: {m.kind}: {change_of(m)}")
         return
-    OUT.mkdir(parents=True, exist_ok=True)
     results = OUT / f"{options.seed}.jsonl"
     fresh = options.rerun or options.only
-    done = {} if fresh or not results.exists() else {r["n"]: r for r in map(json.loads, results.read_text().splitlines())}
-    tests, compiler = Tests(), Compiler()
-    tests.measure(options.jobs)
+    done = {} if fresh else {row["n"]: row for row in rows_of(results)}  # the last row of a mutant holds
+    if options.summary:
+        print_summary(places, done)
+        return
+    tests, compiler = tests_of_gate(), Compiler()
 
     def one(item):
         n, m = item
-        verdict, by = judge(tests, compiler, m, options.seconds, options.scripts)
-        return {"n": n, "verdict": verdict, "by": by, "scripts": options.scripts, "file": m.file, "line": m.line, "kind": m.kind, "change": change_of(m)}
+        if time.monotonic() > end:
+            return None
+        verdict, by, how, ran = judge(tests, compiler, m, options.seconds)
+        return {"n": n, "verdict": verdict, "by": by, "how": how, "tests": ran, "seconds": options.seconds, "file": m.file, "line": m.line,
+                "function": m.function, "kind": m.kind, "change": change_of(m)}
+
+    def is_due(n):
+        return done[n]["verdict"] == "survived" if options.again and n in done else n not in done and not options.again
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool, open(os.devnull if fresh else results, "a", encoding="utf-8") as log:
-        def is_due(n):
-            if fresh or not options.scripts:
-                return n not in done
-            return n in done and done[n]["verdict"] == "survived" and not done[n].get("scripts")
-        for result in pool.map(one, [item for item in numbered if is_due(item[0])]):
-            done[result["n"]] = result
-            log.write(json.dumps(result) + "\n")
+        for row in as_they_end(pool, one, [item for item in numbered if is_due(item[0])]):
+            if row is None:
+                continue
+            done[row["n"]] = row
+            log.write(json.dumps(row) + "\n")
             log.flush()
-            print(f"{result['n']:4} {result['verdict']:10} {result['by']:28} {result['file']}:{result['line']}: {result['change']}", flush=True)
-    counts = collections.Counter(r["verdict"] for r in done.values())
-    judged = counts["killed"] + counts["survived"]
-    print(f"{len(done)} of {places} places: {dict(counts)}; killed {counts['killed']} of {judged}"
-          f" ({100 * counts['killed'] / max(1, judged):.1f} %)")
-    for r in sorted((r for r in done.values() if r["verdict"] == "survived"), key=lambda r: (r["file"], r["line"])):
-        print(f"{r['file']}:{r['line']}: {r['change']}")
+            print(f"{row['n']:4} {row['verdict']:10} {row['by']:28} {row['tests']:3} {row['file']}:{row['line']}: {row['change']}", flush=True)
+    print_summary(places, done)
 
 
 if __name__ == "__main__":
