@@ -7,7 +7,7 @@
     tests/mutation/mutate.py --count 300 --seed 1 --list     what they are, without running anything
     tests/mutation/mutate.py --only 17,42 --seed 1           some of them again, by number
     tests/mutation/mutate.py --rerun tests/mutation/survivors.txt      survivors again, after tests were added
-    tests/mutation/mutate.py --count 300 --seed 1 --again --seconds 200     the survivors of a sample again, with more tests
+    tests/mutation/mutate.py --count 300 --seed 1 --again --seconds 200     the survivors of a sample again, with further tests
     tests/mutation/mutate.py --summary --seed 1              counts the results so far
 
 A mutant is one change of one token in a function of format/, query/, loader/, fetch/ or builder/: another comparison, + for -, && for ||,
@@ -26,7 +26,7 @@ chooses tests) and keeps in build/mutation/map.jsonl its time and which counters
 MAP_WALL_S there are not in the map and do not run on mutants. DX_PEERS_PYTHON and the variables of storage_servers.sh as for ctest.
 
 Results go to build/mutation/SEED.jsonl as they come. A run that was stopped, or that --minutes ended, goes on from there. Survivors are printed as
-FILE:LINE: change.
+FILE:LINE:COLUMN: change; in a list of them what follows `   --` is a remark.
 """
 import argparse
 import collections
@@ -63,7 +63,7 @@ SWAPS = {"<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"
 KEYWORDS = {"if", "else", "for", "while", "do", "switch", "case", "default", "return", "break", "continue", "goto", "sizeof", "struct", "enum", "union",
             "const", "static", "unsigned", "int", "long", "char", "void", "bool", "double", "float", "size_t", "extern", "volatile", "_Atomic", "assert"}
 
-Mutant = collections.namedtuple("Mutant", "file line start end new kind function")
+Mutant = collections.namedtuple("Mutant", "file line column start end new kind function")
 
 
 def tokens_of(text):
@@ -170,7 +170,7 @@ def mutants_of(path):
             for start, end, new, kind in sites_of_token(tokens, i, text, ends):
                 if kind == "removal" and i < head:
                     continue
-                yield Mutant(file, text.count("\n", 0, start) + 1, start, end, new, kind, f"{path.name}:{function}")
+                yield Mutant(file, text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start), start, end, new, kind, f"{path.name}:{function}")
             i += 1
 
 
@@ -310,8 +310,8 @@ def make_map(coverage, jobs, end):
                 print(f"{row['test']:40} {row['code']:4} {row['cpu']:8.2f} s CPU {row['wall']:7.1f} s {len(row['hits']):6} functions", flush=True)
 
 
-def plan(tests, mutant, seconds):
-    """The tests to run, in order."""
+def plan(tests, mutant, seconds, ran):
+    """The tests to run, in order, but for those that ran before."""
     room, stem = pathlib.Path(mutant.file).parent.as_posix(), pathlib.Path(mutant.file).stem
     known = any(mutant.function in test.hits for test in tests)
     left, linked, chosen, covered = [], set(), [], 0
@@ -323,7 +323,7 @@ def plan(tests, mutant, seconds):
                     mask |= other
         if not mask and not test.is_mapped and test.program == "unit_" + room.replace("/", "_"):
             mask = 1
-        if mask and test.passes is not False:
+        if mask and test.passes is not False and test.name not in ran:
             left.append((test, mask))
 
     def cost(test):
@@ -423,8 +423,8 @@ def fails(test, programs):
     return "failed"
 
 
-def judge(tests, compiler, mutant, seconds):
-    """(verdict, by, how, number of tests that ran)."""
+def judge(tests, compiler, mutant, seconds, ran):
+    """(verdict, by, how, names of the tests that ran now). ran: before."""
     text = (SOURCE / mutant.file).read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="dx-mutant-", ignore_cleanup_errors=True) as name:
         folder = pathlib.Path(name)
@@ -432,19 +432,20 @@ def judge(tests, compiler, mutant, seconds):
         source = folder / pathlib.Path(mutant.file).name
         source.write_text(text[:mutant.start] + mutant.new + text[mutant.end:], encoding="utf-8")
         if not compiler.compile(mutant.file, source, folder / "mutant.o"):
-            return "unbuilt", "compiler", "", 0
+            return "unbuilt", "compiler", "", []
         programs = Programs(compiler, folder / "bin", folder / "mutant.o")
-        chosen = plan(tests, mutant, seconds)
-        for n, test in enumerate(chosen):
+        chosen = []
+        for test in plan(tests, mutant, seconds, ran):
+            chosen.append(test.name)
             how = fails(test, programs) if programs.need(test) else None
             if how:
-                return "killed", test.name, how, n + 1
+                return "killed", test.name, how, chosen
         source.write_text(text, encoding="utf-8")
         if not compiler.compile(mutant.file, source, folder / "whole.o"):
             raise RuntimeError(f"{mutant.file} does not compile as it is")
         if (folder / "whole.o").read_bytes() == (folder / "mutant.o").read_bytes():
-            return "equivalent", "compiler", "", len(chosen)
-        return "survived", "", "", len(chosen)
+            return "equivalent", "compiler", "", chosen
+        return "survived", "", "", chosen
 
 
 def draw(count, seed):
@@ -453,19 +454,19 @@ def draw(count, seed):
 
 
 def survivors_in(path):
-    """The mutants of a list of survivors that are still there: by file, text of the line, and change."""
+    """The mutants of a list of survivors that are still there: by file, text of the line, and change; of several in a line by the column."""
     wanted = [line.split(": ", 1) for line in path.read_text(encoding="utf-8").splitlines() if line and not line.startswith(("#", " "))]
     files = {}
     for place, change in wanted:
-        file = place.rsplit(":", 1)[0]
+        file, _, column = [*place.split(":"), ""][:3]
         if file not in files:
             files[file] = collections.defaultdict(list)
             for m in mutants_of(SOURCE / file):
                 files[file][change_of(m)].append(m)
-        found = files[file][change.strip()][:1]
+        found = files[file][change.split("   --")[0].strip()]
         if not found:
             print(f"gone: {place}: {change}")
-        yield from found
+        yield from [m for m in found if str(m.column) == column][:1] or found[:1]
 
 
 def room_of(file):
@@ -486,7 +487,7 @@ def print_summary(places, done):
               f"| {n['equivalent'] + n['unbuilt']} |")
     print(f"{len(done)} of {places} places")
     for row in sorted((row for row in done.values() if row["verdict"] == "survived"), key=lambda row: (row["file"], row["line"])):
-        print(f"{row['file']}:{row['line']}: {row['change']}" + ("" if row["tests"] else "   (no test of the map executes it)"))
+        print(f"{row['file']}:{row['line']}:{row['column']}: {row['change']}" + ("" if row["ran"] else "   (no test of the map executes it)"))
 
 
 def main():
@@ -495,7 +496,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="numbers of mutants, separated by commas")
     parser.add_argument("--rerun", type=pathlib.Path, help="a list of survivors")
-    parser.add_argument("--again", action="store_true", help="those that survived so far")
+    parser.add_argument("--again", action="store_true", help="those that survived so far, with other tests than before")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--summary", action="store_true")
     parser.add_argument("--map", action="store_true", help="find out which test executes which function")
@@ -518,7 +519,7 @@ def main():
         numbered = [numbered[int(n)] for n in options.only.split(",")]
     if options.list:
         for n, m in numbered:
-            print(f"{n} {m.file}:{m.line}: {m.function}: {m.kind}: {change_of(m)}")
+            print(f"{n} {m.file}:{m.line}:{m.column}: {m.function}: {m.kind}: {change_of(m)}")
         return
     results = OUT / f"{options.seed}.jsonl"
     fresh = options.rerun or options.only
@@ -532,8 +533,9 @@ def main():
         n, m = item
         if time.monotonic() > end:
             return None
-        verdict, by, how, ran = judge(tests, compiler, m, options.seconds)
-        return {"n": n, "verdict": verdict, "by": by, "how": how, "tests": ran, "seconds": options.seconds, "file": m.file, "line": m.line,
+        before = done[n]["ran"] if n in done else []
+        verdict, by, how, ran = judge(tests, compiler, m, options.seconds, before)
+        return {"n": n, "verdict": verdict, "by": by, "how": how, "ran": before + ran, "file": m.file, "line": m.line, "column": m.column,
                 "function": m.function, "kind": m.kind, "change": change_of(m)}
 
     def is_due(n):
@@ -546,7 +548,7 @@ def main():
             done[row["n"]] = row
             log.write(json.dumps(row) + "\n")
             log.flush()
-            print(f"{row['n']:4} {row['verdict']:10} {row['by']:28} {row['tests']:3} {row['file']}:{row['line']}: {row['change']}", flush=True)
+            print(f"{row['n']:4} {row['verdict']:10} {row['by']:28} {len(row['ran']):3} {row['file']}:{row['line']}:{row['column']}: {row['change']}", flush=True)
     print_summary(places, done)
 
 

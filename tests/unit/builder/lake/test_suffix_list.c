@@ -28,6 +28,26 @@ static int of_lake(const char *name, struct dx_buf *text, struct dx_error *err)
     return rc;
 }
 
+/* A lake keeps the list that it began with. */
+static void check_begin(const char *name)
+{
+    struct dx_buf text = DX_SUFFIX_LIST_INIT;
+    struct dx_root root = DX_ROOT_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+
+    EXPECT(dx_root_open(&root, name, DX_ROOT_WRITE, &err) == DX_OK, "%s", err.text);
+    for (int i = 0; i < 2; i++) /* the second time it is there */
+        EXPECT(dx_suffix_list_begin(&root, dx_span_str("com\norg\n"), &err) == DX_OK &&
+                   of_lake(name, &text, &err) == 1 &&
+                   dx_span_equal(dx_span_of(text.data, text.size), dx_span_str("com\norg\n")),
+               "%s", err.text);
+    EXPECT(dx_suffix_list_begin(&root, dx_span_str("com\n"), &err) == DX_E_CONFLICT, "%s",
+           err.text);
+    EXPECT(of_lake(name, &text, &err) == 1 && text.size == 8, "it was replaced: %s", err.text);
+    dx_root_close(&root);
+    dx_buf_release(&text);
+}
+
 int main(void)
 {
     char top[] = "/tmp/test_suffix_list_XXXXXX";
@@ -52,6 +72,7 @@ int main(void)
                strncmp(err.text, path, strlen(path)) == 0,
            "%s", err.text);
     dx_buf_release(&text);
-    (void)rmdir(top);
+    check_begin(top);
+    EXPECT(dx_dir_remove(top, &err) == DX_OK, "%s", err.text);
     return failures > 0;
 }
