@@ -448,10 +448,10 @@ static bool kill_in_publish(int after, struct how how)
     return partial;
 }
 
-/* Names in top that begin so. */
-static unsigned count_names(const char *prefix)
+/* Names in a folder that begin so. */
+static unsigned count_names(const char *folder, const char *prefix)
 {
-    DIR *dir = opendir(top);
+    DIR *dir = opendir(folder);
     struct dirent *entry;
     unsigned n = 0;
 
@@ -549,11 +549,11 @@ static void test_objects(void)
             stats.files != 0 || stats.known == 0)
             FAIL("objects again: %llu rows, %s", (unsigned long long)stats.stored, err.text);
     }
-    if (count_names("domaindex-ingest-") != 0)
+    if (count_names(top, "domaindex-ingest-") != 0)
         FAIL("a work folder is left");
     put(at("bad.tsv"), dx_span_str("a\t1\tmailto:x\t\n"));
     if (ingest(at("objects"), at("bad.tsv"), objects, &stats, &err) < 0 ||
-        stats.rejected_total != 1 || count_names("domaindex-rejects-") != 1)
+        stats.rejected_total != 1 || count_names(top, "domaindex-rejects-") != 1)
         FAIL("rejects of objects: %s", err.text);
     test_rejects_folder(objects);
     test_probe();
@@ -711,7 +711,7 @@ static void test_kill(bool objects)
             FAIL("killed between files: the rows differ: %zu and %zu bytes", got.size, want.size);
     }
     printf("killed between files %u times\n", killed);
-    if (count_names("domaindex-ingest-") != 0)
+    if (count_names(top, "domaindex-ingest-") != 0 || count_names(at("killed"), "tmp-ingest-") != 0)
         FAIL("work folders of killed runs are left");
     for (size_t i = 0; i < n; i++)
         free(lines[i]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * backup: a version takes the versions of its parts with it, whichever was asked for. All else is in
- * tests/e2e/backup*.py.
+ * backup: a version takes the versions of its parts with it, whichever was asked for; the log of suppressions and its floor, again
+ * and again, and never a lost log over one that is there. All else is in tests/e2e/backup*.py.
  */
 #include "builder/maintain/backup.h"
 
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "builder/policy/suppress.h"
 #include "format/core/envelope.h"
 #include "format/core/zseek.h"
 #include "loader/version.h"
@@ -119,6 +120,77 @@ static void check_copy(const struct dx_manifest *of, const struct dx_test_root *
     EXPECT(dx_dir_remove(to, &err) == DX_OK, "%s", err.text);
 }
 
+/* ---- suppressions ---- */
+
+static int hide(void *ctx, struct dx_suppressions *log, struct dx_error *err)
+{
+    const struct dx_suppress_rule rule = { .kind = DX_SUPPRESS_DOMAIN,
+                                           .policy = DX_SUPPRESS_WITHHELD,
+                                           .value = dx_span_str(ctx) };
+    uint64_t number;
+    int rc = dx_suppressions_add(log, &rule, &number, err);
+
+    return rc < 0 ? rc : 1;
+}
+
+static void path_of(const char *root, const char *name, char path[512])
+{
+    (void)snprintf(path, 512, "%s/%s", root, name);
+}
+
+static bool same_file(const char *a, const char *b, const char *name)
+{
+    struct dx_buf texts[2] = { DX_BUF_INIT(1 << 20), DX_BUF_INIT(1 << 20) };
+    struct dx_error err = DX_ERROR_INIT;
+    char path[512];
+    bool same;
+
+    path_of(a, name, path);
+    same = dx_file_read(path, 1 << 20, &texts[0], &err) == DX_OK && texts[0].size > 0;
+    path_of(b, name, path);
+    same = same && dx_file_read(path, 1 << 20, &texts[1], &err) == DX_OK &&
+           dx_span_equal(dx_span_of(texts[0].data, texts[0].size),
+                         dx_span_of(texts[1].data, texts[1].size));
+    dx_buf_release(&texts[0]);
+    dx_buf_release(&texts[1]);
+    return same;
+}
+
+static void check_suppressions(const struct dx_test_root *r)
+{
+    static char *const domains[] = { "one.example", "two.example" };
+    static const char *const names[] = { DX_SUPPRESSIONS_FILE, DX_SUPPRESSIONS_FLOOR };
+    struct dx_backup_options o = DX_BACKUP_OPTIONS_INIT;
+    struct dx_backup_result result;
+    struct dx_error err = DX_ERROR_INIT;
+    char to[] = "/tmp/dx-copy-XXXXXX";
+    char kept[512];
+    char path[512];
+
+    EXPECT(mkdtemp(to) != NULL, "%s", to);
+    o.root = r->path;
+    o.to = to;
+    o.threads = 1;
+    for (size_t i = 0; i < sizeof domains / sizeof *domains; i++) {
+        EXPECT(dx_suppress_change(r->path, hide, domains[i], &err) == 1, "%s", err.text);
+        for (int again = 0; again < 2; again++)
+            EXPECT(dx_backup(&o, &result, &err) == DX_OK, "%s: %s", domains[i], err.text);
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            EXPECT(same_file(r->path, to, names[k]), "%s: %s", domains[i], names[k]);
+    }
+    path_of(to, DX_SUPPRESSIONS_FILE, kept);
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        path_of(r->path, names[k], path);
+        EXPECT(unlink(path) == 0, "%s", path);
+    }
+    EXPECT(dx_backup(&o, &result, &err) < 0 && access(kept, R_OK) == 0,
+           "a log that is lost in the root");
+    EXPECT(dx_suppress_change(r->path, hide, domains[1], &err) == 1 &&
+               dx_backup(&o, &result, &err) == DX_E_INVALID,
+           "another log: %s", err.text);
+    EXPECT(dx_dir_remove(to, &err) == DX_OK, "%s", err.text);
+}
+
 int main(void)
 {
     struct dx_manifest m = DX_MANIFEST_INIT;
@@ -133,6 +205,7 @@ int main(void)
     check_copy(&m, &r, NULL, 2);
     check_copy(&m, &r, THIRD_VERSION, 2);
     check_copy(&m, &r, SECOND_VERSION, 1);
+    check_suppressions(&r);
     dx_manifest_release(&m);
     dx_test_root_remove(&r);
     return failures > 0;
