@@ -156,7 +156,7 @@ static void check_tidy(const struct dx_gc_root *g)
     EXPECT(files_below(DX_INDEX_DIR) == before + 1, "%zu files, and one more", before);
 }
 
-/* Of a folder that is no root nothing is made. */
+/* A folder that is not a root stays as it is. */
 static void check_open(void)
 {
     struct dx_error err = DX_ERROR_INIT;
