@@ -98,29 +98,24 @@ struct adding {
     const struct dx_suppress_values *values;
     enum dx_suppress_policy policy;
     struct dx_span reason;
-    uint64_t *known; /* hashes of the active rules of this policy: open addressing, 0 is free */
+    uint32_t *known; /* numbers of the active rules of this policy: open addressing, 0 is free */
     size_t known_mask;
     uint64_t *number; /* of each value; 0: there was such a rule */
 };
 
-static uint64_t rule_hash(enum dx_suppress_kind kind, struct dx_span value)
+/* The place of a rule among the known ones: of its number, or 0. */
+static uint32_t *place_of(struct adding *a, const struct dx_suppressions *log,
+                          enum dx_suppress_kind kind, struct dx_span value)
 {
-    uint64_t hash = dx_hash64_seeded(value, (uint64_t)kind);
+    size_t at = (size_t)dx_hash64_seeded(value, (uint64_t)kind) & a->known_mask;
 
-    return hash == 0 ? 1 : hash;
-}
+    for (; a->known[at] != 0; at = (at + 1) & a->known_mask) {
+        const struct dx_suppression *line = &log->lines[a->known[at] - 1];
 
-/* Whether it was new. A collision of 64 bits would leave a rule out, so the caller checks again. */
-static bool note(struct adding *a, uint64_t hash)
-{
-    size_t at = (size_t)hash & a->known_mask;
-
-    while (a->known[at] != 0 && a->known[at] != hash)
-        at = (at + 1) & a->known_mask;
-    if (a->known[at] == hash)
-        return false;
-    a->known[at] = hash;
-    return true;
+        if (line->kind == kind && dx_span_equal(dx_suppression_value(log, line), value))
+            break;
+    }
+    return &a->known[at];
 }
 
 static int note_log(struct adding *a, const struct dx_suppressions *log, struct dx_error *err)
@@ -138,7 +133,7 @@ static int note_log(struct adding *a, const struct dx_suppressions *log, struct 
         const struct dx_suppression *line = &log->lines[i];
 
         if (!line->lift && line->other == 0 && line->policy == a->policy)
-            (void)note(a, rule_hash(line->kind, dx_suppression_value(log, line)));
+            *place_of(a, log, line->kind, dx_suppression_value(log, line)) = (uint32_t)(i + 1);
     }
     return DX_OK;
 }
@@ -158,10 +153,13 @@ static int add_all(void *ctx, struct dx_suppressions *log, struct dx_error *err)
                                                .value = text,
                                                .reason = a->reason };
 
+        uint32_t *place = place_of(a, log, value->kind, text);
+
         a->number[i] = 0;
-        if (note(a, rule_hash(value->kind, text)) ||
-            dx_suppressions_find(log, value->kind, a->policy, text) == 0)
+        if (*place == 0)
             rc = dx_suppressions_add(log, &rule, &a->number[i], err);
+        if (*place == 0)
+            *place = (uint32_t)a->number[i];
     }
     return rc < 0 ? rc : log->count > before;
 }

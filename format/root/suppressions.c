@@ -295,19 +295,6 @@ bool dx_suppressions_continues(const struct dx_suppressions *newer,
             memcmp(older->text.data, newer->text.data, older->text.size) == 0);
 }
 
-uint64_t dx_suppressions_find(const struct dx_suppressions *log, enum dx_suppress_kind kind,
-                              enum dx_suppress_policy policy, struct dx_span value)
-{
-    for (size_t i = 0; i < log->count; i++) {
-        const struct dx_suppression *line = &log->lines[i];
-
-        if (!line->lift && line->other == 0 && line->kind == kind && line->policy == policy &&
-            dx_span_equal(dx_suppression_value(log, line), value))
-            return line->number;
-    }
-    return 0;
-}
-
 /* ---- parsing ---- */
 
 /* Decimal without sign, blanks or leading zeros. */

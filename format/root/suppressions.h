@@ -93,10 +93,6 @@ int dx_suppressions_lift(struct dx_suppressions *log, int64_t time_us, uint64_t 
 bool dx_suppressions_continues(const struct dx_suppressions *newer,
                                const struct dx_suppressions *older);
 
-/* The number of an active rule that says exactly this; 0: none. */
-uint64_t dx_suppressions_find(const struct dx_suppressions *log, enum dx_suppress_kind kind,
-                              enum dx_suppress_policy policy, struct dx_span value);
-
 struct dx_span dx_suppression_value(const struct dx_suppressions *log,
                                     const struct dx_suppression *line);
 struct dx_span dx_suppression_reason(const struct dx_suppressions *log,

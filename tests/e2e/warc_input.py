@@ -9,13 +9,16 @@ Damaged records are counted, and all sound ones are stored. $DX_PEERS_PYTHON nam
 """
 import bz2
 import gzip
+import http.server
 import io
 import json
 import lzma
 import os
 import pathlib
 import random
+import re
 import sys
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import dxtest  # noqa: E402
@@ -278,6 +281,83 @@ def damaged(tmp):
     dxtest.check("inside a gzip member; fetch it again" in said, f"one stream of many records that is cut: {said}")
 
 
+def beyond(tmp):
+    """Lengths that lead beyond records: those behind are found again, or the file is refused; they are not missing without a word."""
+    def hurt(data, numbers):
+        for begin, end, _, _ in reversed([places[n] for n in numbers]):
+            data = data[:begin] + data[begin:end].replace(b"Content-Length: ", b"Content-Length: 9999999", 1) + data[end:]
+        return data
+
+    data = made(1000, size=30_000)
+    places = records(data)
+    bad = [n for n in range(30, len(places), 300) if places[n][2]]
+    bad += [n + 1 for n in range(35, 1000, 300) if places[n + 1][2]]
+    dxtest.check(len(bad) > 2 and len(data) > 25 << 20, f"{len(bad)} records of {len(data)} bytes: more than may be gone back over")
+    want = {row[0] for n, (_, _, capture, row) in enumerate(places) if capture and n not in bad}
+    (tmp / "plain.warc").write_bytes(hurt(data, sorted(bad)))
+    ingest(tmp / "beyond", tmp / "plain.warc")
+    dxtest.equal({r[0] for r in lake.stored(tmp / "beyond", "d")}, want, "plain: all that are sound")
+    said = ingest(tmp / "none", "-", input=(tmp / "plain.warc").read_bytes(), expect=1)
+    dxtest.check("others cannot be found: give it as a file" in said, f"a pipe: {said}")
+    (tmp / "one.warc.gz").write_bytes(gzip.compress(hurt(data, bad[:1]), 1))
+    said = ingest(tmp / "none", tmp / "one.warc.gz", expect=1)
+    dxtest.check("others cannot be found: unpack it" in said, f"one gzip stream: {said}")
+    half = places[len(places) // 2][0]
+    two = bytearray(gzip.compress(data[:half], 1))
+    two[len(two) // 2] ^= 0xff
+    (tmp / "two.warc.gz").write_bytes(bytes(two) + gzip.compress(data[half:], 1))
+    said = ingest(tmp / "none", tmp / "two.warc.gz", expect=1)
+    dxtest.check("damaged at offset" in said, f"two gzip members with many records each: {said}")
+    dxtest.check(not (tmp / "none" / "urls").exists(), "what is refused leaves no row")
+    packed = made(20, compressed=True, size=400_000)     # a member for each: nothing of it is lost but that record
+    behind = records(packed)
+    begin, end, _, row = next(p for p in behind if p[2] and p[1] - p[0] > 100_000)
+    one = gzip.compress(gzip.decompress(packed[begin:end]).replace(b"Content-Length: ", b"Content-Length: 9", 1), 1)
+    (tmp / "each.warc.gz").write_bytes(packed[:begin] + one + packed[end:])
+    ingest(tmp / "each", tmp / "each.warc.gz")
+    dxtest.equal({r[0] for r in lake.stored(tmp / "each", "d")}, {r[0] for _, _, capture, r in behind if capture and r != row}, "a member for each record")
+
+
+class Faulty(http.server.BaseHTTPRequestHandler):
+    """Gives the ranges that are asked for up to FAULTY_FROM; those behind are said to be of other bytes."""
+    data = b""
+    FAULTY_FROM = 17 << 20     # behind what is read at once
+
+    def do_GET(self):
+        span = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        first, last = (int(n) for n in span.groups()) if span else (0, len(self.data) - 1)
+        part = self.data[first:last + 1]
+        self.send_response(206 if span else 200)
+        self.send_header("ETag", '"one"')
+        self.send_header("Content-Length", str(len(part)))
+        if span:
+            shift = int(first >= self.FAULTY_FROM)
+            self.send_header("Content-Range", f"bytes {first + shift}-{last + shift}/{len(self.data)}")
+        self.end_headers()
+        try:
+            self.wfile.write(part)
+        except OSError:
+            self.close_connection = True
+
+    def log_message(self, *_):
+        pass
+
+
+def unread(tmp):
+    """What a store does not give is no damage of the file, which was looked at again and again: nothing is stored."""
+    Faulty.data = made(100, size=400_000)
+    dxtest.check(len(Faulty.data) > Faulty.FAULTY_FROM + 1000, "large enough")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Faulty)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}/a.warc"
+    said = ingest(tmp / "unread", address, expect=1)
+    dxtest.check(not (tmp / "unread" / "urls").exists(), f"half of an object is stored: {said}")
+    Faulty.FAULTY_FROM = 1 << 60
+    ingest(tmp / "unread", address)
+    check(tmp / "unread", rows_of(Faulty.data), "the object, once it is given")
+    server.shutdown()
+
+
 def large(tmp):
     """Contents are passed over: 200 MB of them take no memory."""
     head = (f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Date: {date(1)}\r\nWARC-Target-URI: <http://big.com/>\r\nContent-Type: application/http; "
@@ -300,6 +380,8 @@ def main():
         wat(tmp)
         real(tmp)
         damaged(tmp)
+        beyond(tmp)
+        unread(tmp)
         large(tmp)
     dxtest.finish()
 

@@ -75,11 +75,12 @@ struct dx_warc_rows {
     bool is_open;         /* inside a member */
     bool is_ended;        /* nothing of it comes behind data[end) */
     uint64_t member_at;   /* its offset in the file */
-    uint64_t in_member;   /* records of it so far */
+    uint64_t in_member;   /* records of it so far, behind the last flawed one */
     bool many_per_member; /* a member held more than one */
     uint64_t number;      /* of the record */
     enum next next;
     struct dx_error damage; /* why to recover */
+    bool is_gap;            /* behind what is flawed it could not be gone back to all that was passed */
 
     /* the current record */
     uint64_t begin; /* its pos */
@@ -429,6 +430,7 @@ static int go_back(struct dx_warc_rows *w, uint64_t to, struct dx_error *err)
         w->is_ended = false;
         w->pos = to;
     } else {
+        w->is_gap = back > w->at;
         back = back < w->at ? back : w->at;
         w->at -= (size_t)back;
         w->pos -= back;
@@ -611,6 +613,7 @@ static int flawed_at(struct dx_warc_rows *w, uint64_t scan_from, const char *rea
     int rc = go_back(w, scan_from, err);
 
     w->next = NEXT_SCAN;
+    w->in_member = 0;
     return rc < 0 ? rc : give_flaw(w, DX_FLAW_MALFORMED, reason);
 }
 
@@ -808,6 +811,8 @@ static int read_record(struct dx_warc_rows *w, struct dx_error *err)
              dx_span_is_word(dx_head_mime(r.content_type), "application/json");
     pass(w, size);
     w->content = w->pos - 1; /* with the line end before it, by which the next record is found */
+    if (why == NULL && dx_input_ends_before(w->in, w->pos + r.content_length))
+        why = "the file ends inside it";
     if (why != NULL)
         return flawed_at(w, w->content, why, err);
     w->in_member++;
@@ -855,6 +860,26 @@ static int scan(struct dx_warc_rows *w, struct dx_error *err)
     }
 }
 
+/* After a search behind a gap: records in it would be missing without a word. A member of one record has no others. */
+static bool is_lossy(struct dx_warc_rows *w, bool has_found)
+{
+    bool is_gap = w->is_gap;
+
+    w->is_gap = false;
+    return is_gap && (has_found || w->is_plain || w->many_per_member);
+}
+
+static int lost(const struct dx_warc_rows *w, struct dx_error *err)
+{
+    return dx_fail(err, DX_E_CORRUPT,
+                   "%s: behind a damaged record %s%" PRIu64 " others cannot be found: %s",
+                   dx_input_name(w->in),
+                   w->is_plain ? "at offset " : "in the member at offset ",
+                   w->is_plain ? w->begin : w->member_at,
+                   w->is_plain ? "give it as a file, not by a pipe, or repair it"
+                               : "unpack it, and give the plain file");
+}
+
 /* Goes on behind what was flawed: 1 at a record or member, 0 nothing follows. */
 static int find_next(struct dx_warc_rows *w, struct dx_error *err)
 {
@@ -862,6 +887,8 @@ static int find_next(struct dx_warc_rows *w, struct dx_error *err)
 
     if (w->next == NEXT_SCAN) {
         rc = scan(w, &w->damage);
+        if (is_lossy(w, rc > 0))
+            return lost(w, err);
         w->is_open = rc > 0;
         w->next = is_damage(rc) ? NEXT_RECOVER : NEXT_RECORD;
         if (rc < 0 && !is_damage(rc)) {
@@ -873,7 +900,7 @@ static int find_next(struct dx_warc_rows *w, struct dx_error *err)
         w->next = NEXT_RECORD;
         w->is_open = false;
         rc = dx_input_recover(w->in, w->is_arc ? dx_arc_may_begin : begins_warc, err);
-        if (rc == 0 && w->many_per_member) {
+        if (rc >= 0 && w->many_per_member) { /* others of its records are lost */
             *err = w->damage;
             rc = (int)w->damage.code;
         }

@@ -57,6 +57,16 @@ struct dx_input {
     size_t peek_end;
 };
 
+/* What the store said was wrong, not what the file has: it is no damage that a reader may go on behind. */
+static int unread(int rc, struct dx_error *err)
+{
+    if (rc != DX_E_CORRUPT && rc != DX_E_TRUNCATED)
+        return rc;
+    if (err != NULL)
+        err->code = DX_E_IO;
+    return DX_E_IO;
+}
+
 /* Reads once behind raw[end); sets raw_eof at the end. */
 static int refill(struct dx_input *in, struct dx_error *err)
 {
@@ -79,7 +89,7 @@ static int refill(struct dx_input *in, struct dx_error *err)
     if (in->remote != NULL) {
         n = dx_input_remote_read(in->remote, in->raw + in->end, room, err);
         if (n < 0)
-            return (int)n;
+            return unread((int)n, err);
     }
     while (n < 0 && (n = read(in->fd, in->raw + in->end, room)) < 0 && errno == EINTR)
         ;
@@ -120,6 +130,22 @@ static int open_container(struct dx_input *in, struct dx_error *err)
     return rc < 0 ? dx_fail_in(err, "%s", in->name) : DX_OK;
 }
 
+static bool can_position(const struct dx_input *in)
+{
+    return in->is_file || in->remote != NULL;
+}
+
+/* What is read next; what waits in raw is the caller's. */
+static int position(struct dx_input *in, uint64_t offset, struct dx_error *err)
+{
+    if (in->remote != NULL)
+        dx_input_remote_seek(in->remote, offset);
+    else if (lseek(in->fd, (off_t)offset, SEEK_SET) < 0)
+        return dx_fail_errno(err, errno, "%s: seek to offset %llu", in->name,
+                             (unsigned long long)offset);
+    return DX_OK;
+}
+
 /* The next WARC file of a WACZ; 0: the last one was before. */
 static int open_range(struct dx_input *in, struct dx_error *err)
 {
@@ -128,11 +154,9 @@ static int open_range(struct dx_input *in, struct dx_error *err)
 
     if (in->range_next == in->range_count)
         return 0;
-    if (in->remote != NULL)
-        dx_input_remote_seek(in->remote, r->offset);
-    else if (lseek(in->fd, (off_t)r->offset, SEEK_SET) < 0)
-        return dx_fail_errno(err, errno, "%s: seek to offset %llu", in->name,
-                             (unsigned long long)r->offset);
+    rc = position(in, r->offset, err);
+    if (rc < 0)
+        return rc;
     in->range_next++;
     in->at = in->end = 0;
     in->raw_eof = false;
@@ -152,7 +176,7 @@ static int detect_wacz(struct dx_input *in, const char *path, struct dx_error *e
 {
     int rc;
 
-    if (!dx_zip_begins(rest(in)) || (in->remote == NULL && !in->is_file))
+    if (!dx_zip_begins(rest(in)) || !can_position(in))
         return 0;
     rc = dx_wacz_find(path, &in->range, &in->range_count, err);
     return rc < 0 || in->range_count == 0 ? rc : open_range(in, err);
@@ -551,18 +575,34 @@ int dx_input_recover(struct dx_input *in, bool (*begins)(struct dx_span first),
 
 int dx_input_seek(struct dx_input *in, uint64_t offset, struct dx_error *err)
 {
-    if (in->container.kind != DX_CONTAINER_NONE || !in->is_file || offset > in->consumed ||
+    int rc;
+
+    if (in->container.kind != DX_CONTAINER_NONE || !can_position(in) || offset > in->consumed ||
         !may_rewind(in, in->consumed - offset))
         return 0;
-    if (lseek(in->fd, (off_t)offset, SEEK_SET) < 0)
-        return dx_fail_errno(err, errno, "%s: seek to offset %llu", in->name,
-                             (unsigned long long)offset);
+    rc = position(in, offset, err);
+    if (rc < 0)
+        return rc;
     in->at = in->end = 0;
     in->raw_eof = false;
     in->in_member = true;
     in->is_over = false;
     __atomic_store_n(&in->consumed, offset, __ATOMIC_RELAXED);
     return 1;
+}
+
+/* A file may have grown since it was opened. */
+bool dx_input_ends_before(const struct dx_input *in, uint64_t offset)
+{
+    struct stat st;
+
+    if (in->container.kind != DX_CONTAINER_NONE || !can_position(in))
+        return false;
+    if (in->range != NULL)
+        return offset > in->read_end;
+    if (offset <= in->file_size)
+        return false;
+    return in->remote != NULL || (fstat(in->fd, &st) == 0 && offset > (uint64_t)st.st_size);
 }
 
 bool dx_input_is_plain(const struct dx_input *in)

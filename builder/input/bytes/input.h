@@ -24,6 +24,8 @@
  *                                                       member yields what begins(its first 16 bytes, or
  *                                                       all) accepts (of bzip2: begins with a block),
  *                                                       and is the next one; 0 none does
+ *
+ * What a store does not give, or gives wrongly, is neither of these codes: bytes that could not be read are no damage of the file.
  */
 #ifndef DX_BUILDER_INPUT_BYTES_INPUT_H
 #define DX_BUILDER_INPUT_BYTES_INPUT_H
@@ -55,8 +57,11 @@ int dx_input_recover(struct dx_input *in, bool (*begins)(struct dx_span first),
 bool dx_input_front_is_damaged(struct dx_input *in);
 /* Back to the front: of a file, or while nothing but the front was read; false: too late. */
 bool dx_input_restart(struct dx_input *in);
-/* Back to an offset of a plain file; 0: it is not a plain file, or it went back too often. */
+/* Back to an offset of a plain file, or object; 0: it is another one, or it went back too often. */
 int dx_input_seek(struct dx_input *in, uint64_t offset, struct dx_error *err);
+
+/* Whether a plain file, or object, has no bytes up to the offset; of a WACZ, the WARC file at hand. false: that is not known. */
+bool dx_input_ends_before(const struct dx_input *in, uint64_t offset);
 
 /* Bytes of the file consumed so far (compressed ones, where it is compressed), and its
  * size; 0 where that is unknown (a pipe). Atomic: another thread may show progress. */
