@@ -80,7 +80,7 @@ struct dx_warc_rows {
     uint64_t number;      /* of the record */
     enum next next;
     struct dx_error damage; /* why to recover */
-    bool is_gap;            /* behind what is flawed it could not be gone back to all that was passed */
+    bool is_gap; /* behind what is flawed not all that was passed could be gone back over */
 
     /* the current record */
     uint64_t begin; /* its pos */
@@ -873,8 +873,7 @@ static int lost(const struct dx_warc_rows *w, struct dx_error *err)
 {
     return dx_fail(err, DX_E_CORRUPT,
                    "%s: behind a damaged record %s%" PRIu64 " others cannot be found: %s",
-                   dx_input_name(w->in),
-                   w->is_plain ? "at offset " : "in the member at offset ",
+                   dx_input_name(w->in), w->is_plain ? "at offset " : "in the member at offset ",
                    w->is_plain ? w->begin : w->member_at,
                    w->is_plain ? "give it as a file, not by a pipe, or repair it"
                                : "unpack it, and give the plain file");

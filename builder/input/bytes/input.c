@@ -57,7 +57,7 @@ struct dx_input {
     size_t peek_end;
 };
 
-/* What the store said was wrong, not what the file has: it is no damage that a reader may go on behind. */
+/* What the store said was wrong, not what the file has: a reader may not go on behind it as behind damage. */
 static int unread(int rc, struct dx_error *err)
 {
     if (rc != DX_E_CORRUPT && rc != DX_E_TRUNCATED)

@@ -25,7 +25,7 @@
  *                                                       all) accepts (of bzip2: begins with a block),
  *                                                       and is the next one; 0 none does
  *
- * What a store does not give, or gives wrongly, is neither of these codes: bytes that could not be read are no damage of the file.
+ * What a store does not give, or gives wrongly, is neither of these codes: that bytes could not be read says nothing about the file.
  */
 #ifndef DX_BUILDER_INPUT_BYTES_INPUT_H
 #define DX_BUILDER_INPUT_BYTES_INPUT_H
