@@ -94,6 +94,29 @@ def check_datasets(root, tmp):
     dxtest.check(b"domaindex datasets: " in done.stderr and not done.stdout, f"no root: {done.stderr!r}")
 
 
+def check_suffix_list(root):
+    """Names are reduced by the version's suffix list, whatever the root's says; the root's is read in its place only if it is the same."""
+    names = ["name1.com", "www.name1.com", "com", "x.name1.com"]
+    said = [lookup(root, name, expect=None).stdout for name in names]
+    listed = root / "psl.dat"
+    kept = listed.read_bytes()
+    for other in (kept + b"\nname1.com\n", kept.replace(b"\ncom\n", b"\n"), b"", None):
+        listed.unlink(missing_ok=True)
+        if other is not None:
+            listed.write_bytes(other)
+        dxtest.equal([lookup(root, name, expect=None).stdout for name in names], said, f"the root's list has {other and len(other)} bytes")
+    listed.write_bytes(kept)
+    own = next(root.glob("index/*/psl.dat.zst"))
+    whole = own.read_bytes()
+    own.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    done = lookup(root, names[0], expect=1)
+    dxtest.check(b"psl.dat.zst: its hash is not" in done.stderr and not done.stdout, f"the version's is damaged: {done.stderr!r}")
+    own.unlink()
+    dxtest.check(b"psl.dat.zst: cannot open" in lookup(root, names[0], expect=1).stderr, "the version's is missing")
+    own.write_bytes(whole)
+    dxtest.equal(lookup(root, names[0]).stdout, said[0], "as before")
+
+
 def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
@@ -107,6 +130,7 @@ def main():
         check_urls(root)
         check_usage(root, tmp)
         check_datasets(root, tmp)
+        check_suffix_list(root)
     dxtest.finish()
 
 
