@@ -35,10 +35,11 @@ struct dx_answer_summary {
     bool has_domain_id;
     uint64_t datasets; /* dataset_count */
     uint64_t rows;     /* row_count, or total of a listing */
-    /* Of CDX answers, for fields of the reply: rows that were left out because they have no time, and whether there are more than
-     * the limit let in. */
+    /* Of CDX answers, for fields of the reply: rows that were left out because they have no time, whether there are more than
+     * the limit let in, and whether rows were searched for by the order of paths (query/cdx/cdx_between.h has the exception). */
     uint64_t untimed_rows;
     bool more_rows;
+    bool by_paths;
 };
 
 static inline void dx_answer_summarize(struct dx_answer_summary *summary,

@@ -839,7 +839,8 @@ static void summarize(const struct cdx_task *task)
                                     .datasets = task->datasets,
                                     .rows = task->emitted,
                                     .untimed_rows = task->ask.show_untimed ? 0 : task->untimed,
-                                    .more_rows = task->more });
+                                    .more_rows = task->more,
+                                    .by_paths = task->search.by_paths });
 }
 
 /* All rows were used. 1; 0 the problem; <0 err. */

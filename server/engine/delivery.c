@@ -123,6 +123,7 @@ void dx_deliver(struct dx_connection *c, const struct dx_delivery *d)
                                                                        : NULL,
         .untimed = d->untimed,
         .more = d->more,
+        .by_paths = d->by_paths,
         .policy = d->policy,
         .coding = dx_coding_name(d->coding),
         .negotiated = c->negotiates && d->etag != NULL,
@@ -336,6 +337,7 @@ static void deliver_200(const struct dx_exchange *x, const struct dx_encoding *e
         .body = x->body,
         .untimed = x->summary.untimed_rows,
         .more = x->summary.more_rows,
+        .by_paths = x->summary.by_paths,
         .keep = kept_target(x),
     };
     dx_deliver(x->c, &d);

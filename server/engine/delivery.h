@@ -31,6 +31,7 @@ struct dx_delivery {
     const char *policy;       /* as in server/http/reply.h */
     uint64_t untimed;         /* as in server/http/reply.h */
     bool more;                /* as in server/http/reply.h */
+    bool by_paths;            /* likewise */
     unsigned retry_s;         /* as in server/http/reply.h */
     struct dx_span payload;
     struct dx_span subject;   /* the domain that it is about; size 0: none */

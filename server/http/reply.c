@@ -99,7 +99,8 @@ static uint8_t *put_origin(const struct dx_reply *r, uint8_t *p)
         return p;
     p = put_text(DX_PUT(p, "Access-Control-Allow-Origin: "), r->origin);
     p = DX_PUT(p, "\r\nAccess-Control-Expose-Headers: Content-Disposition, ETag, Retry-After, "
-                  "X-Domaindex-More-Rows, X-Domaindex-Untimed-Rows, X-Domaindex-Version\r\n");
+                  "X-Domaindex-By-Paths, X-Domaindex-More-Rows, X-Domaindex-Untimed-Rows, "
+                  "X-Domaindex-Version\r\n");
     if (r->methods != NULL)
         p = DX_PUT(put_text(DX_PUT(p, "Access-Control-Allow-Methods: "), r->methods),
                    "\r\nAccess-Control-Allow-Headers: Authorization, Content-Type, If-None-Match"
@@ -153,6 +154,8 @@ void dx_reply_head(const struct dx_reply *r, struct dx_buf *out)
         p = DX_PUT(dx_put_u64(DX_PUT(p, "X-Domaindex-Untimed-Rows: "), r->untimed), "\r\n");
     if (r->more)
         p = DX_PUT(p, "X-Domaindex-More-Rows: yes\r\n");
+    if (r->by_paths)
+        p = DX_PUT(p, "X-Domaindex-By-Paths: yes\r\n");
     if (r->receipt.size > 0)
         p = DX_PUT(dx_put_span(DX_PUT(p, "Domaindex-Receipt: "), r->receipt), "\r\n");
     p = put_origin(r, p);

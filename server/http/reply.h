@@ -55,6 +55,7 @@ struct dx_reply {
     unsigned retry_s;     /* 0: as the status has it: 1 of a 429 and a 503, else none */
     uint64_t untimed;     /* rows that were left out because they have no time; 0: none */
     bool more;            /* rows than the limit let in */
+    bool by_paths;        /* rows were searched for by the order of paths, not by keys */
     struct dx_span
         receipt; /* a signed statement of this reply (server/policy/receipt.h); size 0: none */
     bool close;

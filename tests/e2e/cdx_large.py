@@ -58,9 +58,11 @@ def pages_of(server, asked, want, most_mib):
     check(reply.status == 400 and f"Last Page is {count - 1}" in reply.json["detail"], f"{asked}: behind the last page: {reply.body[:200]}")
 
 
-def lines_of(server, asked):
+def lines_of(server, asked, by_paths="yes"):
+    """by_paths: whether the answer says that it takes paths as they are written."""
     reply = server.get(f"/cdx?{asked}&showUntimed=true&fl=urlkey,original")
     check(reply.status == 200, f"{asked}: {reply.status} {reply.body[:300]}")
+    equal(reply.headers.get("x-domaindex-by-paths"), by_paths, f"{asked}: by paths")
     return reply.body.decode().splitlines()
 
 
@@ -111,7 +113,7 @@ def main():
             pages_of(server, f"url=*.{DOMAIN}", sorted(line for lines in of.values() for line in lines), 400)
             pages_of(server, f"url=en.{DOMAIN}&matchType=host", sorted(of["en."] + of["www.en."]), 400)
             for asked in (f"url=de.{DOMAIN}&matchType=host", f"url=www2.de.{DOMAIN}/*", f"url={DOMAIN}&matchType=host"):
-                lines = server.get(f"/cdx?{asked}&showUntimed=true&fl=urlkey,original").body.decode().splitlines()
+                lines = lines_of(server, asked, by_paths=None)
                 equal(lines == sorted(of["de."] + of["www2.de."] if "de." in asked else of[""] + of["www."]), True, f"{asked}: {len(lines)} rows")
             for url in (f"https://de.{DOMAIN}/a0000004", f"https://www2.de.{DOMAIN}/A0000001"):
                 lines = server.get(f"/cdx?url={url}&showUntimed=true&fl=original").body.decode().split()
