@@ -672,7 +672,7 @@ void dx_suppression_view_keep(struct dx_version *v, size_t bytes)
     (void)pthread_mutex_unlock(&d->lock);
 }
 
-/* The version keeps them, so that no request has to find them. */
+/* The version keeps them, so that requests need not find them; one that comes meanwhile waits. */
 static int keep_ruled(struct dx_version *v, struct dx_canon *canon, struct dx_error *err)
 {
     struct dx_ruled_domains *r;
@@ -694,9 +694,9 @@ int dx_suppression_view_prepare(struct dx_version *v, uint64_t until_ms, struct 
         return 1;
     rc = dx_version_canon_new(v, &canon, err);
     if (rc == DX_OK)
-        rc = want_all(v, canon, rules, &pending, err);
-    if (rc == DX_OK)
         rc = keep_ruled(v, canon, err);
+    if (rc == DX_OK)
+        rc = want_all(v, canon, rules, &pending, err);
     if (rc == DX_OK && pending > 0 && until_ms > 0) {
         wait_for_jobs(o, until_ms);
         rc = want_all(v, canon, rules, &pending, err);
