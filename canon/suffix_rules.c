@@ -334,7 +334,7 @@ static size_t word_size(const uint8_t *p, const uint8_t *end)
         if (low != 0)
             return (size_t)(at - p) + (unsigned)__builtin_ctzll(low) / 8;
     }
-    while (at<end && * at> ' ')
+    while (at != end && at[0] > ' ')
         at++;
     return (size_t)(at - p);
 }

@@ -209,19 +209,6 @@ static int write_answer(const struct dx_view *view, const struct dx_complete_ask
     return dx_problem_of_error(problem, &err);
 }
 
-/* Ranges of domains that rules hide as a whole are leapt over; those of which a part is hidden are looked at
- * one by one. */
-static int read_hidden(struct work *w, struct dx_canon *canon, struct dx_problem *problem)
-{
-    struct dx_error err = DX_ERROR_INIT;
-    int rc = dx_ruled_domains_get(&w->ruled, w->view->version, canon, &err);
-
-    if (rc < 0)
-        return rc == DX_E_BUSY ? dx_suppression_view_unknown(rc, problem)
-                               : dx_problem_of_error(problem, &err);
-    return 1;
-}
-
 int dx_answer_complete(const struct dx_view *view, struct dx_canon *canon,
                        const struct dx_complete_ask *ask, struct dx_buf *body,
                        struct dx_problem *problem)
@@ -240,7 +227,9 @@ int dx_answer_complete(const struct dx_view *view, struct dx_canon *canon,
         (void)dx_no_memory(&err, "completion");
         return dx_problem_of_error(problem, &err);
     }
-    rc = read_hidden(&w, canon, problem);
+    /* Ranges of domains that rules hide as a whole are leapt over; those of which a part is hidden are looked at
+     * one by one. */
+    rc = dx_suppression_view_ruled(&w.ruled, view->version, canon, problem);
     if (rc == 1)
         rc = search(&w, &typed, found, ask->limit + 1, &n);
     if (rc == 1 && line != dx_suppressed_line(view->version))

@@ -75,16 +75,13 @@ static int enter_part(struct dx_overlap *o, size_t part, struct dx_error *err)
 /* What rules hide, of one state of them. */
 static int find_ruled(struct dx_overlap *o, struct dx_canon *canon, struct dx_problem *problem)
 {
-    struct dx_error err = DX_ERROR_INIT;
     int rc;
 
     o->turn = dx_suppressed_turn(o->view.version);
-    rc = dx_ruled_domains_get(&o->ruled, o->view.version, canon, &err);
-    if (rc == DX_E_BUSY)
-        return dx_suppression_view_unknown(rc, problem);
-    if (rc == 1)
+    rc = dx_suppression_view_ruled(&o->ruled, o->view.version, canon, problem);
+    if (rc == 1 && o->ruled != NULL)
         o->turn = o->ruled->turn;
-    return rc < 0 ? failed(problem, &err) : 1;
+    return rc;
 }
 
 int dx_overlap_new(struct dx_overlap **out, const struct dx_view *view, struct dx_canon *canon,

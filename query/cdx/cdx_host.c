@@ -111,16 +111,6 @@ static int take_ranges(struct dx_cdx_host *h, struct dx_error *err)
     return DX_OK;
 }
 
-static int by_place(const void *left, const void *right)
-{
-    const struct dx_domain_rows_range *a = left;
-    const struct dx_domain_rows_range *b = right;
-
-    if (a->pair != b->pair)
-        return a->pair < b->pair ? -1 : 1;
-    return (a->first > b->first) - (a->first < b->first);
-}
-
 int dx_cdx_host_step(struct dx_cdx_host *h, struct dx_error *err)
 {
     int rc = dx_row_streams_open(&h->streams, err);
@@ -139,8 +129,7 @@ int dx_cdx_host_step(struct dx_cdx_host *h, struct dx_error *err)
     }
     if (rc != DX_LISTING_DONE)
         return rc;
-    if (h->count > 1)
-        qsort(h->ranges, h->count, sizeof *h->ranges, by_place);
+    dx_domain_rows_sort(h->ranges, h->count);
     for (size_t i = 0; i < h->count; i++)
         h->total += dx_cdx_host_visible(h, &h->ranges[i]);
     return DX_LISTING_DONE;

@@ -58,22 +58,11 @@ static int keep(struct dx_cdx_places *p, size_t stream, uint64_t first, uint64_t
     return DX_OK;
 }
 
-static int by_place(const void *left, const void *right)
-{
-    const struct dx_domain_rows_range *a = left;
-    const struct dx_domain_rows_range *b = right;
-
-    if (a->pair != b->pair)
-        return a->pair < b->pair ? -1 : 1;
-    return (a->first > b->first) - (a->first < b->first);
-}
-
 static void join_ranges(struct dx_cdx_places *p)
 {
     size_t n = 0;
 
-    if (p->count > 1)
-        qsort(p->ranges, p->count, sizeof *p->ranges, by_place);
+    dx_domain_rows_sort(p->ranges, p->count);
     for (size_t i = 0; i < p->count; i++) {
         struct dx_domain_rows_range *before = n == 0 ? NULL : &p->ranges[n - 1];
 

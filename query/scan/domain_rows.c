@@ -550,3 +550,19 @@ int dx_domain_rows_each(struct dx_domain_rows *r, const struct dx_domain_rows_ta
     return dx_listing_rows(&r->listing, &(struct dx_listing_taker){ &g, give_row, give_stretch },
                            err);
 }
+
+static int by_place(const void *left, const void *right)
+{
+    const struct dx_domain_rows_range *a = left;
+    const struct dx_domain_rows_range *b = right;
+
+    if (a->pair != b->pair)
+        return a->pair < b->pair ? -1 : 1;
+    return (a->first > b->first) - (a->first < b->first);
+}
+
+void dx_domain_rows_sort(struct dx_domain_rows_range *ranges, size_t count)
+{
+    if (count > 1)
+        qsort(ranges, count, sizeof *ranges, by_place);
+}

@@ -160,5 +160,7 @@ int dx_domain_rows_begin_runs(struct dx_domain_rows *r, struct dx_error *err);
  * many. Pairs without a visible row in their range go. */
 int dx_domain_rows_narrow(struct dx_domain_rows *r, const struct dx_domain_rows_range *ranges,
                           size_t count, struct dx_error *err);
+/* Brings ranges in the order of their places. */
+void dx_domain_rows_sort(struct dx_domain_rows_range *ranges, size_t count);
 
 #endif

@@ -232,14 +232,11 @@ static int read_ruled(struct dx_suppression_domains *h, const struct dx_view *vi
 static int read_once(struct dx_suppression_domains *h, const struct dx_view *view,
                      struct dx_canon *canon, const struct among *among, struct dx_problem *problem)
 {
-    struct dx_error err = DX_ERROR_INIT;
     struct dx_ruled_domains *r;
-    int rc = dx_ruled_domains_get(&r, view->version, canon, &err);
+    int rc = dx_suppression_view_ruled(&r, view->version, canon, problem);
 
-    if (rc < 0)
-        return rc == DX_E_BUSY ? dx_suppression_view_unknown(rc, problem)
-                               : dx_problem_of_error(problem, &err);
-    rc = rc == 0 ? 1 : read_ruled(h, view, among, r, problem);
+    if (rc == 1 && r != NULL)
+        rc = read_ruled(h, view, among, r, problem);
     dx_ruled_domains_put(&r);
     return rc;
 }

@@ -672,6 +672,17 @@ void dx_suppression_view_keep(struct dx_version *v, size_t bytes)
     (void)pthread_mutex_unlock(&d->lock);
 }
 
+int dx_suppression_view_ruled(struct dx_ruled_domains **out, struct dx_version *v,
+                              struct dx_canon *canon, struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = dx_ruled_domains_get(out, v, canon, &err);
+
+    if (rc == DX_E_BUSY)
+        return dx_suppression_view_unknown(rc, problem);
+    return rc < 0 ? dx_problem_of_error(problem, &err) : 1;
+}
+
 /* The version keeps them, so that requests need not find them; one that comes meanwhile waits. */
 static int keep_ruled(struct dx_version *v, struct dx_canon *canon, struct dx_error *err)
 {

@@ -42,6 +42,8 @@
 #include "query/view/fields.h"
 #include "query/view/lookup.h"
 
+struct dx_canon;
+struct dx_ruled_domains;
 struct dx_suppression_view_entry;
 
 struct dx_suppression_view {
@@ -84,6 +86,10 @@ bool dx_suppression_view_hidden(const struct dx_suppression_pair *pair, uint64_t
 /* Visible rows at positions below this one. */
 uint64_t dx_suppression_view_visible_before(const struct dx_suppression_pair *pair,
                                             uint64_t position);
+
+/* dx_ruled_domains_get for an answer: 1, r NULL if no rule is in force; <0 the problem. */
+int dx_suppression_view_ruled(struct dx_ruled_domains **r, struct dx_version *v,
+                              struct dx_canon *canon, struct dx_problem *problem);
 
 /* Has all that the rules hide of v found out: at once in the thread of the rules, which holds v
  * pinned meanwhile; waits for that until until_ms (dx_clock_ms; 0: not at all). 1: all is known,

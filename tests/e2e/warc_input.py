@@ -344,7 +344,7 @@ class Faulty(http.server.BaseHTTPRequestHandler):
 
 
 def unread(tmp):
-    """What a store does not give is no damage of the file, which was looked at again and again: nothing is stored."""
+    """A store that fails to give bytes of a file is a failed read, not damage of the file: nothing is stored. Ingest read such a file from its beginning without end."""
     Faulty.data = made(100, size=400_000)
     dxtest.check(len(Faulty.data) > Faulty.FAULTY_FROM + 1000, "large enough")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Faulty)

@@ -163,7 +163,7 @@ static int ask(const struct asker *a, const struct question *q, const char *key,
     return rc;
 }
 
-/* Cuts the key off the answer; false: there is none. */
+/* Cuts the key off the answer; false: the answer has no key. */
 static bool take_key(struct dx_buf *body, char *key, size_t max)
 {
     for (size_t i = 0; i < body->size; i++)
