@@ -34,6 +34,8 @@ void dx_process_bound_heap(void)
         (void)mallopt(M_ARENA_MAX, DX_HEAP_ARENAS);
     if (getenv("MALLOC_MMAP_THRESHOLD_") == NULL)
         (void)mallopt(M_MMAP_THRESHOLD, DX_HEAP_BLOCK);
+    if (getenv("MALLOC_TRIM_THRESHOLD_") == NULL)
+        (void)mallopt(M_TRIM_THRESHOLD, (int)DX_HEAP_FREE_MAX);
 }
 
 void dx_process_trim_heap(void)

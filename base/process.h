@@ -14,7 +14,9 @@
  * A bounded heap has DX_HEAP_ARENAS arenas, not eight a core; blocks of DX_HEAP_BLOCK bytes and
  * more are mappings of their own and leave with their free, however large the freed ones before
  * were; and trim gives back what is free by the tens of megabytes. Else each arena keeps the room
- * of the largest answers that its threads ever made. docs/notes/memory.md has what was compared.
+ * of the largest answers that its threads ever made. A page of a listing is smaller than
+ * DX_HEAP_BLOCK, and a free gives back less than trim: else each such answer is new memory from
+ * the system, which costs more than writing it. docs/notes/memory.md has what was compared.
  * Variables of the environment (MALLOC_ARENA_MAX) count more.
  *
  * The peak is that of this program (VmHWM). ru_maxrss of getrusage is not: it begins with what the
@@ -30,7 +32,7 @@
     ((size_t)1 << 20) /* several times what any of ours needs; only touched pages count */
 
 #define DX_HEAP_ARENAS 2
-#define DX_HEAP_BLOCK (256 << 10)
+#define DX_HEAP_BLOCK (1 << 20)
 #define DX_HEAP_FREE_MAX ((size_t)16 << 20) /* more than that is given back */
 
 void dx_process_begin(void);

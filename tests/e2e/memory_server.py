@@ -6,7 +6,8 @@ when the same traffic comes again, and does not hold what clients do not read.
 Listings, facts and tables of thousands of names, on many connections at once, so that each thread makes large and small
 answers in turn: three rounds of the same questions, of which the last two must not add 4 MiB (a leak of 3 KiB a request does),
 beside what the caches took. Then clients that ask and never read: replies stay within --reply-memory and 96 KiB for each. Pages of mapped index
-files are not counted: the system takes them back as it likes.
+files are not counted: the system takes them back as it likes. A page of a listing that is made for each request uses memory that
+the process has: new memory from the system costs more than the page.
 """
 import http.client
 import contextlib
@@ -24,6 +25,7 @@ GROWTH = 4 << 20
 REPLY_MEMORY = 16 << 20
 CONNECTIONS, REQUESTS, ROUNDS, DEAF = 24, 40, 3, 900
 SECONDS = 4
+PAGES, FAULTS = 200, 4
 CONNECTION = 96 << 10  # its buffers, and a reply of up to 16 KiB that goes on
 DOMAINS, ROWS = 60, 160_000
 CACHES = ("domaindex_cache_size_bytes", "domaindex_answer_cache_size_bytes", "domaindex_hot_replies_bytes")
@@ -105,6 +107,29 @@ def deaf(server, before):
     dxtest.check(most < before + REPLY_MEMORY + DEAF * CONNECTION, f"{DEAF} clients that do not read take {most >> 20} MiB, before {before >> 20}")
 
 
+def page_faults(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+        return int(stat.read().rpartition(")")[2].split()[7])
+
+
+def pages(root):
+    """Page faults a listing of 1,000 URLs, once each was made."""
+    with dxtest.Server(root, "--threads", 1, "--cache-answers", 0) as server:
+        def ask(n):
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
+            for i in range(n):
+                connection.request("GET", f"/v1/domain/example{i % DOMAINS}.org/datasets/1/urls?limit=1000")
+                size = len(connection.getresponse().read())
+                dxtest.check(size > 128 << 10, f"a page has {size} bytes")
+            connection.close()
+        ask(2 * DOMAINS)
+        before = page_faults(server.process.pid)
+        ask(PAGES)
+        each = (page_faults(server.process.pid) - before) / PAGES
+    print(f"{each:.1f} page faults a listing", flush=True)
+    dxtest.check(each < FAULTS, f"{each} page faults a listing of 1,000 URLs")
+
+
 def main():
     dxtest.need_programs()
     if dxtest.SANITIZED:
@@ -114,6 +139,7 @@ def main():
         urls = "".join(f"http://h{i % 97}.example{i % DOMAINS}.org/{'p' * (i % 150)}/{i}\n" for i in range(ROWS))
         dxtest.domaindex("ingest", "--root", root, "--dataset", "a", "--format", "list", "--memory", "64M", "-", input=urls.encode())
         dxtest.domaindex("publish", "--root", root, "--quiet", "--memory", "64M")
+        pages(root)
         with dxtest.Server(root, "--threads", 4, "--workers", 8, "--reply-memory", REPLY_MEMORY) as server:
             after = [settled(server, load(server, f"round {n}")) for n in range(ROUNDS)]
             grown = after[-1] - after[0]
