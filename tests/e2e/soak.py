@@ -10,7 +10,9 @@ request in a hundred or more) are compared with a recount of the raw rows, as th
 asked, under the rules of that moment. After each round all is still, every answer is compared once, and memory,
 descriptors, mappings and threads are counted: they must not grow with each round.
 
-    DX_SOAK=10        rounds (4); DX_SOAK_REQUESTS, of each server in a round (4000); DX_SOAK_RATE a second (1200)
+    DX_SOAK=10              rounds (4); DX_SOAK_REQUESTS, of each server in a round (4000); DX_SOAK_RATE a second (1200)
+    DX_SOAK_MINUTES=120     no fewer than DX_SOAK rounds, and until so much time has gone
+    DX_SOAK_SAMPLES=FILE    what was counted after each round, a line of JSON for each server, as it comes
 
 In detail: a day in small: two servers of one root, one in its directory with a lease, one over HTTP with one
 reply in a hundred damaged; requests by Zipf and Pareto, connections that are no good, publishes, rollbacks,
@@ -27,6 +29,7 @@ import pathlib
 import random
 import re
 import socket
+import statistics
 import struct
 import subprocess
 import threading
@@ -38,6 +41,8 @@ from dxtest import check, equal
 
 ROUNDS = max(4, int(os.environ.get("DX_SOAK") or 4))
 REQUESTS = int(os.environ.get("DX_SOAK_REQUESTS") or 4000)
+MINUTES = float(os.environ.get("DX_SOAK_MINUTES") or 0)
+SAMPLES = os.environ.get("DX_SOAK_SAMPLES")
 RATE = int(os.environ.get("DX_SOAK_RATE") or 1200)
 DXLOAD = dxtest.BIN / "bench" / "dxload"
 DATASETS, DOMAINS = 5, 60
@@ -54,9 +59,15 @@ GC = ("--keep", 3, "--keep-for", "20s", "--lease-ttl", "12s", "--cursor-life", "
 # counts, for less: till then the table's history comes to its 256 changes. Resident memory has the allocator's
 # corners in it, which fill for many rounds. The far one has a pool of handles for its store, each with an eventfd and two
 # sockets: as many as were at work at once, which is some more now and some less then.
-GROWTH = {"heap": (512 << 10 if ROUNDS < 8 else 384 << 10) * max(1, REQUESTS / 4000), "anonymous": 4 << 20, "files": 0.5, "events": 0.5, "sockets": 0.5, "threads": 0.5,
-          "mappings": 4}
-FAR_GROWTH = {**GROWTH, "events": 24 / (ROUNDS - 1), "sockets": 48 / (ROUNDS - 1)}
+LONG = 8  # rounds
+GROWTH = {"anonymous": 4 << 20, "files": 0.5, "events": 0.5, "sockets": 0.5, "threads": 0.5, "mappings": 4}
+
+
+def growth(rounds, pool):
+    most = {"heap": (512 << 10 if rounds < LONG else 384 << 10) * max(1, REQUESTS / 4000), **GROWTH}
+    return {**most, "events": 24 / (rounds - 1), "sockets": 48 / (rounds - 1)} if pool else most
+
+
 ALLOCATOR = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
 
 
@@ -93,10 +104,16 @@ class World:
         name = self.run("publish", "--memory", "64M", "--threads", 1).stdout.decode().split()[0]
         self.versions[name], self.current = rows, name
 
-    def rollback(self):
+    def kept(self):
         listed = json.loads((self.root / "index" / "manifest.json").read_text())["versions"]
-        names = [v["version"] for v in listed if v["state"] not in ("dropped", "condemned")]
-        name = self.rng.choice(names)
+        return [v["version"] for v in listed if v["state"] not in ("dropped", "condemned")]
+
+    def forget(self):
+        """What no reply can name any more: replies were judged, and servers have the current version alone."""
+        self.versions = {name: self.versions[name] for name in {*self.kept(), self.current}}
+
+    def rollback(self):
+        name = self.rng.choice(self.kept())
         self.run("rollback", name)
         self.current = name
 
@@ -215,7 +232,7 @@ class Served:
     def __init__(self, name, server, world, admin, late_s, store_port=0):
         self.name, self.server, self.world, self.admin, self.store_port = name, server, world, admin, store_port
         self.judge, self.load = Judge(world, late_s), collections.Counter()
-        self.ids, self.rng, self.samples = {}, random.Random(name), []
+        self.ids, self.rng, self.samples, self.began = {}, random.Random(name), [], time.monotonic()
 
     def find_ids(self):
         reply = self.server.get("/v1/datasets", headers={"Authorization": f"Bearer {self.world.token}"})
@@ -328,12 +345,20 @@ class Served:
                              "mappings": (proc / "maps").read_bytes().count(b"\n"),
                              "resident": int(re.search(r"VmRSS:\s*(\d+)", status).group(1)) * 1024})
 
-    def judge_growth(self, growth):
+        if SAMPLES:
+            with open(SAMPLES, "a", encoding="utf-8") as out:
+                out.write(json.dumps({"server": self.name, "s": round(time.monotonic() - self.began, 1), **self.samples[-1]}) + "\n")
+
+    def judge_growth(self):
+        rounds = len(self.samples)
         print(f"{self.name}: held by caches: {[s['cached'] for s in self.samples]}")
-        for key, most in growth.items():
-            values = [sample[key] for sample in self.samples[0 if ROUNDS < 8 else ROUNDS // 2:]]
+        for key, most in growth(rounds, self.store_port > 0).items():
+            values = [sample[key] for sample in self.samples[0 if rounds < LONG else rounds // 2:]]
             added = (values[-1] - values[0]) / (len(values) - 1)
-            print(f"{self.name}: {key}: {[s[key] for s in self.samples]}, {added:+.1f} a round", flush=True)
+            tenth = max(1, len(values) // 10)
+            first, last = statistics.median(values[:tenth]), statistics.median(values[-tenth:])
+            print(f"{self.name}: {key}: {[s[key] for s in self.samples]}, {added:+.1f} a round; the last tenth of what counts to its first "
+                  f"{100 * (last / max(first, 1) - 1):+.2f} %", flush=True)
             check(added <= most, f"{self.name}: {key} grows by {added:.1f} a round, over {most}: {values}")
 
 
@@ -383,6 +408,7 @@ def be_still(world, served, proxy):
     for s in served:  # --cursor-life
         wait_for(f"{s.name} lets go of older versions", lambda: s.metric("domaindex_index_resident") == 1)
         s.measure()
+    world.forget()
     proxy.set(FAULTS, 1)
 
 
@@ -413,14 +439,16 @@ def main():
             stored = injected = 0
             for s in served:
                 s.find_ids()
-            for number in range(ROUNDS):
-                go_round(world, served, tmp, number)
+            rounds = 0
+            while rounds < ROUNDS or time.monotonic() - begin < MINUTES * 60:
+                go_round(world, served, tmp, rounds)
                 stored, injected = stored + proxy.count, injected + sum(proxy.injected.values())
                 be_still(world, served, proxy)
-            for s, growth, most_busy in zip(served, (GROWTH, FAR_GROWTH), (100, 30)):
-                s.judge_growth(growth)
+                rounds += 1
+            for s, most_busy in zip(served, (100, 30)):
+                s.judge_growth()
                 asked = sum(s.load.values()) + sum(s.judge.statuses.values())
-                equal(sum(s.load.values()), ROUNDS * REQUESTS, f"{s.name}: replies to all requests")
+                equal(sum(s.load.values()), rounds * REQUESTS, f"{s.name}: replies to all requests")
                 check(s.judge.compared * 100 >= asked, f"{s.name}: {s.judge.compared} compared of {asked}")
                 others = {k for k in (*s.load, *s.judge.statuses) if k not in (200, 404, 503)}
                 equal(others, set(), f"{s.name}: statuses {s.load} {s.judge.statuses}")
@@ -428,9 +456,9 @@ def main():
                 check(busy * most_busy <= asked, f"{s.name}: {busy} of {asked} were told 503")
                 print(f"{s.name}: 503 of the clients that judge: {dict(s.judge.busy)}")
                 print(f"{s.name}: {asked} requests, statuses {dict(s.load + s.judge.statuses)}, {s.judge.compared} compared")
-            print(f"{ROUNDS} rounds in {time.monotonic() - begin:.0f} s; {dict(world.done)}; {injected} faults in {stored} replies of storage; "
-                  f"{ROUNDS * CHURN * 2} nuisances; {len(world.versions)} versions")
-            check(injected > 0 and world.done["gc"] == 3 * ROUNDS, "faults and collections")
+            print(f"{rounds} rounds in {time.monotonic() - begin:.0f} s; {dict(world.done)}; {injected} faults in {stored} replies of storage; "
+                  f"{rounds * CHURN * 2} nuisances; {world.batch} versions")
+            check(injected > 0 and world.done["gc"] == 3 * rounds, "faults and collections")
     dxtest.finish()
 
 
