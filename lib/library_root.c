@@ -9,9 +9,9 @@
 #include "lib/library_error.h"
 #include "loader/current.h"
 #include "loader/followed/domain64_live.h"
-#include "loader/followed/suppressions_live.h"
 #include "loader/mirror.h"
 #include "loader/version.h"
+#include "query/suppression/suppression_view.h"
 #include "query/view/view.h"
 #include "server/http/reply.h"
 #include "server/routes/answers.h"
@@ -183,8 +183,7 @@ int domaindex_refresh(struct domaindex_root *r, struct domaindex_error *err)
 
     (void)pthread_mutex_lock(&r->refreshing);
     version = dx_current_reload(r->current, &why);
-    rules = dx_suppressions_live_poll(dx_current_caches(r->current)->suppressions,
-                                      version < 0 ? NULL : &why);
+    rules = dx_suppression_view_follow(dx_current_caches(r->current), version < 0 ? NULL : &why);
     numbers = dx_domain64_live_poll(r->numbers, true, dx_clock_ms(),
                                     version < 0 || rules < 0 ? NULL : &why);
     (void)dx_current_tend(r->current);

@@ -26,6 +26,7 @@ int dx_caches_new(struct dx_caches **caches, const struct dx_version_options *o,
     if (c == NULL)
         return dx_no_memory(err, "caches");
     dx_open_parts_init(&c->parts);
+    (void)pthread_mutex_init(&c->open_lock, NULL);
     rc = dx_page_cache_new(&c->idx, o->cache_bytes_idx, o->evict, err);
     if (rc == DX_OK)
         rc = dx_page_cache_new(&c->payload, o->cache_bytes_payload, o->evict, err);
@@ -50,6 +51,7 @@ void dx_caches_free(struct dx_caches **caches)
         dx_page_cache_free(&(*caches)->pages);
         dx_hot_keys_free(&(*caches)->hot);
         dx_open_parts_release(&(*caches)->parts);
+        (void)pthread_mutex_destroy(&(*caches)->open_lock);
         free(*caches);
     }
     *caches = NULL;
@@ -559,6 +561,63 @@ static int open_parts(struct dx_version *v, const struct dx_manifest *m,
 
 static _Atomic uint64_t opened = 1;
 
+static void list_open(struct dx_version *v)
+{
+    struct dx_caches *c = v->caches;
+
+    if (c == NULL)
+        return;
+    (void)pthread_mutex_lock(&c->open_lock);
+    v->next_open = c->open;
+    v->at_open = &c->open;
+    if (c->open != NULL)
+        c->open->at_open = &v->next_open;
+    c->open = v;
+    (void)pthread_mutex_unlock(&c->open_lock);
+    atomic_fetch_add(&c->mapped_versions, 1);
+}
+
+static void unlist_open(struct dx_version *v)
+{
+    struct dx_caches *c = v->caches;
+
+    if (c == NULL)
+        return;
+    atomic_fetch_sub(&c->mapped_versions, 1);
+    (void)pthread_mutex_lock(&c->open_lock);
+    *v->at_open = v->next_open;
+    if (v->next_open != NULL)
+        v->next_open->at_open = v->at_open;
+    (void)pthread_mutex_unlock(&c->open_lock);
+}
+
+/* One whose last pin went is about to be taken out of the list. */
+static bool pin_if_open(struct dx_version *v)
+{
+    long pins = atomic_load(&v->pins);
+
+    while (pins > 0 && !atomic_compare_exchange_weak(&v->pins, &pins, pins + 1))
+        ;
+    return pins > 0;
+}
+
+int dx_caches_pin_open(struct dx_caches *c, struct dx_version ***versions, size_t *count,
+                       struct dx_error *err)
+{
+    size_t listed = 0;
+
+    *count = 0;
+    (void)pthread_mutex_lock(&c->open_lock);
+    for (struct dx_version *v = c->open; v != NULL; v = v->next_open)
+        listed++;
+    *versions = malloc((listed + 1) * sizeof **versions);
+    for (struct dx_version *v = c->open; *versions != NULL && v != NULL; v = v->next_open)
+        if (pin_if_open(v))
+            (*versions)[(*count)++] = v;
+    (void)pthread_mutex_unlock(&c->open_lock);
+    return *versions == NULL ? dx_no_memory(err, "open versions") : DX_OK;
+}
+
 int dx_version_open(struct dx_version **out, const char *root, const struct dx_manifest *m,
                     const struct dx_manifest_version *entry, struct dx_caches *caches,
                     const struct dx_version_options *options, struct dx_error *err)
@@ -585,9 +644,8 @@ int dx_version_open(struct dx_version **out, const char *root, const struct dx_m
         version_close(v);
         return rc;
     }
-    if (caches != NULL)
-        atomic_fetch_add(&caches->mapped_versions, 1);
     atomic_store(&v->pins, 1);
+    list_open(v);
     *out = v;
     return DX_OK;
 }
@@ -609,8 +667,7 @@ void dx_version_unpin(struct dx_version *v)
     before = atomic_fetch_sub_explicit(&v->pins, 1, memory_order_acq_rel);
     assert(before > 0);
     if (before == 1) {
-        if (v->caches != NULL)
-            atomic_fetch_sub(&v->caches->mapped_versions, 1);
+        unlist_open(v);
         version_close(v);
     }
 }

@@ -61,11 +61,18 @@ struct dx_caches {
     struct dx_hot_keys *hot;    /* domains asked lately */
     struct dx_open_parts parts; /* of all versions that are open */
     _Atomic uint64_t mapped_versions;
+    pthread_mutex_t open_lock;
+    struct dx_version *open; /* all versions that are open; under the lock */
 };
 
 int dx_caches_new(struct dx_caches **caches, const struct dx_version_options *options,
                   struct dx_error *err);
 void dx_caches_free(struct dx_caches **caches);
+
+/* All versions that are open with these caches, each pinned: to be unpinned by the caller, and the array freed. One
+ * that is opened meanwhile may be missing. */
+int dx_caches_pin_open(struct dx_caches *caches, struct dx_version ***versions, size_t *count,
+                       struct dx_error *err);
 
 struct dx_version {
     struct dx_manifest_version entry; /* own copy */
@@ -87,6 +94,8 @@ struct dx_version {
     uint64_t serial; /* of this process: no other open, of whatever version, has it */
     _Atomic long pins;
     _Atomic uint64_t visible; /* query/view/view's: 0 at first */
+    struct dx_version *next_open,
+        **at_open; /* under the lock of the caches; at_open NULL: not listed */
 };
 
 int dx_version_open(struct dx_version **v, const char *root, const struct dx_manifest *m,

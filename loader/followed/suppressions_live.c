@@ -26,6 +26,7 @@ struct dx_suppressions_live {
     _Atomic uint64_t turn;       /* odd: the rules are being exchanged */
     pthread_mutex_t lock;        /* of what follows */
     struct snapshot *current;    /* NULL: no rules */
+    struct snapshot *coming;     /* not in force yet; NULL: none */
     struct snapshot *snapshots;  /* all that are alive */
     struct dx_error failure;     /* of the last poll; its text is empty if it was well */
     void *kept;
@@ -63,16 +64,23 @@ static int read_log(struct dx_suppressions_live *o, char etag[DX_SOURCE_ETAG],
 
 /* ---- snapshots ---- */
 
-/* With the lock. */
-static void let_go(struct dx_suppressions_live *o, struct snapshot *s)
+/* With the lock. What it returns has no holder left: the caller frees it without the lock, as it may be large. */
+static struct snapshot *let_go(struct dx_suppressions_live *o, struct snapshot *s)
 {
     struct snapshot **at = &o->snapshots;
 
     if (s == NULL || --s->pins > 0)
-        return;
+        return NULL;
     while (*at != s)
         at = &(*at)->next;
     *at = s->next;
+    return s;
+}
+
+static void free_snapshot(struct snapshot *s)
+{
+    if (s == NULL)
+        return;
     dx_rules_free(&s->rules);
     free(s);
 }
@@ -80,6 +88,7 @@ static void let_go(struct dx_suppressions_live *o, struct snapshot *s)
 static int take(struct dx_suppressions_live *o, struct dx_suppressions *log, struct dx_error *err)
 {
     struct snapshot *s = calloc(1, sizeof *s);
+    struct snapshot *never;
     int rc = s == NULL ? dx_no_memory(err, "suppressions") : dx_rules_new(&s->rules, log, err);
 
     if (rc < 0) {
@@ -91,28 +100,74 @@ static int take(struct dx_suppressions_live *o, struct dx_suppressions *log, str
     o->log = *log;
     *log = (struct dx_suppressions)DX_SUPPRESSIONS_INIT;
     (void)pthread_mutex_lock(&o->lock);
-    atomic_fetch_add(&o->turn, 1);
     s->next = o->snapshots;
     o->snapshots = s;
-    let_go(o, o->current);
-    o->current = s;
-    atomic_store_explicit(&o->any, s->rules->count > 0, memory_order_release);
-    atomic_fetch_add(&o->turn, 1);
+    never = let_go(o, o->coming);
+    o->coming = s;
     (void)pthread_mutex_unlock(&o->lock);
+    free_snapshot(never);
     return 1;
+}
+
+void dx_suppressions_live_exchange(struct dx_suppressions_live *o)
+{
+    struct snapshot *before = NULL;
+
+    if (o == NULL)
+        return;
+    (void)pthread_mutex_lock(&o->lock);
+    if (o->coming != NULL) {
+        atomic_fetch_add(&o->turn, 1);
+        before = let_go(o, o->current);
+        o->current = o->coming;
+        o->coming = NULL;
+        atomic_store_explicit(&o->any, o->current->rules->count > 0, memory_order_release);
+        atomic_fetch_add(&o->turn, 1);
+    }
+    (void)pthread_mutex_unlock(&o->lock);
+    free_snapshot(before);
+}
+
+/* With the lock. */
+static const struct dx_rules *pin_snapshot(struct snapshot *s)
+{
+    if (s == NULL)
+        return NULL;
+    s->pins++;
+    return s->rules;
+}
+
+const struct dx_rules *dx_suppressions_live_pin_turn(struct dx_suppressions_live *o, uint64_t *turn)
+{
+    const struct dx_rules *rules;
+
+    *turn = 0;
+    if (o == NULL || !atomic_load_explicit(&o->any, memory_order_acquire))
+        return NULL;
+    (void)pthread_mutex_lock(&o->lock);
+    rules = pin_snapshot(o->current);
+    *turn = atomic_load(&o->turn);
+    (void)pthread_mutex_unlock(&o->lock);
+    return rules;
 }
 
 const struct dx_rules *dx_suppressions_live_pin(struct dx_suppressions_live *o)
 {
-    const struct dx_rules *rules = NULL;
+    uint64_t turn;
 
-    if (o == NULL || !atomic_load_explicit(&o->any, memory_order_acquire))
+    return dx_suppressions_live_pin_turn(o, &turn);
+}
+
+const struct dx_rules *dx_suppressions_live_pin_next(struct dx_suppressions_live *o, uint64_t *turn)
+{
+    const struct dx_rules *rules;
+
+    *turn = 0;
+    if (o == NULL)
         return NULL;
     (void)pthread_mutex_lock(&o->lock);
-    if (o->current != NULL) {
-        o->current->pins++;
-        rules = o->current->rules;
-    }
+    rules = pin_snapshot(o->coming);
+    *turn = atomic_load(&o->turn) + 2;
     (void)pthread_mutex_unlock(&o->lock);
     return rules;
 }
@@ -132,8 +187,9 @@ void dx_suppressions_live_unpin(struct dx_suppressions_live *o, const struct dx_
     /* The first one nearly always: few logs are replaced while an answer is made. */
     for (s = o->snapshots; s->rules != rules; s = s->next)
         ;
-    let_go(o, s);
+    s = let_go(o, s);
     (void)pthread_mutex_unlock(&o->lock);
+    free_snapshot(s);
 }
 
 /* ---- open, poll, close ---- */
@@ -184,7 +240,7 @@ static int poll_log(struct dx_suppressions_live *o, struct dx_error *err)
     return rc;
 }
 
-int dx_suppressions_live_poll(struct dx_suppressions_live *o, struct dx_error *err)
+int dx_suppressions_live_look(struct dx_suppressions_live *o, struct dx_error *err)
 {
     struct dx_error why = DX_ERROR_INIT;
     int rc;
@@ -197,6 +253,14 @@ int dx_suppressions_live_poll(struct dx_suppressions_live *o, struct dx_error *e
     (void)pthread_mutex_unlock(&o->lock);
     if (rc < 0 && err != NULL)
         *err = why;
+    return rc;
+}
+
+int dx_suppressions_live_poll(struct dx_suppressions_live *o, struct dx_error *err)
+{
+    int rc = dx_suppressions_live_look(o, err);
+
+    dx_suppressions_live_exchange(o);
     return rc;
 }
 
@@ -246,6 +310,8 @@ void dx_suppressions_live_close(struct dx_suppressions_live **out)
         o->drop(o->kept);
     if (o->current != NULL)
         dx_suppressions_live_unpin(o, o->current->rules);
+    if (o->coming != NULL)
+        dx_suppressions_live_unpin(o, o->coming->rules);
     dx_suppressions_release(&o->log);
     dx_followed_close(&o->followed);
     (void)pthread_mutex_destroy(&o->lock);

@@ -4,6 +4,9 @@
  *   rc = dx_suppressions_live_open(&o, root, &options, DX_SUPPRESSIONS_LIVE_SERVE, &err);    no log: no rules
  *   caches->suppressions = o;                             versions opened with these caches obey it
  *   rc = dx_suppressions_live_poll(o, &err);                   1 other rules, 0 the same, <0 kept the old ones
+ *   rc = dx_suppressions_live_look(o, &err);                   the same, but other rules only come next, so that
+ *                                                              what they concern can be found before they hold
+ *   dx_suppressions_live_exchange(o);                          they hold now; none come next: nothing happens
  *
  *   const struct dx_rules *rules = dx_suppressions_live_pin(o);      NULL: nothing is suppressed; no lock then
  *   ... format/root/rules.h ...
@@ -18,7 +21,7 @@
  * one whose log has fewer lines than were in force, or others (format/root/suppressions_floor.h):
  * it was lost, or is an older copy.
  *
- * Rules are counted snapshots and never change. Poll is for one thread at a time; all else is safe
+ * Rules are counted snapshots and never change. Poll, look and exchange are for one thread at a time; all else is safe
  * from every thread. o NULL is a log of suppressions without rules.
  */
 #ifndef DX_LOADER_FOLLOWED_SUPPRESSIONS_LIVE_H
@@ -45,12 +48,20 @@ int dx_suppressions_live_open(struct dx_suppressions_live **o, const char *root,
                               enum dx_suppressions_live_use use, struct dx_error *err);
 void dx_suppressions_live_close(struct dx_suppressions_live **o);
 int dx_suppressions_live_poll(struct dx_suppressions_live *o, struct dx_error *err);
+int dx_suppressions_live_look(struct dx_suppressions_live *o, struct dx_error *err);
+void dx_suppressions_live_exchange(struct dx_suppressions_live *o);
 
 const struct dx_rules *dx_suppressions_live_pin(struct dx_suppressions_live *o);
 void dx_suppressions_live_unpin(struct dx_suppressions_live *o, const struct dx_rules *rules);
 
 /* Counts the exchanges of rules, twice each: odd while one is under way. A look at an atomic. */
 uint64_t dx_suppressions_live_turn(const struct dx_suppressions_live *o);
+
+/* Pins them with their turn: those that hold, and those that come next (NULL: none do). */
+const struct dx_rules *dx_suppressions_live_pin_turn(struct dx_suppressions_live *o,
+                                                     uint64_t *turn);
+const struct dx_rules *dx_suppressions_live_pin_next(struct dx_suppressions_live *o,
+                                                     uint64_t *turn);
 
 struct dx_suppressions_live_health {
     bool sound;

@@ -11,12 +11,12 @@
 #include "loader/version_parts.h"
 #include "query/view/suppressed.h"
 
-#define TRIES 4 /* the rules may be exchanged while they are looked at */
-
 /* Of a version. */
 struct desk {
     pthread_mutex_t lock;
-    struct dx_ruled_domains *newest; /* NULL: not asked for yet */
+    /* Of the two highest turns that were found; the newer one first, NULL: none. */
+    struct dx_ruled_domains *kept[2];
+    pthread_mutex_t finding; /* held by the thread that finds some; taken before the lock */
 };
 
 /* ---- ranges ---- */
@@ -103,13 +103,17 @@ static int add_range(struct dx_buf *whole, const struct dx_version_part *p, stru
     return rc;
 }
 
+/* Joined with those of the base. */
 static int find_whole(struct dx_ruled_domains *r, const struct dx_version *v,
-                      const struct dx_rules *rules, struct dx_error *err)
+                      const struct dx_rules *rules, const struct dx_ruled_domains *base,
+                      size_t from, struct dx_error *err)
 {
     struct dx_buf whole = DX_BUF_INIT(SIZE_MAX / 2);
     int rc = DX_OK;
 
-    for (size_t i = 0; i < rules->count; i++)
+    if (base != NULL)
+        dx_buf_append(&whole, base->whole, base->whole_count * sizeof *base->whole);
+    for (size_t i = from; i < rules->count; i++)
         for (size_t k = 0;
              rc >= 0 && rules->rules[i].kind == DX_SUPPRESS_DOMAIN && k < v->part_count; k++)
             rc = add_range(&whole, &v->parts[k], rules->rules[i].parts.host, err);
@@ -151,13 +155,17 @@ static int by_number(const void *a, const void *b)
 }
 
 static int find_parts(struct dx_ruled_domains *r, struct dx_version *v, struct dx_canon *canon,
-                      const struct dx_rules *rules, struct dx_error *err)
+                      const struct dx_rules *rules, const struct dx_ruled_domains *base,
+                      size_t from, struct dx_error *err)
 {
     struct dx_buf parts = DX_BUF_INIT(SIZE_MAX / 2);
     size_t found;
     int rc = DX_OK;
 
-    for (size_t i = 0; rc >= 0 && i < rules->count; i++)
+    for (size_t i = 0; base != NULL && i < base->part_count; i++)
+        if (dx_ruled_domains_end(r, base->parts[i]) == 0)
+            dx_buf_append(&parts, &base->parts[i], sizeof base->parts[i]);
+    for (size_t i = from; rc >= 0 && i < rules->count; i++)
         rc = add_part(&parts, r, v, canon, rules->rules[i].parts.host, err);
     if (rc >= 0 && parts.failed)
         rc = dx_buf_fail(&parts, err, "suppressed domains");
@@ -171,19 +179,48 @@ static int find_parts(struct dx_ruled_domains *r, struct dx_version *v, struct d
     return rc < 0 ? rc : DX_OK;
 }
 
+/* The first of the rules that those of the base lack; SIZE_MAX: the base has a rule that is lifted now, and then
+ * nothing of it is of use. A log only grows (loader/followed/suppressions_live.h), so of as many rules as before and
+ * new lines, none of the former was lifted. */
+static size_t first_added(const struct dx_rules *rules, const struct dx_ruled_domains *base)
+{
+    size_t low = 0;
+    size_t high = rules->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (rules->rules[middle].number <= base->line)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low == base->rule_count ? low : SIZE_MAX;
+}
+
+/* base: of rules before these, or NULL. */
 static int find_all(struct dx_ruled_domains **out, struct dx_version *v, struct dx_canon *canon,
-                    const struct dx_rules *rules, uint64_t turn, struct dx_error *err)
+                    const struct dx_rules *rules, uint64_t turn,
+                    const struct dx_ruled_domains *base, struct dx_error *err)
 {
     struct dx_ruled_domains *r = calloc(1, sizeof *r);
+    size_t from = base == NULL ? SIZE_MAX : first_added(rules, base);
     int rc;
 
+    *out = NULL;
     if (r == NULL)
         return dx_no_memory(err, "suppressed domains");
+    if (from == SIZE_MAX) {
+        base = NULL;
+        from = 0;
+    }
     r->turn = turn;
+    r->line = rules->number;
+    r->rule_count = rules->count;
     atomic_init(&r->holders, 1);
-    rc = find_whole(r, v, rules, err);
+    rc = find_whole(r, v, rules, base, from, err);
     if (rc == DX_OK)
-        rc = find_parts(r, v, canon, rules, err);
+        rc = find_parts(r, v, canon, rules, base, from, err);
     if (rc < 0)
         dx_ruled_domains_put(&r);
     *out = r;
@@ -196,8 +233,10 @@ static void *desk_new(void)
 {
     struct desk *d = calloc(1, sizeof *d);
 
-    if (d != NULL)
-        (void)pthread_mutex_init(&d->lock, NULL);
+    if (d == NULL)
+        return NULL;
+    (void)pthread_mutex_init(&d->lock, NULL);
+    (void)pthread_mutex_init(&d->finding, NULL);
     return d;
 }
 
@@ -205,69 +244,126 @@ static void desk_free(void *kept)
 {
     struct desk *d = kept;
 
-    dx_ruled_domains_put(&d->newest);
+    dx_ruled_domains_put(&d->kept[0]);
+    dx_ruled_domains_put(&d->kept[1]);
+    (void)pthread_mutex_destroy(&d->finding);
     (void)pthread_mutex_destroy(&d->lock);
     free(d);
 }
 
-/* Under the lock: one thread finds them, and those that wait need not. */
+/* The kept ones of a turn, or, below, the newest of a turn before it; NULL: none. */
+static struct dx_ruled_domains *hold_kept(struct desk *d, uint64_t turn, bool below)
+{
+    struct dx_ruled_domains *r = NULL;
+
+    (void)pthread_mutex_lock(&d->lock);
+    for (size_t i = 0; r == NULL && i < 2; i++)
+        if (d->kept[i] != NULL && (below ? d->kept[i]->turn < turn : d->kept[i]->turn == turn))
+            r = d->kept[i];
+    if (r != NULL)
+        atomic_fetch_add(&r->holders, 1);
+    (void)pthread_mutex_unlock(&d->lock);
+    return r;
+}
+
+static void keep(struct desk *d, struct dx_ruled_domains *r)
+{
+    struct dx_ruled_domains *gone = NULL;
+    size_t at;
+
+    (void)pthread_mutex_lock(&d->lock);
+    at = d->kept[0] == NULL || d->kept[0]->turn < r->turn ? 0 : 1;
+    if (d->kept[1] == NULL || d->kept[1]->turn < r->turn) {
+        gone = d->kept[1];
+        if (at == 0)
+            d->kept[1] = d->kept[0];
+        d->kept[at] = r;
+        atomic_fetch_add(&r->holders, 1);
+    }
+    (void)pthread_mutex_unlock(&d->lock);
+    dx_ruled_domains_put(&gone);
+}
+
+/* One thread finds them, and those that wait need not. Those that get kept ones do not wait for it. */
 static int get_from(struct desk *d, struct dx_ruled_domains **out, struct dx_version *v,
                     struct dx_canon *canon, const struct dx_rules *rules, uint64_t turn,
                     struct dx_error *err)
 {
-    struct dx_ruled_domains *found;
-    int rc;
+    struct dx_ruled_domains *base;
+    int rc = 1;
 
-    if (d->newest != NULL && d->newest->turn > turn)
-        return DX_E_BUSY;
-    if (d->newest == NULL || d->newest->turn < turn) {
-        rc = find_all(&found, v, canon, rules, turn, err);
-        if (rc < 0)
-            return rc;
-        dx_ruled_domains_put(&d->newest);
-        d->newest = found;
+    *out = hold_kept(d, turn, false);
+    if (*out != NULL)
+        return 1;
+    (void)pthread_mutex_lock(&d->finding);
+    *out = hold_kept(d, turn, false);
+    if (*out == NULL) {
+        base = hold_kept(d, turn, true);
+        rc = find_all(out, v, canon, rules, turn, base, err);
+        dx_ruled_domains_put(&base);
+        if (rc == DX_OK)
+            keep(d, *out);
     }
-    atomic_fetch_add(&d->newest->holders, 1);
-    *out = d->newest;
-    return 1;
+    (void)pthread_mutex_unlock(&d->finding);
+    return rc < 0 ? rc : 1;
 }
 
-/* 1, 0 no rules, DX_E_BUSY, which has no words yet: which rules these are is not known. */
-static int try_get(struct dx_ruled_domains **out, struct dx_version *v, struct dx_canon *canon,
-                   struct dx_error *err)
+static int get_of(struct dx_ruled_domains **out, struct dx_version *v, struct dx_canon *canon,
+                  const struct dx_rules *rules, uint64_t turn, struct dx_error *err)
 {
-    struct dx_suppressions_live *o = dx_suppressed_by(v);
-    uint64_t turn = dx_suppressed_turn(v);
-    const struct dx_rules *rules = dx_suppressions_live_pin(o);
-    struct desk *d;
-    int rc = 0;
+    struct desk *d = dx_version_kept(v, desk_new, desk_free);
 
-    if (rules == NULL)
-        return 0;
-    d = dx_version_kept(v, desk_new, desk_free);
-    if (d == NULL) {
-        rc = dx_no_memory(err, "suppressed domains");
-    } else if (turn % 2 != 0 || turn != dx_suppressed_turn(v)) {
-        rc = DX_E_BUSY;
-    } else {
-        (void)pthread_mutex_lock(&d->lock);
-        rc = get_from(d, out, v, canon, rules, turn, err);
-        (void)pthread_mutex_unlock(&d->lock);
-    }
-    dx_suppressions_live_unpin(o, rules);
-    return rc;
+    return d == NULL ? dx_no_memory(err, "suppressed domains")
+                     : get_from(d, out, v, canon, rules, turn, err);
 }
 
 int dx_ruled_domains_get(struct dx_ruled_domains **out, struct dx_version *v,
                          struct dx_canon *canon, struct dx_error *err)
 {
-    int rc = DX_E_BUSY;
+    struct dx_suppressions_live *o = dx_suppressed_by(v);
+    uint64_t turn;
+    const struct dx_rules *rules = dx_suppressions_live_pin_turn(o, &turn);
+    int rc = 0;
 
     *out = NULL;
-    for (unsigned i = 0; rc == DX_E_BUSY && i < TRIES; i++)
-        rc = try_get(out, v, canon, err);
-    return rc == DX_E_BUSY ? dx_fail(err, rc, "suppressions were exchanged while they were read")
-                           : rc;
+    if (rules != NULL)
+        rc = get_of(out, v, canon, rules, turn, err);
+    dx_suppressions_live_unpin(o, rules);
+    return rc;
+}
+
+static int get_next(struct dx_ruled_domains **out, struct dx_version *v, struct dx_canon *canon,
+                    struct dx_error *err)
+{
+    struct dx_suppressions_live *o = dx_suppressed_by(v);
+    uint64_t turn;
+    const struct dx_rules *rules = dx_suppressions_live_pin_next(o, &turn);
+    int rc = 0;
+
+    *out = NULL;
+    if (rules != NULL)
+        rc = get_of(out, v, canon, rules, turn, err);
+    dx_suppressions_live_unpin(o, rules);
+    return rc;
+}
+
+/* Again if rules were exchanged meanwhile: they may have come when v was not open yet. Those that come from now on find
+ * it open. */
+int dx_ruled_domains_prepare(struct dx_version *v, struct dx_canon *canon, struct dx_error *err)
+{
+    struct dx_ruled_domains *r;
+    uint64_t turn;
+    int rc;
+
+    do {
+        turn = dx_suppressed_turn(v);
+        rc = dx_ruled_domains_get(&r, v, canon, err);
+        dx_ruled_domains_put(&r);
+        if (rc >= 0)
+            rc = get_next(&r, v, canon, err);
+        dx_ruled_domains_put(&r);
+    } while (rc >= 0 && turn != dx_suppressed_turn(v));
+    return rc < 0 ? rc : DX_OK;
 }
 
 void dx_ruled_domains_put(struct dx_ruled_domains **out)

@@ -678,19 +678,7 @@ int dx_suppression_view_ruled(struct dx_ruled_domains **out, struct dx_version *
     struct dx_error err = DX_ERROR_INIT;
     int rc = dx_ruled_domains_get(out, v, canon, &err);
 
-    if (rc == DX_E_BUSY)
-        return dx_suppression_view_unknown(rc, problem);
     return rc < 0 ? dx_problem_of_error(problem, &err) : 1;
-}
-
-/* The version keeps them, so that requests need not find them; one that comes meanwhile waits. */
-static int keep_ruled(struct dx_version *v, struct dx_canon *canon, struct dx_error *err)
-{
-    struct dx_ruled_domains *r;
-    int rc = dx_ruled_domains_get(&r, v, canon, err);
-
-    dx_ruled_domains_put(&r);
-    return rc < 0 && rc != DX_E_BUSY ? rc : DX_OK;
 }
 
 int dx_suppression_view_prepare(struct dx_version *v, uint64_t until_ms, struct dx_error *err)
@@ -699,14 +687,11 @@ int dx_suppression_view_prepare(struct dx_version *v, uint64_t until_ms, struct 
     const struct dx_rules *rules = dx_suppressions_live_pin(o);
     struct dx_canon *canon = NULL;
     size_t pending = 0;
-    int rc;
+    int rc = dx_version_canon_new(v, &canon, err);
 
-    if (rules == NULL)
-        return 1;
-    rc = dx_version_canon_new(v, &canon, err);
     if (rc == DX_OK)
-        rc = keep_ruled(v, canon, err);
-    if (rc == DX_OK)
+        rc = dx_ruled_domains_prepare(v, canon, err);
+    if (rc == DX_OK && rules != NULL)
         rc = want_all(v, canon, rules, &pending, err);
     if (rc == DX_OK && pending > 0 && until_ms > 0) {
         wait_for_jobs(o, until_ms);
@@ -715,4 +700,35 @@ int dx_suppression_view_prepare(struct dx_version *v, uint64_t until_ms, struct 
     dx_canon_free(&canon);
     dx_suppressions_live_unpin(o, rules);
     return rc < 0 ? rc : pending == 0;
+}
+
+static void prepare_ruled(struct dx_version *v)
+{
+    struct dx_canon *canon = NULL;
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = dx_version_canon_new(v, &canon, &err);
+
+    if (rc == DX_OK)
+        rc = dx_ruled_domains_prepare(v, canon, &err);
+    dx_canon_free(&canon);
+    if (rc < 0)
+        dx_log(DX_LOG_ERROR, "suppressions: version %s: %s", dx_version_name(v), err.text);
+}
+
+int dx_suppression_view_follow(struct dx_caches *caches, struct dx_error *err)
+{
+    struct dx_error why = DX_ERROR_INIT;
+    struct dx_version **versions = NULL;
+    size_t count = 0;
+    int rc = dx_suppressions_live_look(caches->suppressions, err);
+
+    if (rc == 1 && dx_caches_pin_open(caches, &versions, &count, &why) < 0)
+        dx_log(DX_LOG_ERROR, "suppressions: %s", why.text);
+    for (size_t i = 0; i < count; i++) {
+        prepare_ruled(versions[i]);
+        dx_version_unpin(versions[i]);
+    }
+    free(versions);
+    dx_suppressions_live_exchange(caches->suppressions);
+    return rc;
 }

@@ -42,6 +42,7 @@
 #include "query/view/fields.h"
 #include "query/view/lookup.h"
 
+struct dx_caches;
 struct dx_canon;
 struct dx_ruled_domains;
 struct dx_suppression_view_entry;
@@ -95,6 +96,11 @@ int dx_suppression_view_ruled(struct dx_ruled_domains **r, struct dx_version *v,
  * pinned meanwhile; waits for that until until_ms (dx_clock_ms; 0: not at all). 1: all is known,
  * 0: not yet, or some of it could not be read (answers of these domains are 503). */
 int dx_suppression_view_prepare(struct dx_version *v, uint64_t until_ms, struct dx_error *err);
+
+/* Looks for other rules, and exchanges them when it has found which domains of the open versions they concern
+ * (query/suppression/ruled_domains.h), so that no request waits for that; what could not be found (it is logged) does not
+ * keep the rules back. 1 other rules, 0 the same, <0 kept the old ones. One thread at a time. */
+int dx_suppression_view_follow(struct dx_caches *caches, struct dx_error *err);
 
 /* How many bytes are kept of what has not been asked for lately, for tests; 256 MiB without it. */
 void dx_suppression_view_keep(struct dx_version *v, size_t bytes);

@@ -63,7 +63,7 @@ static void prepare(struct dx_current *current)
 
 static int look_suppressions(void *of, bool asked, struct dx_error *err)
 {
-    int rc = dx_suppressions_live_poll(dx_current_caches(of)->suppressions, err);
+    int rc = dx_suppression_view_follow(dx_current_caches(of), err);
 
     (void)asked;
     if (rc == 1)

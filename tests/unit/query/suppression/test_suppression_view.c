@@ -653,6 +653,93 @@ static void test_followed_log(const struct dx_test_root *r)
     dx_buf_release(&kept);
 }
 
+/* ---- exchange of rules ---- */
+
+/* As a version that is opened after the exchange finds them, from all rules. */
+static void check_ruled(const struct dx_test_root *r, struct dx_version *v, unsigned step)
+{
+    struct dx_ruled_domains *kept, *fresh;
+    struct dx_error err = DX_ERROR_INIT;
+    struct asker a;
+
+    /* Without a canonicaliser it finds none: these were found before. */
+    EXPECT(dx_ruled_domains_get(&kept, v, NULL, &err) >= 0, "%s", err.text);
+    open_asker_with_rules(&a, r->path, DX_SUPPRESSIONS_LIVE_SERVE);
+    EXPECT(dx_ruled_domains_get(&fresh, a.v, a.canon, &err) >= 0, "%s", err.text);
+    EXPECT((kept == NULL) == (fresh == NULL), "step %u: rules", step);
+    if (kept != NULL && fresh != NULL) {
+        EXPECT(kept->whole_count == fresh->whole_count && kept->part_count == fresh->part_count,
+               "step %u: %zu and %zu, not %zu and %zu", step, kept->whole_count, kept->part_count,
+               fresh->whole_count, fresh->part_count);
+        EXPECT(
+            memcmp(kept->whole, fresh->whole, fresh->whole_count * sizeof *fresh->whole) == 0 &&
+                (fresh->part_count == 0 ||
+                 memcmp(kept->parts, fresh->parts, fresh->part_count * sizeof *fresh->parts) == 0),
+            "step %u", step);
+    }
+    dx_ruled_domains_put(&kept);
+    dx_ruled_domains_put(&fresh);
+    close_asker(&a);
+}
+
+/* A rule more, or one less: its number. */
+static uint64_t change_one(const struct dx_test_root *r, struct dx_suppressions_live *o,
+                           uint64_t lifted)
+{
+    const enum dx_suppress_kind kind = pick(2) == 0 ? DX_SUPPRESS_DOMAIN : DX_SUPPRESS_HOST;
+    struct dx_suppressions_live_health health;
+    struct dx_error err = DX_ERROR_INIT;
+    char name[64];
+
+    dx_suppressions_live_health(o, &health);
+    dx_test_root_domain(pick(DOMAINS), name);
+    if (lifted == 0)
+        suppress(r, kind, DX_SUPPRESS_ABSENT, name);
+    else
+        EXPECT(dx_suppress_change(r->path, lift_one, &lifted, &err) == 1, "%s", err.text);
+    return health.number + 1;
+}
+
+/* What rules concern is found before they hold, of all versions that are open, and those that are
+ * opened meanwhile find it when they are prepared. */
+static void test_exchange(const struct dx_test_root *r)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_version *second = NULL;
+    uint64_t added[64];
+    size_t count = 0;
+    struct asker a;
+
+    open_asker_with_rules(&a, r->path, DX_SUPPRESSIONS_LIVE_SERVE);
+    EXPECT(dx_suppression_view_prepare(a.v, dx_clock_ms() + 20000, &err) == 1, "%s", err.text);
+    for (unsigned step = 0; step < 60; step++) {
+        const struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
+        bool lifts = count > 0 && pick(3) == 0;
+        size_t at = lifts ? pick((unsigned)count) : count;
+        uint64_t number = change_one(r, a.caches->suppressions, lifts ? added[at] : 0);
+
+        if (lifts)
+            added[at] = added[--count];
+        else
+            added[count++] = number;
+        if (step % 3 != 0) {
+            EXPECT(dx_suppression_view_follow(a.caches, &err) == 1, "%s", err.text);
+        } else { /* as it does, and a version is opened between */
+            dx_version_unpin(second);
+            EXPECT(dx_suppressions_live_look(a.caches->suppressions, &err) == 1, "%s", err.text);
+            EXPECT(dx_ruled_domains_prepare(a.v, a.canon, &err) == DX_OK, "%s", err.text);
+            EXPECT(dx_version_open_named(&second, r->path, NULL, a.caches, &options, &err) == DX_OK,
+                   "%s", err.text);
+            EXPECT(dx_suppression_view_prepare(second, 0, &err) >= 0, "%s", err.text);
+            dx_suppressions_live_exchange(a.caches->suppressions);
+        }
+        check_ruled(r, a.v, step);
+        check_ruled(r, second, step);
+    }
+    dx_version_unpin(second);
+    close_asker(&a);
+}
+
 int main(void)
 {
     struct dx_test_root r;
@@ -670,6 +757,7 @@ int main(void)
     test_diff_words(&r);
     test_diff_state(&r);
     test_changed_files(&r);
+    test_exchange(&r);
     test_followed_log(&r);
     dx_test_root_remove(&r);
     return failures != 0;
