@@ -176,7 +176,7 @@ stage_asan() {
     fi
     # A sample of all damage; the steps are primes, so that each bit of a byte has its turn. Fuzzing has such files too.
     DX_DAMAGE_STEP=${DX_DAMAGE_STEP:-997} DX_BELIEVED_STEP=${DX_BELIEVED_STEP:-31} DX_VERIFY_STEP=${DX_VERIFY_STEP:-4999} \
-        DX_INSPECT_STEP=${DX_INSPECT_STEP:-101} DX_FLIP_STEP=${DX_FLIP_STEP:-13} tests_of asan -L '^gate$' -j $((jobs + 1))
+        DX_INSPECT_STEP=${DX_INSPECT_STEP:-101} DX_FLIP_STEP=${DX_FLIP_STEP:-29} tests_of asan -L '^gate$' -j $((jobs + 1))
 }
 
 stage_tsan() {

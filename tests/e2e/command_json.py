@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: short
+# labels: short plain
 """`--json` of the commands that report: one line of JSON on standard output, with the numbers that are true; the exit code is the same."""
 import fcntl
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: short
+# labels: short plain
 """`domaindex` answers lookups in directories itself, without the libraries of the network, and starts the program of all commands for the
 rest: same arguments, exit codes and messages; found beside it or in ../libexec; an error that names it where it is not there."""
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: sampled
+# labels: plain
 """libdomaindex from outside: the example program answers as a server does, byte for byte; the exports are those of lib/domaindex.map
 and of domaindex.h, and no others; what `cmake --install` puts in place is enough to build the example with pkg-config and with CMake.
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: sampled
+# labels: plain
 """A listener that is a file: its mode from the first moment on, sockets that dead servers left, sockets of servers that live, nginx and curl over it."""
 import http.client
 import os

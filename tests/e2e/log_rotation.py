@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: sampled
+# labels: plain
 """packaging/logrotate/domaindexd, run by logrotate while a server answers: each request has its line in one of the files, once and whole."""
 import gzip
 import json

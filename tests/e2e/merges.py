@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """Parts that are merged after a publish, into another version of the same content.
 
 1. A publish that may merge little (`--merge-max`) makes its version current first and then merges: the version that it printed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: short
+# labels: short plain
 """What `domaindex publish` and `versions` print and refuse: the contract that scripts rely on."""
 import fcntl
 import json

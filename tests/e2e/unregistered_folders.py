@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: short
+# labels: short plain
 """A folder urls/dataset_id=N/ of a dataset that registry.json does not have (#16), in a directory, and on versitygw if it
 is here. Publishes and ingests of other datasets go on: the folder's files are left out by name (exit 1), verify notes
 them, and a new dataset does not get N. A folder whose files the current version has is never left out: that publish ends

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: gate
 """The files of the web page: bytes of web/dist, both forms, validators, methods, policy; nothing of them with --web no; for everybody."""
 import gzip
 import re

@@ -250,12 +250,6 @@ static void test_small(void)
 }
 
 #define DATASETS 9
-#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
-#define LINES 10000
-#else
-#define LINES 40000
-#endif
-#define SORT_BYTES (LINES / 2 * 15) /* a lot of runs */
 
 /* Lines of a random corpus: few large datasets and many small, duplicates on purpose. */
 static size_t corpus(char ***lines, size_t n, unsigned seed)
@@ -299,11 +293,14 @@ static void shuffle(char **lines, size_t n)
  * halves: the same rows. */
 static void test_determinism(void)
 {
-    static const struct how rows[] = { { 1, 0, 0, 200, false, false },
-                                       { 2, 0, 0, 200, false, false },
-                                       { 1, SORT_BYTES, 2, 200, false, false },
-                                       { 3, SORT_BYTES * 4 / 3, 3, 200, false, false },
-                                       { 2, SORT_BYTES * 7, 8, 200, false, false } };
+    const size_t wanted = dx_sample(40000, 6000);
+    const size_t sort_bytes = wanted / 2 * 15; /* a lot of runs */
+    const uint64_t scale = dx_sample(200, 400);
+    const struct how rows[] = { { 1, 0, 0, scale, false, false },
+                                { 2, 0, 0, scale, false, false },
+                                { 1, sort_bytes, 2, scale, false, false },
+                                { 3, sort_bytes * 4 / 3, 3, scale, false, false },
+                                { 2, sort_bytes * 7, 8, scale, false, false } };
     struct dx_hash128 first = { { 0 } };
     struct dx_buf want = DX_BUF_INIT(64 << 20);
     struct dx_ingest_stats stats;
@@ -312,7 +309,7 @@ static void test_determinism(void)
     size_t files_first = 0;
     uint64_t stored = 0;
     char **lines;
-    size_t n = corpus(&lines, LINES, 3);
+    size_t n = corpus(&lines, wanted, 3);
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char root[32];
@@ -325,7 +322,7 @@ static void test_determinism(void)
         if (stats.records != n || stats.accepted != n)
             FAIL("row %zu: %llu of %llu accepted", i, (unsigned long long)stats.accepted,
                  (unsigned long long)stats.records);
-        if (rows[i].sort_bytes == SORT_BYTES && stats.runs < 8)
+        if (rows[i].sort_bytes == sort_bytes && stats.runs < 8)
             FAIL("only %llu runs", (unsigned long long)stats.runs);
         h = lake_hash(at(root), &files);
         if (i == 0) {
@@ -521,8 +518,9 @@ static void test_rejects_folder(struct how objects)
  * is repeated. */
 static void test_objects(void)
 {
-    struct how local = { 2, 300000, 4, 200, false, false };
-    struct how objects = { 2, 300000, 4, 200, true, false };
+    const size_t wanted = dx_sample(20000, 5000);
+    struct how local = { 2, wanted * 15, 4, 200, false, false };
+    struct how objects = { 2, wanted * 15, 4, 200, true, false };
     struct dx_ingest_stats stats;
     struct dx_error err = DX_ERROR_INIT;
     struct dx_hash128 want;
@@ -530,7 +528,7 @@ static void test_objects(void)
     size_t want_files;
     size_t got_files;
     char **lines;
-    size_t n = corpus(&lines, 20000, 7);
+    size_t n = corpus(&lines, wanted, 7);
 
     write_lines(at("o1.tsv"), lines, n * 6 / 10);
     write_lines(at("o2.tsv"), lines + n * 4 / 10, n - n * 4 / 10);
@@ -565,7 +563,6 @@ static void test_objects(void)
     free(lines);
 }
 
-/* Each kill costs an ingest: DX_WHOLE (scripts/test.sh long) does more. */
 /* As after a first replacement that died before its end: the datasets have an id, and what it has put is in the making. */
 static void mark_replacing(const char *root)
 {
@@ -649,9 +646,10 @@ static void test_replace_again(bool objects)
     dx_buf_release(&got);
 }
 
+/* Each kill costs an ingest. */
 static int kills(void)
 {
-    return getenv("DX_WHOLE") != NULL ? 16 : 4;
+    return (int)dx_sample(16, 4);
 }
 
 /* SIGKILL at many moments; then one run to the end: the rows of an undisturbed run. */
@@ -667,7 +665,7 @@ static void test_kill(bool objects)
     long whole_us;
     unsigned killed = 0;
     char **lines;
-    size_t n = corpus(&lines, DX_ROUNDS(12000, 5000), 5);
+    size_t n = corpus(&lines, dx_sample(12000, 4000), 5);
 
     if (dx_dir_remove(at("whole"), &err) < 0 || dx_dir_remove(at("killed"), &err) < 0)
         FAIL("%s", err.text);
