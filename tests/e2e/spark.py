@@ -18,35 +18,20 @@ import sys
 import time
 
 import dxtest
+import spark_env
 import stores
 from dxtest import check, equal
 
-PYTHON = dxtest.SOURCE / "build" / "spark-peers" / "bin" / "python"
-KILLS = 10 if dxtest.WHOLE else 2
+KILLS = int(os.environ.get("DX_SPARK_KILLS") or (10 if dxtest.WHOLE else 2))
 ROWS = 20000
 
 
 def begin(tmp):
     """Runs this script again in Spark's environment, with the package installed in front."""
-    if not PYTHON.exists():
+    if not spark_env.PYTHON.exists():
         dxtest.skip("there is no Spark: scripts/spark_peers.sh makes build/spark-peers")
-    shutil.copytree(dxtest.SOURCE / "python", tmp / "python", ignore=shutil.ignore_patterns("build", "*.egg-info"))
-    (tmp / "CMakeLists.txt").write_bytes((dxtest.SOURCE / "CMakeLists.txt").read_bytes())
-    dxtest.run(PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check",
-               "--target", tmp / "site", tmp / "python", env={"DOMAINDEX_BIN_DIR": str(dxtest.BIN)})
-    environment = {**os.environ, "PYTHONPATH": f"{tmp / 'site'}:{os.environ.get('PYTHONPATH', '')}", "PYSPARK_PYTHON": str(PYTHON), "DX_SPARK_WORK": str(tmp),
-                   "SPARK_LOCAL_IP": "127.0.0.1"}
-    return subprocess.run([PYTHON, __file__], env=environment, check=False).returncode
-
-
-def session():
-    from pyspark.sql import SparkSession
-
-    spark = (SparkSession.builder.master("local-cluster[2,1,1024]").config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "4")
-             .config("spark.executor.memory", "1g").config("spark.sql.python.filterPushdown.enabled", "true").config("spark.task.maxFailures", "4")
-             .config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1").getOrCreate())
-    spark.sparkContext.setLogLevel("ERROR")
-    return spark
+    environment = {**spark_env.install(tmp), "DX_SPARK_WORK": str(tmp)}
+    return subprocess.run([spark_env.PYTHON, __file__], env=environment, check=False).returncode
 
 
 def single(root, rows, *more):
@@ -364,7 +349,7 @@ def main():
 
 
 def with_spark(tmp, store, old, new, old_rows, new_rows):
-    spark = session()
+    spark = spark_env.session()
     try:
         check_writes(spark, tmp, old, new, old_rows, new_rows)
         check_failing_tasks(spark, tmp, old, old_rows)
