@@ -25,7 +25,7 @@ import oracle
 from oracle_reddit import CORPUS, take, with_peers
 
 WHOLE = dxtest.WHOLE
-ONE_OF = 1 if WHOLE else int(os.environ.get("DX_ORACLE_ONE_OF", "160"))
+ONE_OF = int(os.environ.get("DX_ORACLE_ONE_OF") or (1 if WHOLE else 160))
 STEPS = 5 if WHOLE else 2
 EVERYTHING = "everything"
 POLICIES = ("absent", "withheld")

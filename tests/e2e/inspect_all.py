@@ -10,6 +10,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import signal
@@ -77,24 +78,26 @@ def refused(path, *arguments):
                  f"{path}: no reason: {words!r}")
 
 
-def shown(path):
-    """The JSON of a file that must be read, the same for people, and with --deep."""
-    code, out, words = inspect("--json", path)
-    if not dxtest.equal(code, 0, f"{path}: {words}"):
-        return {}
-    code, deep, words = inspect("--json", "--deep", path)
-    dxtest.equal(code, 0, f"{path} --deep: {words}")
-    dxtest.equal(out.count(b"\n"), 1, f"{path}: lines of JSON")
-    code, text, words = inspect(path)
-    dxtest.equal(code, 0, f"{path} as text: {words}")
-    j = json.loads(out)
-    lines = text.decode().splitlines()
-    for key, value in j.items():
-        if isinstance(value, int):
-            dxtest.check(f"{key}: {value}" in lines, f"{path}: the text has no line '{key}: {value}'")
-    dxtest.check(all(lines), f"{path}: an empty line in the text")
-    dxtest.check(len(json.loads(deep)) >= len(j), f"{path}: --deep shows less")
-    return j
+def shown(*paths):
+    """The JSON of files that must be read, the same for people, and with --deep: a list of what is shown of each."""
+    told = []
+    for more in (("--json",), ("--json", "--deep"), ()):
+        code, out, words = inspect(*more, *paths)
+        if not dxtest.equal(code, 0, f"{paths} {more}: {words}"):
+            return [{} for _ in paths]
+        told.append(out.decode())
+    out, deep, text = told[0].splitlines(), told[1].splitlines(), re.split(r"(?m)^(?=file: |root: )", told[2])[1:]
+    if not dxtest.equal((len(out), len(deep), len(text)), (len(paths),) * 3, f"{paths}: what is shown of each"):
+        return [{} for _ in paths]
+    values = list(map(json.loads, out))
+    for path, j, deeper, lines in zip(paths, values, deep, text):
+        lines = lines.rstrip("\n").split("\n")
+        for key, value in j.items():
+            if isinstance(value, int):
+                dxtest.check(f"{key}: {value}" in lines, f"{path}: the text has no line '{key}: {value}'")
+        dxtest.check(all(lines), f"{path}: an empty line in the text")
+        dxtest.check(len(json.loads(deeper)) >= len(j), f"{path}: --deep shows less")
+    return values
 
 
 def new_version(tmp):
@@ -113,10 +116,10 @@ def check_pack(tmp):
     dxtest.domaindex("publish", "--root", packed, "--pack", "8M")
     path = next(packed.rglob("part.pack"))
     alone = {p.name: p for p in (plain / "index").glob("0*/*")}
-    j = shown(path)
+    (j,) = shown(path)
     dxtest.equal(sorted(f["name"] for f in j["files"]), sorted(alone), "files of the pack")
-    for file in j["files"]:
-        want = {key: value for key, value in shown(alone[file["name"]]).items() if key != "file"}
+    for file, as_shown in zip(j["files"], shown(*(alone[f["name"]] for f in j["files"]))):
+        want = {key: value for key, value in as_shown.items() if key != "file"}
         dxtest.equal({key: value for key, value in file.items() if key not in ("name", "offset")}, want, f"{file['name']} of the pack")
     stray = tmp / "part.pack"
     stray.write_bytes(path.read_bytes())
@@ -130,13 +133,13 @@ def check_pack(tmp):
 
 def check_version(tmp):
     root = new_version(tmp)
-    j = shown(root)
+    (j,) = shown(root)
     dxtest.equal((len(j["versions"]), j["versions"][0]["rows"], j["versions"][0]["domains"]), (1, 500, 40),
                  "versions, rows, domains of the root")
     kinds = {}
-    for path in sorted(root.rglob("*")):
-        if path.is_file() and not path.name.startswith(".") and path.suffix != ".lock":
-            kinds.setdefault(path.name.split("-")[0], []).append((path, shown(path)))
+    paths = [path for path in sorted(root.rglob("*")) if path.is_file() and not path.name.startswith(".") and path.suffix != ".lock"]
+    for path, j in zip(paths, shown(*paths)):
+        kinds.setdefault(path.name.split("-")[0], []).append((path, j))
     for name, key, want in (("manifest.json", "sequence", 1), ("domains.dict", "domains", 40),
                             ("domains.mphf", "domains", 40), ("domain_to_datasets.roar", "pairs", 120),
                             ("domain_counts.dxc", "rows", 500), ("postings.dxp", "pairs", 120),

@@ -20,7 +20,7 @@ from suffixes import Suffixes
 
 CUT = dxtest.id_bits() < 64
 PART = dxtest.SANITIZED or (CUT and not dxtest.WHOLE)
-ROWS = 5_000 if dxtest.SANITIZED else 50_000
+ROWS = 5_000 if dxtest.SANITIZED else 25_000 if PART else 50_000
 ABSENT = 10_000 if PART else 200_000
 
 

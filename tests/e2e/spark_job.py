@@ -27,7 +27,7 @@ import stores
 from dxtest import check, equal
 
 TASKS = 5
-ROWS = 6000
+ROWS = 6000 if dxtest.WHOLE else 3000
 KILLS = 40 if dxtest.WHOLE else 3
 sys.path.insert(0, str(dxtest.SOURCE / "python" / "src"))
 os.environ["DOMAINDEX_PROGRAM"] = str(dxtest.DOMAINDEX)
