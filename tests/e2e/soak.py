@@ -5,7 +5,7 @@
 
 Two servers of one root: one reads the directory and holds a lease, the other has it over HTTP through a proxy that
 damages one reply in a hundred. In each round: requests by Zipf and Pareto (bench/dxload), clients that come, break off
-and stay silent, publishes, rollbacks, gc, grants, revokes, suppressions, lifts. Replies to the clients that judge (one
+and stay silent, publishes, rollbacks, compactions, gc, grants, revokes, suppressions, lifts. Replies to the clients that judge (one
 request in a hundred or more) are compared with a recount of the raw rows, as they were for that version, for who
 asked, under the rules of that moment. After each round all is still, every answer is compared once, and memory,
 descriptors, mappings and threads are counted: they must not grow with each round.
@@ -47,6 +47,7 @@ RATE = int(os.environ.get("DX_SOAK_RATE") or 1200)
 DXLOAD = dxtest.BIN / "bench" / "dxload"
 DATASETS, DOMAINS = 5, 60
 OPERATIONS = 20         # of each round
+COMPACTED = 3           # each so many rounds the lake is, as an operator would
 CHURN = 150             # connections of each round that are no good
 FAULTS = ("connect_reset", "closed_unanswered", "status_500", "status_503", "range_other", "body_half", "cut_before_last",
           "bit_flip")
@@ -103,6 +104,12 @@ class World:
                  input="\n".join(lines).encode())
         name = self.run("publish", "--memory", "64M", "--threads", 1).stdout.decode().split()[0]
         self.versions[name], self.current = rows, name
+
+    def compact(self):
+        """Where no rule is in force: rows that one hits would be left out for good."""
+        rows = self.versions[self.current]
+        self.current = self.run("compact", "--memory", "64M", "--threads", 1).stdout.decode().split()[-1]
+        self.versions[self.current] = rows
 
     def kept(self):
         listed = json.loads((self.root / "index" / "manifest.json").read_text())["versions"]
@@ -395,10 +402,12 @@ def go_round(world, served, tmp, seed):
         thread.join()
 
 
-def be_still(world, served, proxy):
+def be_still(world, served, proxy, number):
     """All have what is in force, and connections and old versions are over."""
     proxy.set((), 0)
     world.lift_all()
+    if number % COMPACTED == 0:
+        world.compact()
     for s in served:
         s.judge.decide()
         wait_for(f"{s.name} follows", lambda: s.server.get("/readyz").json["version"] == world.current)
@@ -443,8 +452,8 @@ def main():
             while rounds < ROUNDS or time.monotonic() - begin < MINUTES * 60:
                 go_round(world, served, tmp, rounds)
                 stored, injected = stored + proxy.count, injected + sum(proxy.injected.values())
-                be_still(world, served, proxy)
                 rounds += 1
+                be_still(world, served, proxy, rounds)
             for s, most_busy in zip(served, (100, 30)):
                 s.judge_growth()
                 asked = sum(s.load.values()) + sum(s.judge.statuses.values())
