@@ -239,7 +239,7 @@ static int write_filtered_page(struct all_urls_task *task, struct dx_json *j, st
 static void reserve(const struct all_urls_task *task, struct dx_buf *body)
 {
     uint64_t bytes = AROUND_ROWS + task->rows.row_count * AROUND_ROW +
-                     dx_listing_text_bytes(&task->rows.listing);
+                     dx_domain_rows_text_bytes(&task->rows);
 
     if (bytes <= body->max - body->size)
         (void)dx_buf_reserve(body, (size_t)bytes);
@@ -719,6 +719,7 @@ int dx_task_all_urls(const struct dx_view *view, struct dx_canon *canon,
         rc = set_range(task, canon, problem);
     dx_domain_rows_init(&task->rows, view->version, task->found.part, task->found.ordinal,
                         ask->fields, ask->deadline_ms);
+    task->rows.keeps = (ask->fields & ~DX_PAIR_ROWS_FIELDS) == 0;
     if (rc == 1)
         rc = same_question(task, problem);
     if (rc == 1) /* before all that would tell a hidden domain from one that is not there */

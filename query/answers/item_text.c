@@ -60,6 +60,9 @@ void dx_item_text_dataset(struct dx_item_text *t, uint32_t dataset_id)
 #define AROUND_URL \
     (DX_PUT_SIZE(ID_NAME "\"," URL_NAME "\"," TS_NAME) + DX_PUT_HEX64_SIZE + DX_CIVIL_TEXT + 2)
 
+#define AROUND_ROW (sizeof(",{},,://") + AROUND_URL)
+#define USUAL_FIELDS ((unsigned)DX_FIELDS_DEFAULT)
+
 static uint8_t *put_url(uint8_t *at, const struct dx_listing_row *row)
 {
     at = dx_put_span(at, row->scheme);
@@ -79,13 +82,12 @@ static inline uint8_t *put_ts(uint8_t *at, bool has_ts, int64_t us)
     return at;
 }
 
-/* id, URL and time, as far as they are wanted. The URL is put to its place first, or where it would
- * be, and hashed there. False: it is not plain, and nothing is written. */
-static bool write_plain(const struct dx_item_text *t, const struct dx_listing_row *row,
-                        uint8_t *out)
+/* id, URL and time, as far as they are wanted; returns what is behind them. The URL is put to its place first, or where it would
+ * be, and hashed there. NULL: it is not plain. */
+static uint8_t *put_plain(unsigned fields, const struct dx_listing_row *row, uint8_t *out)
 {
-    bool with_id = (t->fields & DX_FIELD_URL_ID) != 0;
-    bool with_url = (t->fields & DX_FIELD_URL) != 0;
+    bool with_id = (fields & DX_FIELD_URL_ID) != 0;
+    bool with_url = (fields & DX_FIELD_URL) != 0;
     uint8_t *url = out + (with_id ? DX_PUT_SIZE(ID_NAME "\",") + DX_PUT_HEX64_SIZE : 0) +
                    DX_PUT_SIZE(URL_NAME);
     uint8_t *end = put_url(url, row);
@@ -93,7 +95,7 @@ static bool write_plain(const struct dx_item_text *t, const struct dx_listing_ro
     uint8_t *at = out;
 
     if (dx_plain_prefix(url, size) != size)
-        return false;
+        return NULL;
     if (with_id) {
         at = DX_PUT(at, ID_NAME);
         at = dx_put_hex64(at, dx_url_id(dx_span_of(url, size)));
@@ -106,19 +108,44 @@ static bool write_plain(const struct dx_item_text *t, const struct dx_listing_ro
         at = end;
         *at++ = '"';
     }
-    if ((t->fields & DX_FIELD_TS) != 0) {
+    if ((fields & DX_FIELD_TS) != 0) {
         if (at > out)
             *at++ = ',';
         at = put_ts(at, row->has_ts, row->ts_us);
     }
-    if (at > out)
-        dx_json_wrote(t->json, (size_t)(at - out));
+    return at;
+}
+
+static size_t url_size_of(const struct dx_listing_row *row)
+{
+    return row->scheme.size + DX_PUT_SIZE("://") + row->host.size + row->path_query.size;
+}
+
+/* The whole item, where it has these members alone: false, nothing is written. */
+static bool write_plain_item(const struct dx_item_text *t, const struct dx_listing_row *row)
+{
+    size_t url_size = url_size_of(row);
+    uint8_t *begin;
+    uint8_t *at;
+
+    if ((t->fields & ~USUAL_FIELDS) != 0 || t->fields == 0 || url_size > URL_MAX)
+        return false;
+    begin = at = dx_buf_reserve(t->json->buf, AROUND_ROW + url_size + t->dataset_size);
+    if (begin == NULL)
+        return false;
+    if (dx_json_comma_due(t->json))
+        *at++ = ',';
+    *at++ = '{';
+    at = put_plain(t->fields, row, at);
+    if (at == NULL)
+        return false;
+    at = dx_put(at, t->dataset, t->dataset_size);
+    *at++ = '}';
+    dx_json_wrote(t->json, (size_t)(at - begin));
     return true;
 }
 
 /* ---- a stretch of rows ---- */
-
-#define AROUND_ROW (sizeof(",{},,://") + AROUND_URL)
 
 /* In whole vectors: as many bytes more may be read there and written here. */
 static inline uint8_t *put_padded(uint8_t *at, const uint8_t *bytes, size_t size)
@@ -138,24 +165,73 @@ static size_t text_of(const struct dx_column_block *b, uint32_t first, uint32_t 
     return b->offsets[first + rows] - b->offsets[first];
 }
 
-/* The usual members of a row without its time; its URL is plain. */
-static inline uint8_t *put_id_and_url(uint8_t *at, const struct dx_listing_stretch *s, uint32_t i)
+/* Members of a row, of whose kinds there is one at least; its URL is plain. */
+static inline uint8_t *put_members(uint8_t *at, const struct dx_listing_stretch *s, uint32_t i,
+                                   bool with_id, bool with_url, bool with_ts)
 {
-    static const char head[] = "{" ID_NAME;
     static const char middle[] = "\"," URL_NAME;
-    uint8_t *id = at + DX_PUT_SIZE(head);
-    uint8_t *url = id + DX_PUT_HEX64_SIZE + DX_PUT_SIZE(middle);
+    uint8_t *id = at + DX_PUT_SIZE(ID_NAME);
+    uint8_t *url = with_id ? id + DX_PUT_HEX64_SIZE + DX_PUT_SIZE(middle)
+                           : at + DX_PUT_SIZE(URL_NAME);
+    uint8_t *begin = at;
 
-    memcpy(at, head, DX_PUT_SIZE(head));
-    memcpy(id + DX_PUT_HEX64_SIZE, middle, DX_PUT_SIZE(middle));
-    at = put_row_of(url, &s->scheme, s->first_scheme + i);
-    memcpy(at, "://", 3);
-    at = put_row_of(at + 3, &s->host, s->first_host + i);
-    at = put_row_of(at, &s->path_query, s->first_path_query + i);
-    (void)dx_put_hex64(id, dx_url_id(dx_span_of(url, (size_t)(at - url))));
-    *at++ = '"';
-    *at++ = ',';
+    if (with_id || with_url) {
+        at = put_row_of(url, &s->scheme, s->first_scheme + i);
+        memcpy(at, "://", 3);
+        at = put_row_of(at + 3, &s->host, s->first_host + i);
+        at = put_row_of(at, &s->path_query, s->first_path_query + i);
+    }
+    if (with_id) {
+        memcpy(begin, ID_NAME, DX_PUT_SIZE(ID_NAME));
+        (void)dx_put_hex64(id, dx_url_id(dx_span_of(url, (size_t)(at - url))));
+        memcpy(id + DX_PUT_HEX64_SIZE, middle, DX_PUT_SIZE(middle));
+    } else if (with_url) {
+        memcpy(begin, URL_NAME, DX_PUT_SIZE(URL_NAME));
+    }
+    if (with_id && !with_url)
+        at = id + DX_PUT_HEX64_SIZE;
+    if (with_id || with_url)
+        *at++ = '"';
+    if (with_ts) {
+        int64_t value = 0;
+        int64_t us = 0;
+        bool has_ts = dx_column_block_int(&s->ts, s->first_ts + i, &value) &&
+                      dx_pq_time_us(s->time_unit, value, &us);
+
+        if (with_id || with_url)
+            *at++ = ',';
+        at = put_ts(at, has_ts, us);
+    }
     return at;
+}
+
+static inline uint8_t *put_stretch(const struct dx_item_text *t, const struct dx_listing_stretch *s,
+                                   uint8_t *at, bool with_id, bool with_url, bool with_ts)
+{
+    for (uint32_t i = 0; i < s->row_count; i++) {
+        if (i > 0 || dx_json_comma_due(t->json))
+            *at++ = ',';
+        *at++ = '{';
+        at = put_members(at, s, i, with_id, with_url, with_ts);
+        at = dx_put(at, t->dataset, t->dataset_size);
+        *at++ = '}';
+    }
+    return at;
+}
+
+/* The two usual lists of fields have loops of their own. */
+static uint8_t *put_stretch_of(const struct dx_item_text *t, const struct dx_listing_stretch *s,
+                               uint8_t *at)
+{
+    switch (t->fields) {
+    case DX_FIELDS_DEFAULT:
+        return put_stretch(t, s, at, true, true, true);
+    case DX_FIELD_URL | DX_FIELD_TS:
+        return put_stretch(t, s, at, false, true, true);
+    default:
+        return put_stretch(t, s, at, (t->fields & DX_FIELD_URL_ID) != 0,
+                           (t->fields & DX_FIELD_URL) != 0, (t->fields & DX_FIELD_TS) != 0);
+    }
 }
 
 int dx_item_text_stretch(struct dx_item_text *t, const struct dx_listing_stretch *s,
@@ -169,24 +245,13 @@ int dx_item_text_stretch(struct dx_item_text *t, const struct dx_listing_stretch
     uint8_t *begin;
     uint8_t *at;
 
-    if (t->fields != DX_FIELDS_DEFAULT || buf->failed || room > buf->max - buf->size)
+    if ((t->fields & ~USUAL_FIELDS) != 0 || t->fields == 0 || buf->failed ||
+        room > buf->max - buf->size)
         return 0;
     begin = at = dx_buf_reserve(buf, room);
     if (begin == NULL)
         return dx_buf_fail(buf, err, "answer");
-    for (uint32_t i = 0; i < s->row_count; i++) {
-        int64_t value = 0;
-        int64_t us = 0;
-        bool has_ts = dx_column_block_int(&s->ts, s->first_ts + i, &value);
-
-        has_ts = has_ts && dx_pq_time_us(s->time_unit, value, &us);
-        if (i > 0 || dx_json_comma_due(t->json))
-            *at++ = ',';
-        at = put_id_and_url(at, s, i);
-        at = put_ts(at, has_ts, us);
-        at = dx_put(at, t->dataset, t->dataset_size);
-        *at++ = '}';
-    }
+    at = put_stretch_of(t, s, at);
     dx_json_wrote(t->json, (size_t)(at - begin));
     return 1;
 }
@@ -329,17 +394,21 @@ static int write_locator(struct dx_item_text *t, const struct dx_listing_row *ro
 int dx_item_text_members(struct dx_item_text *t, const struct dx_listing_row *row,
                          struct dx_error *err)
 {
-    size_t url_size = row->scheme.size + DX_PUT_SIZE("://") + row->host.size + row->path_query.size;
+    size_t url_size = url_size_of(row);
     struct dx_json *j = t->json;
     uint8_t *out = NULL;
+    uint8_t *end;
     int rc = DX_OK;
 
     if (url_size <= URL_MAX)
         out = dx_buf_reserve(j->buf, AROUND_URL + url_size);
     if (j->buf->failed)
         return dx_buf_fail(j->buf, err, "answer");
-    if (out == NULL || !write_plain(t, row, out))
+    end = out == NULL ? NULL : put_plain(t->fields, row, out);
+    if (end == NULL)
         rc = write_escaped(t, row, err);
+    else if (end > out)
+        dx_json_wrote(j, (size_t)(end - out));
     if (rc == DX_OK && (t->fields & DX_FIELD_RAW_URL) != 0)
         rc = write_raw_url(t, row, err);
     if (rc == DX_OK && (t->fields & DX_FIELD_EXTRAS) != 0)
@@ -356,6 +425,8 @@ int dx_item_text_write(struct dx_item_text *t, const struct dx_listing_row *row,
 {
     int rc;
 
+    if (write_plain_item(t, row))
+        return DX_OK;
     dx_json_object(t->json);
     rc = dx_item_text_members(t, row, err);
     if (t->has_dataset)

@@ -161,5 +161,8 @@ struct dx_listing_taker {
 /* Gives the rows of the window in order; stops at the first negative result. */
 int dx_listing_rows(struct dx_listing *l, const struct dx_listing_taker *taker,
                     struct dx_error *err);
+/* The same of some of the runs that dx_listing_run was called with: from the first-th on. */
+int dx_listing_rows_of(struct dx_listing *l, size_t first, size_t count,
+                       const struct dx_listing_taker *taker, struct dx_error *err);
 
 #endif

@@ -227,12 +227,18 @@ static int piece_rows(const struct dx_listing *l, const struct dx_listing_piece 
     return DX_OK;
 }
 
-int dx_listing_rows(struct dx_listing *l, const struct dx_listing_taker *taker,
-                    struct dx_error *err)
+int dx_listing_rows_of(struct dx_listing *l, size_t first, size_t count,
+                       const struct dx_listing_taker *taker, struct dx_error *err)
 {
     int rc = DX_OK;
 
-    for (size_t i = 0; i < l->piece_count && rc == DX_OK; i++)
+    for (size_t i = first; i < first + count && rc == DX_OK; i++)
         rc = piece_rows(l, &l->pieces[i], taker, err);
     return rc;
+}
+
+int dx_listing_rows(struct dx_listing *l, const struct dx_listing_taker *taker,
+                    struct dx_error *err)
+{
+    return dx_listing_rows_of(l, 0, l->piece_count, taker, err);
 }

@@ -39,6 +39,15 @@ bool dx_row_filter_any(const struct dx_row_filter *f)
            f->terms[0].data != NULL;
 }
 
+bool dx_row_filter_is_times(const struct dx_row_filter *f)
+{
+    struct dx_row_filter rest = *f;
+
+    rest.from = rest.to = dx_span_of(NULL, 0);
+    return dx_row_filter_times(f) && !dx_row_filter_any(&rest) && f->below.data == NULL &&
+           f->numbers == NULL;
+}
+
 /* ---- what may be asked ---- */
 
 static int refused(struct dx_problem *problem, const char *name, const char *why)
@@ -381,11 +390,6 @@ static bool takes_rest(const struct dx_row_filter *f, const struct dx_listing_ro
            (f->lang.data == NULL || is_language(row, f->lang));
 }
 
-static bool is_in_time(const struct dx_row_filter *f, const struct dx_listing_row *row)
-{
-    return row->has_ts && row->ts_us >= f->from_us && row->ts_us < f->to_us;
-}
-
 int dx_row_filter_takes(const struct dx_row_filter *f, const struct dx_listing_row *row,
                         struct dx_buf *scratch, struct dx_error *err)
 {
@@ -396,7 +400,8 @@ int dx_row_filter_takes(const struct dx_row_filter *f, const struct dx_listing_r
     taken = (!dx_row_filter_skips(f) ||
              dx_row_filter_side(f, row->host, row->path_query) == DX_ROW_WITHIN) &&
             (f->mime.data == NULL || is_of_type(extra(row, "content_type"), f->mime)) &&
-            (!dx_row_filter_times(f) || is_in_time(f, row)) && takes_rest(f, row) &&
+            (!dx_row_filter_times(f) || dx_row_filter_has_time(f, row->has_ts, row->ts_us)) &&
+            takes_rest(f, row) &&
             (f->tag.data == NULL || has_tag(extra(row, DX_TAGS_COLUMN), f->tag, scratch));
 
     if (scratch->no_memory)

@@ -78,6 +78,13 @@ static inline bool dx_row_filter_times(const struct dx_row_filter *f)
     return f->from.data != NULL || f->to.data != NULL;
 }
 
+/* Whether it asks for times, and for nothing else. */
+bool dx_row_filter_is_times(const struct dx_row_filter *f);
+static inline bool dx_row_filter_has_time(const struct dx_row_filter *f, bool has_ts, int64_t ts_us)
+{
+    return has_ts && ts_us >= f->from_us && ts_us < f->to_us;
+}
+
 int dx_row_filter_check(struct dx_row_filter *f, struct dx_problem *problem);
 
 /* 1, 0: one cannot be compiled, <0. Sets f->regexes; to be released in each case. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #define BATCH 256 /* posting lists that are read at once */
+#define KEEP_PAIRS 64 /* of a window: 3 us each */
 
 /* A window that has so much planned ends before the next dataset. */
 #define PAGES_ENOUGH (DX_LISTING_PAGES_MAX / 2)
@@ -47,8 +48,17 @@ static void release_frames(struct dx_domain_rows *r)
     r->frame_count = 0;
 }
 
+static void put_kept(struct dx_domain_rows *r)
+{
+    for (size_t i = 0; i < r->segment_count; i++)
+        dx_pair_rows_put(&r->segments[i].kept, r->version);
+    r->kept_pages = r->kept_bytes = 0;
+    r->waited = false;
+}
+
 void dx_domain_rows_rewind(struct dx_domain_rows *r)
 {
+    put_kept(r);
     release_frames(r);
     dx_listing_release(&r->listing);
     init_listing(r);
@@ -61,6 +71,7 @@ void dx_domain_rows_rewind(struct dx_domain_rows *r)
 
 void dx_domain_rows_release(struct dx_domain_rows *r)
 {
+    put_kept(r);
     release_frames(r);
     dx_pair_places_close(&r->places);
     dx_zstd_decoder_free(&r->decoder);
@@ -267,6 +278,19 @@ int dx_domain_rows_begin_runs(struct dx_domain_rows *r, struct dx_error *err)
     return DX_OK;
 }
 
+static void find_kept(const struct dx_domain_rows *r, struct dx_domain_rows_segment *s)
+{
+    const struct dx_domain_rows_pair *p = &r->pairs[s->pair];
+    int rc;
+
+    if (!r->keeps || p->rows > DX_PAIR_ROWS_MAX)
+        return;
+    rc = dx_pair_rows_find(&s->kept, r->version, r->part, r->ordinal, p->dataset_id);
+    s->may_keep = rc < 0;
+    if (rc == 1 && s->kept.row_count != p->rows) /* reading says what is wrong */
+        dx_pair_rows_put(&s->kept, r->version);
+}
+
 int dx_domain_rows_begin(struct dx_domain_rows *r, uint64_t offset, uint64_t limit,
                          struct dx_error *err)
 {
@@ -286,6 +310,7 @@ int dx_domain_rows_begin(struct dx_domain_rows *r, uint64_t offset, uint64_t lim
         to = add_segment(r, i, window_of(p, skip, wanted), err);
         if (to == NULL)
             return DX_E_NOMEM;
+        find_kept(r, to);
         cut = visible_in(r, to) < wanted;
         left -= visible_in(r, to);
     }
@@ -301,8 +326,13 @@ static int find_frame(struct dx_domain_rows *r, size_t segment, struct dx_error 
     uint32_t dataset_id = r->pairs[r->segments[segment].pair].dataset_id;
     struct dx_posting_frames *f = &r->frames[r->frame_count];
     struct dx_pair_place place;
-    int rc = dx_pair_places_find(&r->places, dataset_id, &place);
-    int had = rc == 1 && r->frame_count > 0 ? dx_posting_frames_have(f - 1, place, err) : 0;
+    int rc = r->places.open ? DX_OK : dx_pair_places_open(&r->places, r->part, r->ordinal, err);
+    int had;
+
+    if (rc < 0)
+        return rc;
+    rc = dx_pair_places_find(&r->places, dataset_id, &place);
+    had = rc == 1 && r->frame_count > 0 ? dx_posting_frames_have(f - 1, place, err) : 0;
 
     if (had < 0)
         return had;
@@ -322,18 +352,16 @@ static int find_frame(struct dx_domain_rows *r, size_t segment, struct dx_error 
 static int begin_batch(struct dx_domain_rows *r, struct dx_error *err)
 {
     size_t n = r->segment_count - r->end < BATCH ? r->segment_count - r->end : BATCH;
-    int rc = r->places.open ? DX_OK : dx_pair_places_open(&r->places, r->part, r->ordinal, err);
+    int rc = 1;
 
-    if (rc < 0)
-        return rc;
-    rc = 1;
     r->frames = calloc(n, sizeof *r->frames);
     r->frame_of = calloc(n, sizeof *r->frame_of);
     if (r->frames == NULL || r->frame_of == NULL)
         return dx_no_memory(err, "listing");
     r->first = r->end;
-    for (size_t i = 0; rc == 1 && i < n; i++)
-        rc = find_frame(r, r->end++, err);
+    for (size_t i = 0; rc == 1 && i < n; i++, r->end++)
+        if (r->segments[r->end].kept.block == NULL)
+            rc = find_frame(r, r->end, err);
     return rc < 0 ? rc : DX_OK;
 }
 
@@ -414,12 +442,35 @@ static int read_batch(struct dx_domain_rows *r, struct dx_error *err)
     if (dx_read_batch_state(&r->reading) != DX_READ_BATCH_DONE)
         return DX_LISTING_WAITS;
     for (size_t i = r->first; rc == DX_OK && i < r->end; i++)
-        rc = take_posting(r, &r->segments[i], &r->frames[r->frame_of[i - r->first]], err);
+        if (r->segments[i].kept.block == NULL)
+            rc = take_posting(r, &r->segments[i], &r->frames[r->frame_of[i - r->first]], err);
     release_frames(r);
     return rc;
 }
 
 /* ---- pages ---- */
+
+/* Whether so much is planned, with the pages of pairs that are kept. */
+static bool is_over(const struct dx_domain_rows *r, uint64_t pages, uint64_t bytes)
+{
+    return r->listing.reads + r->kept_pages >= pages ||
+           r->listing.read_bytes + r->kept_bytes >= bytes;
+}
+
+static int plan_segment(struct dx_domain_rows *r, const struct dx_domain_rows_segment *s,
+                        struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    if (s->kept.block != NULL)
+        dx_pair_rows_count(&s->kept, r->fields, s->window.offset,
+                           s->window.offset + s->window.limit, &r->kept_pages, &r->kept_bytes);
+    for (size_t i = 0; rc == DX_OK && i < s->run_count; i++)
+        rc = dx_listing_run(&r->listing, &r->runs[s->first_run + i], err);
+    if (rc == DX_OK && is_over(r, DX_LISTING_PAGES_MAX + 1, (uint64_t)DX_LISTING_READ_MAX + 1))
+        rc = dx_fail(err, DX_E_LIMIT, "these rows lie scattered over too many pages");
+    return rc;
+}
 
 /* Plans the pages of the first segments; *count: those that fit into one listing. */
 static int plan_pages(struct dx_domain_rows *r, size_t *count, struct dx_error *err)
@@ -427,13 +478,11 @@ static int plan_pages(struct dx_domain_rows *r, size_t *count, struct dx_error *
     size_t want = *count;
     int rc = DX_OK;
 
+    r->kept_pages = r->kept_bytes = 0;
     for (*count = 0; rc == DX_OK && *count < want; ++*count) {
-        const struct dx_domain_rows_segment *s = &r->segments[*count];
-
-        if (dx_listing_planned_over(&r->listing, PAGES_ENOUGH, BYTES_ENOUGH))
+        if (is_over(r, PAGES_ENOUGH, BYTES_ENOUGH))
             break;
-        for (size_t i = 0; rc == DX_OK && i < s->run_count; i++)
-            rc = dx_listing_run(&r->listing, &r->runs[s->first_run + i], err);
+        rc = plan_segment(r, &r->segments[*count], err);
         if (rc < 0)
             break;
     }
@@ -452,6 +501,8 @@ static int begin_pages(struct dx_domain_rows *r, struct dx_error *err)
     }
     if (rc < 0)
         return rc;
+    for (size_t i = count; i < r->segment_count; i++)
+        dx_pair_rows_put(&r->segments[i].kept, r->version);
     r->segment_count = count;
     for (size_t i = 0; i < count; i++)
         r->row_count += visible_in(r, &r->segments[i]);
@@ -459,6 +510,30 @@ static int begin_pages(struct dx_domain_rows *r, struct dx_error *err)
     r->next.row = r->segments[count - 1].window.offset + r->segments[count - 1].window.limit;
     r->state = READ_PAGES;
     return DX_OK;
+}
+
+static void keep_pairs(const struct dx_domain_rows *r)
+{
+    for (size_t i = 0, n = 0; i < r->segment_count && n < KEEP_PAIRS; i++) {
+        const struct dx_domain_rows_segment *s = &r->segments[i];
+
+        if (!s->may_keep)
+            continue;
+        dx_pair_rows_keep(r->version, r->part, r->ordinal, r->pairs[s->pair].dataset_id);
+        n++;
+    }
+}
+
+static int read_pages(struct dx_domain_rows *r, struct dx_error *err)
+{
+    int rc = r->listing.piece_count == 0 ? DX_LISTING_DONE : dx_listing_step(&r->listing, err);
+
+    if (rc != DX_LISTING_DONE)
+        return rc;
+    if (r->keeps && !r->waited)
+        keep_pairs(r);
+    r->state = DONE;
+    return rc;
 }
 
 int dx_domain_rows_step(struct dx_domain_rows *r, struct dx_error *err)
@@ -472,11 +547,9 @@ int dx_domain_rows_step(struct dx_domain_rows *r, struct dx_error *err)
         else if (rc == DX_LISTING_DONE && r->end == r->segment_count)
             rc = begin_pages(r, err);
     }
-    if (rc == DX_LISTING_DONE && r->state == READ_PAGES && !r->plan_only) {
-        rc = dx_listing_step(&r->listing, err);
-        if (rc == DX_LISTING_DONE)
-            r->state = DONE;
-    }
+    if (rc == DX_LISTING_DONE && r->state == READ_PAGES && !r->plan_only)
+        rc = read_pages(r, err);
+    r->waited = r->waited || rc == DX_LISTING_WAITS;
     return rc;
 }
 
@@ -540,15 +613,48 @@ static int give_stretch(void *ctx, const struct dx_listing_stretch *s, struct dx
     return rc;
 }
 
+static int give_kept(struct giver *g, const struct dx_domain_rows_segment *s, struct dx_error *err)
+{
+    uint64_t end = s->window.offset + s->window.limit;
+    struct dx_listing_row row;
+    int rc = DX_OK;
+
+    for (uint64_t i = s->window.offset; rc == DX_OK && i < end; i++) {
+        dx_pair_rows_get(&s->kept, i, &row);
+        rc = give_row(g, &row, err);
+    }
+    return rc;
+}
+
 int dx_domain_rows_each(struct dx_domain_rows *r, const struct dx_domain_rows_taker *taker,
                         struct dx_error *err)
 {
     struct giver g = { .rows = r, .to = taker };
+    const struct dx_listing_taker of = { &g, give_row, give_stretch };
+    int rc = DX_OK;
 
-    if (r->segment_count == 0)
-        return DX_OK;
-    return dx_listing_rows(&r->listing, &(struct dx_listing_taker){ &g, give_row, give_stretch },
-                           err);
+    for (size_t i = 0; rc == DX_OK && i < r->segment_count; i++) {
+        const struct dx_domain_rows_segment *s = &r->segments[i];
+
+        rc = s->kept.block != NULL
+                 ? give_kept(&g, s, err)
+                 : dx_listing_rows_of(&r->listing, s->first_run, s->run_count, &of, err);
+    }
+    return rc;
+}
+
+uint64_t dx_domain_rows_text_bytes(const struct dx_domain_rows *r)
+{
+    uint64_t bytes = dx_listing_text_bytes(&r->listing);
+
+    for (size_t i = 0; i < r->segment_count; i++) {
+        const struct dx_domain_rows_segment *s = &r->segments[i];
+
+        if (s->kept.block != NULL)
+            bytes += dx_pair_rows_text_bytes(&s->kept, s->window.offset,
+                                             s->window.offset + s->window.limit);
+    }
+    return bytes;
 }
 
 static int by_place(const void *left, const void *right)

@@ -27,6 +27,8 @@
  * may read, or behind a long hidden stretch. `next` is where it ended. At least one visible row is in it if
  * there is one at the offset. DX_E_LIMIT: the rows of one dataset alone lie on too many pages.
  *
+ * How much a window has does not depend on which pairs are kept: the pages of those count as if they were read.
+ *
  * A posting list whose number of rows is not that of the counts is DX_E_CORRUPT. v and what `hidden` points to must
  * stay until release. One thread at a time.
  */
@@ -36,6 +38,7 @@
 #include "format/core/counts.h"
 #include "loader/domain_pairs.h"
 #include "query/rows/listing.h"
+#include "query/rows/pair_rows.h"
 
 #define DX_DOMAIN_ROWS_PAIRS 1024   /* of a window; a posting list each */
 #define DX_DOMAIN_ROWS_RUNS 262144u /* of begin_runs; 6 MB */
@@ -71,6 +74,8 @@ struct dx_domain_rows_segment {
     size_t pair;
     struct dx_page_of window;
     size_t first_run, run_count;
+    struct dx_pair_rows kept; /* with a block: the rows are there, and no run is planned */
+    bool may_keep;
 };
 
 struct dx_domain_rows {
@@ -83,8 +88,13 @@ struct dx_domain_rows {
     /* Steps end when it is known which pages are to be read (listing.reads of listing.read_bytes); false again: they go on
      * from there. */
     bool plan_only;
+    /* Set after init, where URL, URL_ID and TS alone are wanted: pairs with few rows are looked for among those that are kept
+     * (query/rows/pair_rows.h), and kept once their rows came without waiting. */
+    bool keeps;
 
     /* private */
+    bool waited; /* for what the window has */
+    uint64_t kept_pages, kept_bytes; /* of the window: that would be read */
     struct dx_version *version;
     const struct dx_part *part;
     uint64_t ordinal;
@@ -149,6 +159,9 @@ struct dx_domain_rows_taker {
 /* The visible rows of the window, in order; stops at the first negative result. */
 int dx_domain_rows_each(struct dx_domain_rows *r, const struct dx_domain_rows_taker *taker,
                         struct dx_error *err);
+
+/* Bytes of text of the window, once it is DONE. */
+uint64_t dx_domain_rows_text_bytes(const struct dx_domain_rows *r);
 
 /* Lets go of the window; the pairs stay. */
 void dx_domain_rows_rewind(struct dx_domain_rows *r);

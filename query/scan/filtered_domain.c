@@ -3,8 +3,9 @@
 
 #include "base/clock.h"
 #include "loader/version.h"
+#include "query/suppression/suppression_view.h"
 
-enum { GO_ON = 0, ENDED = 3 }; /* beside DX_LISTING_WAITS and errors */
+enum { GO_ON = 0, ENDED = 3, NOT_KEPT = 4 }; /* beside DX_LISTING_WAITS and errors */
 
 void dx_filtered_domain_init(struct dx_filtered_domain *f, const struct dx_domain_rows *rows,
                              const struct dx_filtered_domain_ask *ask,
@@ -61,6 +62,82 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static int give_row(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
+{
+    struct dx_filtered_domain *f = ctx;
+    int rc;
+
+    f->told_dataset = f->rows->pairs[f->at].dataset_id;
+    if (!f->told)
+        f->taker.dataset(f->taker.ctx, f->told_dataset);
+    f->told = true;
+    f->count++;
+    rc = f->taker.row(f->taker.ctx, row, err);
+    f->full = f->full || rc == 1;
+    return rc < 0 ? rc : DX_OK;
+}
+
+/* ---- a pair that is kept ---- */
+
+/* As dx_filtered_rows looks at a pair of so few rows: at the times of all, then at those that were taken. *next: where to go on. */
+static int look_at_kept(struct dx_filtered_domain *f, const struct dx_pair_rows *kept,
+                        const struct dx_filtered_ask *ask, uint64_t *next, struct dx_error *err)
+{
+    uint64_t counted = 0; /* pages up to this place */
+    uint64_t taken = 0;
+    uint32_t run = 0;
+    struct dx_listing_row row;
+    int rc = DX_OK;
+
+    f->rows_seen += ask->end - ask->first;
+    dx_pair_rows_count(kept, DX_FIELD_TS, ask->first, ask->end, &f->pages_seen, &f->bytes_seen);
+    for (*next = ask->first; rc == DX_OK && *next < ask->end && taken < ask->limit; ++*next) {
+        const struct dx_pair_row *r = &kept->rows[*next];
+
+        if (!dx_row_filter_has_time(&ask->filter, r->has_ts, r->ts_us) ||
+            dx_suppression_view_hidden(ask->hidden, *next))
+            continue;
+        while (kept->runs[run].end <= *next)
+            run++;
+        if (counted <= *next)
+            dx_pair_rows_count(kept, f->rows->fields, *next, *next + 1, &f->pages_seen,
+                               &f->bytes_seen);
+        counted = kept->runs[run].end;
+        taken++;
+        dx_pair_rows_get(kept, *next, &row);
+        rc = give_row(f, &row, err);
+    }
+    return rc;
+}
+
+/* GO_ON and ENDED as finish_pair; NOT_KEPT: it is to be read. */
+static int take_kept(struct dx_filtered_domain *f, const struct dx_filtered_ask *ask,
+                     struct dx_error *err)
+{
+    const struct dx_domain_rows *r = f->rows;
+    const struct dx_domain_rows_pair *p = &r->pairs[f->at];
+    struct dx_filtered_ask of = *ask;
+    struct dx_pair_rows kept;
+    uint64_t next;
+    int rc = dx_pair_rows_find(&kept, r->version, r->part, r->ordinal, p->dataset_id);
+
+    f->may_keep = rc < 0;
+    if (rc != 1 || kept.row_count != p->rows || f->hold) {
+        dx_pair_rows_put(&kept, r->version);
+        return NOT_KEPT;
+    }
+    of.end = smaller(ask->end, p->rows);
+    rc = look_at_kept(f, &kept, &of, &next, err);
+    dx_pair_rows_put(&kept, r->version);
+    if (rc < 0)
+        return rc;
+    f->next = (struct dx_domain_rows_place){ p->dataset_id, next };
+    if (next < of.end)
+        return ENDED; /* in the middle of it */
+    leave_pair(f);
+    return GO_ON;
+}
+
 /* Begins with the pair at hand, or goes on behind it. */
 static int enter_pair(struct dx_filtered_domain *f, struct dx_error *err)
 {
@@ -76,6 +153,7 @@ static int enter_pair(struct dx_filtered_domain *f, struct dx_error *err)
         .hidden = p->hidden,
         .deadline_ms = r->deadline_ms,
     };
+    int rc;
 
     if (p->dataset_id > f->ask.end.dataset_id)
         return ENDED;
@@ -87,25 +165,16 @@ static int enter_pair(struct dx_filtered_domain *f, struct dx_error *err)
     if (is_enough(f))
         return ENDED;
     f->pairs++;
-    f->busy = true;
     f->told = f->told && p->dataset_id == f->told_dataset;
+    f->may_keep = false;
+    rc = r->keeps && p->rows <= DX_PAIR_ROWS_MAX && dx_row_filter_is_times(&f->ask.filter)
+             ? take_kept(f, &ask, err)
+             : NOT_KEPT;
+    if (rc != NOT_KEPT)
+        return rc;
+    f->busy = true;
     return dx_filtered_rows_init(&f->pair, r->version, r->part, r->ordinal, p->dataset_id, &ask,
                                  err);
-}
-
-static int give_row(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
-{
-    struct dx_filtered_domain *f = ctx;
-    int rc;
-
-    f->told_dataset = f->rows->pairs[f->at].dataset_id;
-    if (!f->told)
-        f->taker.dataset(f->taker.ctx, f->told_dataset);
-    f->told = true;
-    f->count++;
-    rc = f->taker.row(f->taker.ctx, row, err);
-    f->full = f->full || rc == 1;
-    return rc < 0 ? rc : DX_OK;
 }
 
 static int finish_pair(struct dx_filtered_domain *f, struct dx_error *err)
@@ -130,6 +199,8 @@ static int finish_pair(struct dx_filtered_domain *f, struct dx_error *err)
         rc = ENDED; /* in the middle of it */
     dx_filtered_rows_release(&f->pair);
     f->busy = false;
+    if (f->may_keep && rc >= 0)
+        dx_pair_rows_keep(f->rows->version, f->rows->part, f->rows->ordinal, p->dataset_id);
     if (rc == DX_OK)
         leave_pair(f);
     return rc;
@@ -145,6 +216,7 @@ int dx_filtered_domain_step(struct dx_filtered_domain *f, struct dx_error *err)
             continue;
         }
         rc = dx_filtered_rows_step(&f->pair, err);
+        f->may_keep = f->may_keep && rc != DX_LISTING_WAITS;
         if (rc == DX_LISTING_DONE && f->hold)
             return DX_LISTING_DONE;
         if (rc == DX_LISTING_DONE)

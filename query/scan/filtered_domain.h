@@ -12,7 +12,8 @@
  *   dx_filtered_domain_release(&f);
  *
  * rows: its pairs (query/scan/domain_rows.h), borrowed, nothing of it begun. Pairs are examined one after the other, each as
- * by query/scan/filtered_rows.h; those whose times in the index cannot match are not read. The taker gets the rows
+ * by query/scan/filtered_rows.h; those whose times in the index cannot match are not read. Where rows keeps pairs
+ * (query/rows/pair_rows.h) and times alone are asked for, those that are kept are looked at there, and count as if they were read. The taker gets the rows
  * as they come; its `row` returns 1 where the page shall end.
  *
  *   f.hold = true;                                       before a step: it is DONE where the taker would get its first rows, or
@@ -51,6 +52,7 @@ struct dx_filtered_domain {
     unsigned pairs; /* examined */
     size_t at;      /* in rows->pairs */
     bool busy;      /* with the pair at hand */
+    bool may_keep;  /* that pair, if nothing was waited for */
     bool told;      /* the taker knows the dataset of the last row */
     uint32_t told_dataset;
     bool full;
