@@ -42,12 +42,13 @@ struct all_urls_task {
     uint64_t range_hash;           /* 0: all of the domain */
     struct dx_row_filter rest;     /* of the filter: what the range does not say */
     struct dx_row_regexes regexes; /* of the filter */
-    struct dx_row_streams streams; /* of bounding */
     struct dx_cache_key bounds;    /* of what it finds */
     uint64_t offset, end;          /* visible rows */
     uint16_t filter_size;          /* packed, for cursors: all of it; 0: none */
     uint8_t filter[DX_ROW_FILTER_MAX];
 
+    /* What follows is large, of one way of answering alone, and not zeroed before that begins. */
+    struct dx_row_streams streams; /* of bounding */
     struct dx_merged_page merged; /* of a page in another order */
 
     /* Of a filtered page, whose items are written as they are found. */

@@ -9,7 +9,9 @@
 #include "query/suppression/counts_only.h"
 #include "query/view/lookup.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define AROUND_ROW 120   /* bytes of names, signs, ids and time of an item */
 #define AROUND_ROWS 1024 /* of the rest of an answer, without its datasets */
@@ -690,17 +692,27 @@ static int begin(struct all_urls_task *task, struct dx_problem *problem)
     return begin_bounds(task, problem);
 }
 
+/* Whether a brief one ends before its first step. */
+static bool is_long(struct all_urls_task *task)
+{
+    if (task->mode == ALL_URLS_FILTERED)
+        task->filtered.brief = true;
+    return task->bounding || task->mode == ALL_URLS_MERGED ||
+           (task->mode == ALL_URLS_WINDOW && !dx_domain_rows_all_kept(&task->rows));
+}
+
 int dx_task_all_urls(const struct dx_view *view, struct dx_canon *canon,
                      const struct dx_all_urls_ask *ask, struct dx_task **out,
                      struct dx_answer_summary *summary, struct dx_buf *body,
                      struct dx_problem *problem)
 {
-    struct all_urls_task *task = calloc(1, sizeof *task);
+    struct all_urls_task *task = malloc(sizeof *task);
     int rc;
 
     *out = NULL;
     if (task == NULL)
         return dx_task_no_memory(problem);
+    memset(task, 0, offsetof(struct all_urls_task, streams));
     task->task.kind = &kind;
     task->task.summary = summary;
     task->view = dx_view_urls(view);
@@ -727,7 +739,7 @@ int dx_task_all_urls(const struct dx_view *view, struct dx_canon *canon,
     if (rc == 1)
         rc = begin(task, problem);
     if (rc == 1)
-        rc = step(&task->task, body, problem);
+        rc = ask->brief && is_long(task) ? DX_TASK_WAITS : step(&task->task, body, problem);
     return dx_task_begun(&task->task, rc, out);
 }
 

@@ -2,8 +2,7 @@
 #include "query/rows/time_words.h"
 
 #include "base/civil_time.h"
-
-#include <stdio.h>
+#include "base/put.h"
 
 enum { YEAR, MONTH, DAY, HOUR, MINUTE, SECOND, PARTS };
 
@@ -79,12 +78,11 @@ static bool take_parts(struct dx_span s, struct parts *p)
     return s.size == 0;
 }
 
-/* Of what is there; the rest is its first. */
+/* Of what is there; the rest is its first. A part but the year has two digits. */
 static bool time_of(const struct parts *p, int64_t *us)
 {
     unsigned part[PARTS] = { [MONTH] = 1, [DAY] = 1 };
-    char text[64];
-    int n;
+    uint8_t text[] = "0000-00-00T00:00:00Z";
 
     for (unsigned i = 0; i < p->count; i++)
         part[i] = p->part[i];
@@ -92,9 +90,10 @@ static bool time_of(const struct parts *p, int64_t *us)
         *us = DX_CIVIL_LAST_US + 1;
         return true;
     }
-    n = snprintf(text, sizeof text, "%04u-%02u-%02uT%02u:%02u:%02uZ", part[YEAR], part[MONTH],
-                 part[DAY], part[HOUR], part[MINUTE], part[SECOND]);
-    if (!dx_civil_parse(dx_span_of((const uint8_t *)text, (size_t)n), us))
+    (void)dx_put_four(text, part[YEAR]);
+    for (unsigned i = MONTH; i < PARTS; i++)
+        (void)dx_put_two(text + 2 + 3 * (size_t)i, part[i]);
+    if (!dx_civil_parse(dx_span_of(text, sizeof text - 1), us))
         return false;
     *us += p->fraction_us;
     return true;

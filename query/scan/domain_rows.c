@@ -291,6 +291,15 @@ static void find_kept(const struct dx_domain_rows *r, struct dx_domain_rows_segm
         dx_pair_rows_put(&s->kept, r->version);
 }
 
+bool dx_domain_rows_all_kept(const struct dx_domain_rows *r)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < r->segment_count; i++)
+        all = all && r->segments[i].kept.block != NULL;
+    return all;
+}
+
 int dx_domain_rows_begin(struct dx_domain_rows *r, uint64_t offset, uint64_t limit,
                          struct dx_error *err)
 {
@@ -349,12 +358,16 @@ static int find_frame(struct dx_domain_rows *r, size_t segment, struct dx_error 
     return rc;
 }
 
+/* Of the next ones, those that are kept need none. */
 static int begin_batch(struct dx_domain_rows *r, struct dx_error *err)
 {
     size_t n = r->segment_count - r->end < BATCH ? r->segment_count - r->end : BATCH;
+    size_t wanted = 0;
     int rc = 1;
 
-    r->frames = calloc(n, sizeof *r->frames);
+    for (size_t i = 0; i < n; i++)
+        wanted += r->segments[r->end + i].kept.block == NULL;
+    r->frames = calloc(wanted + 1, sizeof *r->frames);
     r->frame_of = calloc(n, sizeof *r->frame_of);
     if (r->frames == NULL || r->frame_of == NULL)
         return dx_no_memory(err, "listing");

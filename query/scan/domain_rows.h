@@ -144,6 +144,8 @@ bool dx_domain_rows_before(const struct dx_domain_rows *r, const struct dx_domai
 
 int dx_domain_rows_begin(struct dx_domain_rows *r, uint64_t offset, uint64_t limit,
                          struct dx_error *err);
+/* Whether all rows of the window are at hand, with no posting list to be walked and no page to be looked at. */
+bool dx_domain_rows_all_kept(const struct dx_domain_rows *r);
 int dx_domain_rows_step(struct dx_domain_rows *r, struct dx_error *err);
 struct dx_read_batch *dx_domain_rows_reading(struct dx_domain_rows *r);
 int dx_domain_rows_fetched(struct dx_domain_rows *r, int rc, struct dx_error *err);

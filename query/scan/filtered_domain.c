@@ -164,12 +164,16 @@ static int enter_pair(struct dx_filtered_domain *f, struct dx_error *err)
     }
     if (is_enough(f))
         return ENDED;
-    f->pairs++;
     f->told = f->told && p->dataset_id == f->told_dataset;
     f->may_keep = false;
     rc = r->keeps && p->rows <= DX_PAIR_ROWS_MAX && dx_row_filter_is_times(&f->ask.filter)
              ? take_kept(f, &ask, err)
              : NOT_KEPT;
+    if (rc == NOT_KEPT && f->brief) {
+        f->brief = false;
+        return DX_LISTING_WAITS;
+    }
+    f->pairs++;
     if (rc != NOT_KEPT)
         return rc;
     f->busy = true;

@@ -20,6 +20,9 @@
  *                                                        there is nothing to read; false again: it goes on there
  *   ok = dx_filtered_domain_limit(&f, limit);            while it is held: fewer rows than ask.limit; false: it has taken more
  *
+ *   f.brief = true;                                      before the first step: where a pair comes that is not kept it ends with
+ *                                                        DX_LISTING_WAITS and nothing to read, for another thread to go on
+ *
  * A page ends after ask.limit rows, and sooner where it has examined DX_FILTERED_LOOK_MAX rows, DX_LISTING_READ_MAX bytes of pages, or
  * DX_FILTERED_DOMAIN_PAIRS datasets, or where half of its time is over. `next` is where to go on. One thread at a time.
  */
@@ -40,7 +43,7 @@ struct dx_filtered_domain_ask {
 struct dx_filtered_domain {
     struct dx_domain_rows_place next;
     uint64_t rows_seen, pages_seen, bytes_seen; /* as of dx_filtered_rows */
-    bool hold;
+    bool hold, brief;
 
     /* private */
     const struct dx_domain_rows *rows;

@@ -22,6 +22,13 @@ static void restart(const struct dx_ask *ask, struct dx_buf *b)
         dx_buf_fmt(b, "%s%u", i == 0 ? "&dataset=" : ",", (unsigned)ask->from.datasets[i]);
 }
 
+/* Where all its rows are kept (query/rows/pair_rows.h) the loop answers it. */
+static bool may_be_brief(const struct dx_ask *ask)
+{
+    return ask->page.limit <= DX_LIMIT_DEFAULT && ask->order.sort == DX_CURSOR_SORT_NONE &&
+           (!dx_row_filter_any(&ask->filter) || dx_row_filter_is_times(&ask->filter));
+}
+
 static int answer(const struct dx_answering *a)
 {
     const struct dx_all_urls_ask urls = {
@@ -35,6 +42,7 @@ static int answer(const struct dx_answering *a)
         .filter = a->ask->filter,
         .plan = a->ask->plan,
         .paging = dx_answering_paging(a),
+        .brief = a->ask->brief,
         .deadline_ms = a->deadline_ms,
     };
 
@@ -90,6 +98,8 @@ const struct dx_route dx_route_all_urls = {
     .cursor = DX_CURSOR_ALL_URLS,
     .check = dx_url_order_check,
     .take_cursor = dx_url_order_take,
+    .may_be_brief = may_be_brief,
+    .listing = true,
     .canon = true,
     .restart = restart,
     .answer = answer,
