@@ -49,7 +49,7 @@ struct all_urls_task {
 
     /* What follows is large, of one way of answering alone, and not zeroed before that begins. */
     struct dx_row_streams streams; /* of bounding */
-    struct dx_merged_page merged; /* of a page in another order */
+    struct dx_merged_page merged;  /* of a page in another order */
 
     /* Of a filtered page, whose items are written as they are found. */
     struct dx_filtered_domain filtered;

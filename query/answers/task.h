@@ -90,7 +90,7 @@ struct dx_all_urls_ask {
     struct dx_row_filter filter; /* of a cursor: its own */
     unsigned plan;               /* so many cursors instead of rows; 0: rows */
     struct dx_paging paging;
-    bool brief;    /* of a whole domain alone, by dataset, with no filter or one of times */
+    bool brief;           /* of a whole domain alone, by dataset, with no filter or one of times */
     uint64_t deadline_ms; /* as above */
 };
 

@@ -26,7 +26,7 @@
 
 struct dx_pair_row {
     int64_t ts_us;
-    uint32_t at; /* of scheme, host and path_query, one behind the other */
+    uint32_t at;                       /* of scheme, host and path_query, one behind the other */
     uint32_t scheme, host, path_query; /* bytes */
     bool has_ts;
 };

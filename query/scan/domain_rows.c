@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#define BATCH 256 /* posting lists that are read at once */
+#define BATCH 256     /* posting lists that are read at once */
 #define KEEP_PAIRS 64 /* of a window: 3 us each */
 
 /* A window that has so much planned ends before the next dataset. */

@@ -93,7 +93,7 @@ struct dx_domain_rows {
     bool keeps;
 
     /* private */
-    bool waited; /* for what the window has */
+    bool waited;                     /* for what the window has */
     uint64_t kept_pages, kept_bytes; /* of the window: that would be read */
     struct dx_version *version;
     const struct dx_part *part;

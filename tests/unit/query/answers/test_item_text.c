@@ -196,7 +196,7 @@ static uint8_t *block_of(const struct model *m, unsigned column, size_t *size)
 
 /* Rows [first, first + count) as one stretch, behind an item that is there already or not. */
 static void check_stretch(const struct model *m, struct dx_column_block blocks[4], uint32_t first,
-                          uint32_t count, bool behind, bool with_ts)
+                          uint32_t count, bool behind, bool with_ts, unsigned fields)
 {
     struct dx_listing_stretch s = { count, blocks[0], blocks[1], blocks[2], blocks[3],
                                     first, first,     first,     first,     DX_PQ_TIME_MICROS };
@@ -215,13 +215,13 @@ static void check_stretch(const struct model *m, struct dx_column_block blocks[4
         dx_json_null(&j);
         dx_json_null(&w);
     }
-    dx_item_text_init(&t, &j, DX_FIELDS_DEFAULT, NULL);
+    dx_item_text_init(&t, &j, fields, NULL);
     EXPECT(dx_item_text_stretch(&t, &s, &err) == 1, "%u rows from %u on", count, first);
     for (uint32_t i = 0; i < count; i++) {
         struct dx_listing_row row = row_of(m, first + i);
 
         row.has_ts = row.has_ts && with_ts;
-        want_item(&w, &row, DX_FIELDS_DEFAULT);
+        want_item(&w, &row, fields);
     }
     dx_json_end(&j);
     dx_json_end(&w);
@@ -256,7 +256,7 @@ static void check_stretches(uint64_t *seed, bool wild, bool with_nulls)
         uint32_t first = (uint32_t)random_below(seed, ROWS);
 
         check_stretch(&m, blocks, first, (uint32_t)random_below(seed, ROWS - first + 1), round & 1,
-                      round & 2);
+                      round & 2, 1 + round % DX_FIELDS_DEFAULT);
     }
     for (unsigned k = 0; k < 4; k++)
         free(bytes[k]);
@@ -323,7 +323,7 @@ static void check_refusals(uint64_t *seed)
     dx_buf_clear(&large);
     dx_json_open(&j, &large);
     dx_json_array(&j);
-    t.fields = DX_FIELD_URL;
+    t.fields = DX_FIELD_URL | DX_FIELD_RAW_URL;
     EXPECT(dx_item_text_stretch(&t, &s, &err) == 0 && large.size == 1, "other fields");
     dx_json_open(&j, &small);
     dx_json_array(&j);
