@@ -25,7 +25,7 @@ import dxtest
 from dxtest import check, equal
 
 DATASETS, DOMAINS = 30, 600
-LONG = 40_000 if dxtest.SANITIZED else 200_000
+LONG = 20_000 if dxtest.SANITIZED else 200_000
 CHUNKED = "Transfer-Encoding: chunked"
 
 
