@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 
 import adopt as local
 import dxtest
@@ -105,6 +106,7 @@ def collect(root, folder):
     def is_gone():  # the clock of a store has seconds: what is of this one is not older than nothing
         root.run("gc", "--delete", "--keep-spool", "0")
         return root.adopt(lines[-1:], "--replace", "--dry-run", expect=None).returncode == 1
+    time.sleep(1.1)
     check(dxtest.wait_until(is_gone), "the youngest attempt goes")
     said = root.adopt(lines, "--replace", "--dry-run", expect=1).stderr.decode()
     check("are expected" in said, f"the spool is empty: {said}")

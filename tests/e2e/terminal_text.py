@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """What commands print for people carries no control character of a file name, a column, a row or an argument.
 
 Each command runs on files, folders, columns and values that set the terminal's title, clear it and begin new lines; its
