@@ -258,16 +258,21 @@ class Served:
         return reply
 
     def client(self, stop):
-        """Asks and keeps; a new connection for each ten requests."""
+        """Asks and keeps; a new connection for each ten requests, and where the server has closed one that was idle (a busy machine)."""
         connection, count = None, 0
         while not stop.is_set():
             if count % 10 == 0:
                 if connection:
                     connection.close()
                 connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=30)
-            count += 1
             domain = f"s{min(int(self.rng.paretovariate(0.8)), DOMAINS)}.example"
-            self.ask(connection, domain, self.rng.choice([None, None, *range(DATASETS)]), self.rng.random() < 0.3)
+            try:
+                self.ask(connection, domain, self.rng.choice([None, None, *range(DATASETS)]), self.rng.random() < 0.3)
+                count += 1
+            except (http.client.RemoteDisconnected, ConnectionError):
+                if count % 10 == 0:
+                    raise
+                count = 0
             time.sleep(0.02)
         if connection:
             connection.close()
