@@ -21,7 +21,7 @@ ones: 60, 160 with DX_WHOLE=1. DX_NONINTERFERENCE_TIMES=n: n pairs of requests a
 
 In detail: who may not see a dataset gets, byte for byte, the answers of an index made without it: 12 and 10
 principals (by token, by header, nobody, one that sees nothing, overlapping lists) of two tables, each beside
-servers of roots without what they may not see (in the gate each question is put by half of them); every endpoint and parameter, lists of names in each format,
+servers of roots without what they may not see (in the gate each question is put by a third of them); every endpoint and parameter, lists of names in each format,
 two versions, changes and diffs, suppressions, costs without suppressions; three times in different orders, so that what is kept of one is
 asked for by another; entity tags, cursors followed and cursors of others. `DX_NONINTERFERENCE=whole`: 10,000
 domains of real posts.
@@ -406,11 +406,11 @@ class Pair:
 
 
 def spread(pair, principals, asks, rng):
-    """Each question by each principal (in the gate by half of them, others each time), in another order each time, over some
+    """Each question by each principal (in the gate by a third of them, others each time), in another order each time, over some
     connections at once."""
     for n in range(ROUNDS):
         rng.shuffle(asks)
-        many = len(principals) if dxtest.WHOLE or WHOLE else len(principals) // 2
+        many = len(principals) if dxtest.WHOLE or WHOLE else len(principals) // 3
         questions = [(who, ask) for ask in asks for who in rng.sample(principals, many)]
         if n == ROUNDS - 1:     # questions far apart, rather than one by all at once
             rng.shuffle(questions)
