@@ -179,6 +179,13 @@ static void begin(struct dx_row_writer *w, struct dx_buf *out)
         dx_arrow_schema(&w->batch, out);
 }
 
+/* Room for all lines of a page: they are no longer than its JSON. */
+static void reserve_lines(const struct dx_row_writer *w, size_t size, struct dx_buf *out)
+{
+    if (w->format == DX_ROWS_NDJSON && !out->failed && size <= out->max - out->size)
+        (void)dx_buf_reserve(out, size);
+}
+
 int dx_row_writer_page(struct dx_row_writer *w, struct dx_span body, const char *member,
                        uint64_t rows_max, struct dx_buf *out, struct dx_row_page *page,
                        struct dx_error *err)
@@ -189,6 +196,7 @@ int dx_row_writer_page(struct dx_row_writer *w, struct dx_span body, const char 
 
     *page = (struct dx_row_page){ .row_count = 0 };
     begin(w, out);
+    reserve_lines(w, body.size, out);
     rc = dx_json_rows_open(&rows, body, member, err);
     if (rc < 0)
         return rc;

@@ -118,9 +118,29 @@ static void check_next(void)
     dx_buf_release(&out);
 }
 
+/* Lines of a page take the room of its JSON, and not twice that: a block of a megabyte would be memory from the system for each page. */
+static void check_room(void)
+{
+    struct dx_buf body = DX_BUF_INIT(1 << 20);
+    struct dx_buf out = DX_BUF_INIT(1 << 26);
+    struct dx_row_page page;
+
+    dx_buf_str(&body, "{\"items\":[{\"n\":0}");
+    for (unsigned i = 1; i < 60000; i++)
+        dx_buf_fmt(&body, ",{\"n\":%u}", 100000 + i);
+    dx_buf_str(&body, "],\"next_offset\":null}");
+    dx_buf_u8(&body, '\0');
+    CHECK(convert(DX_ROWS_NDJSON, (const char *)body.data, UINT64_MAX, &out, &page) == 0 &&
+              out.size > 512 << 10 && out.capacity <= body.size,
+          "%zu bytes in %zu, of %zu", out.size, out.capacity, body.size);
+    dx_buf_release(&body);
+    dx_buf_release(&out);
+}
+
 int main(void)
 {
     check_texts();
     check_next();
+    check_room();
     return failures > 0;
 }
