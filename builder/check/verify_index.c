@@ -59,7 +59,8 @@ static int check_names(struct index_check *c, struct dx_error *err)
     rc = dx_dictionary_verify(&c->w->part->dictionary, &why);
     if (rc == DX_OK) {
         dx_verify_phase(c->w, "finding each domain by its hash");
-        rc = dx_mphf_verify(&c->w->part->mphf, &c->w->part->dictionary, &why);
+        rc = dx_mphf_verify(&c->w->part->mphf, &c->w->part->dictionary, c->w->options->threads,
+                            &why);
     }
     return rc < 0 ? dx_verify_damage(c->w, &why, err) : DX_OK;
 }

@@ -22,8 +22,7 @@
 
 const char *dx_index_phase_name(enum dx_index_phase phase)
 {
-    static const char *const names[DX_INDEX_PHASES] = { "names", "mphf", "counts",
-                                                        "urls",  "tags", "pages" };
+    static const char *const names[DX_INDEX_PHASES] = { "names", "counts", "tags", "pages" };
 
     return (unsigned)phase < DX_INDEX_PHASES ? names[phase] : "unknown";
 }
@@ -43,20 +42,15 @@ void dx_index_state_count_spilled(struct dx_index_state *b, const struct dx_spil
     b->stats->spilled_bytes += stats.spilled_bytes;
 }
 
-static int urls_phase(struct dx_index_state *b, struct dx_error *err)
+int dx_index_urls_step(struct dx_index_state *b, struct dx_error *err)
 {
     struct dx_cold_writer *writer;
     int rc = dx_index_cold_begin(&b->cold, DX_COLD_URL_IDS, URL_IDS_LEVEL, &writer, err);
 
     if (rc == DX_OK)
         rc = dx_index_urls_write(b->lake->url_places, b->lake, writer, b->options->memory / 4, err);
-    if (rc == DX_OK)
-        rc = dx_index_cold_end(&b->cold, DX_COLD_URL_IDS, err);
-    if (rc == DX_OK) {
-        b->stats->spilled_bytes += b->lake->url_places->spilled_bytes;
-        b->stats->url_places = b->lake->url_places->places;
-    }
-    return rc == DX_OK ? dx_index_cold_directory(&b->cold, err) : rc;
+    b->stats->url_places = b->lake->url_places->places;
+    return rc == DX_OK ? dx_index_cold_end(&b->cold, DX_COLD_URL_IDS, err) : rc;
 }
 
 static int build_init(struct dx_index_state *b, struct dx_error *err)
@@ -142,9 +136,10 @@ int dx_index_build(struct dx_index_lake *lake, const struct dx_index_identity *i
                    struct dx_index_stats *stats, struct dx_error *err)
 {
     static int (*const phases[DX_INDEX_PHASES])(struct dx_index_state *, struct dx_error *) = {
-        [DX_INDEX_NAMES] = dx_index_names_phase,   [DX_INDEX_MPHF] = dx_index_mphf_phase,
-        [DX_INDEX_COUNTS] = dx_index_counts_phase, [DX_INDEX_URLS] = urls_phase,
-        [DX_INDEX_TAGS] = dx_index_tags_phase,     [DX_INDEX_PAGES] = dx_index_lake_phase,
+        [DX_INDEX_NAMES] = dx_index_names_phase,
+        [DX_INDEX_COUNTS] = dx_index_counts_phase,
+        [DX_INDEX_TAGS] = dx_index_tags_phase,
+        [DX_INDEX_PAGES] = dx_index_lake_phase,
     };
     struct dx_index_state *b = calloc(1, sizeof *b);
     int rc;

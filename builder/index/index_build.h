@@ -26,7 +26,7 @@ struct dx_index_identity;
 struct dx_index_lake;
 struct dx_manifest_version;
 
-/* "names", "mphf"... */
+/* "names", "counts"... */
 const char *dx_index_phase_name(enum dx_index_phase phase);
 
 int dx_index_build(struct dx_index_lake *lake, const struct dx_index_identity *id,

@@ -9,7 +9,7 @@
  *   rc = dx_index_cold_directory(&cold, &err);                             all ended: cold.dxp
  *   dx_index_cold_release(&cold);                                          on every path, at any time
  *
- * Files may be open side by side. One thread.
+ * Files may be open side by side, each of one thread; directory after all of them.
  */
 #ifndef DX_BUILDER_INDEX_INDEX_COLD_H
 #define DX_BUILDER_INDEX_INDEX_COLD_H

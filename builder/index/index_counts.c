@@ -12,7 +12,6 @@
 #include "builder/index/index_postings.h"
 #include "builder/lake/lake_files.h"
 #include "builder/scan/index_tags.h"
-#include "builder/sort/spill_sort.h"
 #include "format/version/manifest.h"
 #include "loader/version.h"
 
@@ -224,7 +223,7 @@ static int write_counts(struct dx_index_state *b, struct dx_error *err)
     return rc;
 }
 
-int dx_index_counts_phase(struct dx_index_state *b, struct dx_error *err)
+int dx_index_pairs_step(struct dx_index_state *b, struct dx_error *err)
 {
     int rc = DX_OK;
 
@@ -232,10 +231,5 @@ int dx_index_counts_phase(struct dx_index_state *b, struct dx_error *err)
         rc = dx_index_tags_base(b->lake->tags, b->lake->base, b->lake->kept_parts, err);
     if (rc == DX_OK && b->lake->kept_parts > 0)
         rc = dx_index_dead_new(&b->dead, b->lake, err);
-    if (rc == DX_OK)
-        rc = write_counts(b, err);
-    dx_index_state_count_spilled(b, b->lake->pairs);
-    dx_index_merge_release(&b->merge); /* its thread reads them */
-    dx_spill_sort_free(&b->lake->pairs);
-    return rc;
+    return rc == DX_OK ? write_counts(b, err) : rc;
 }

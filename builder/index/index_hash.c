@@ -58,27 +58,40 @@ static int try_seeds(struct dx_index_state *b, struct dx_mphf_built *built, size
                : rc;
 }
 
-/* Equal hashes have no perfect hash, so where there is one for seed 0, no two domains have one id,
- * and no search for them is needed. */
-static int find_mphf(struct dx_index_state *b, struct dx_mphf_built *built, struct dx_error *err)
+/* What a build may use beside the hashes. */
+static size_t build_memory(const struct dx_index_state *b, size_t share)
 {
-    size_t half = b->options->memory / 2;
     size_t used = (size_t)b->n * 8;
-    size_t memory = half > used + MPHF_MEMORY_MIN ? half - used : MPHF_MEMORY_MIN;
-    uint64_t seed = 0;
-    int rc;
 
-    dx_index_ids_distinct(&b->domain_ids, b->n);
-    if (b->options->hash_bits == 0) {
-        rc = dx_mphf_build(built, b->hashes, b->n, seed++, memory, b->options->threads, err);
-        if (rc != DX_MPHF_RESEED)
-            return rc;
-    }
-    rc = find_ids(b, err);
-    return rc == DX_OK ? try_seeds(b, built, memory, seed, err) : rc;
+    return share > used + MPHF_MEMORY_MIN ? share - used : MPHF_MEMORY_MIN;
 }
 
-static int write_mphf(struct dx_index_state *b, struct dx_error *err)
+/* Equal hashes have no perfect hash, so where there is one for seed 0, no two domains have one id,
+ * and no search for them is needed. */
+static int first_seed(struct dx_index_state *b, struct dx_mphf_built *built, size_t memory,
+                      struct dx_error *err)
+{
+    dx_index_ids_distinct(&b->domain_ids, b->n);
+    return b->options->hash_bits == 0
+               ? dx_mphf_build(built, b->hashes, b->n, 0, memory, b->options->threads, err)
+               : DX_MPHF_RESEED;
+}
+
+static int any_seed(struct dx_index_state *b, struct dx_mphf_built *built, size_t memory,
+                    struct dx_error *err)
+{
+    int rc = first_seed(b, built, memory, err);
+
+    if (rc != DX_MPHF_RESEED)
+        return rc;
+    rc = find_ids(b, err);
+    return rc == DX_OK ? try_seeds(b, built, memory, b->options->hash_bits == 0, err) : rc;
+}
+
+static int write_mphf(struct dx_index_state *b,
+                      int (*find)(struct dx_index_state *b, struct dx_mphf_built *built,
+                                  size_t memory, struct dx_error *err),
+                      size_t memory, struct dx_error *err)
 {
     struct dx_index_out out = DX_INDEX_OUT_INIT;
     struct dx_mphf_built built = { 0 };
@@ -86,7 +99,7 @@ static int write_mphf(struct dx_index_state *b, struct dx_error *err)
 
     if (rc != DX_OK)
         return rc;
-    rc = find_mphf(b, &built, err);
+    rc = find(b, &built, memory, err);
     if (rc == DX_OK)
         rc = dx_mphf_write(&built, b->hashes, &b->info.text_hash,
                            (const struct dx_collision *)(const void *)b->domain_ids.collisions.data,
@@ -96,13 +109,29 @@ static int write_mphf(struct dx_index_state *b, struct dx_error *err)
     if (rc == DX_OK)
         rc = dx_index_out_commit(&out, b->entry, err);
     dx_index_out_abort(&out);
+    if (rc == DX_OK)
+        dx_index_state_drop_hashes(b);
     return rc;
 }
 
-int dx_index_mphf_phase(struct dx_index_state *b, struct dx_error *err)
+/* Hashes and pilots. */
+static uint64_t memory_needed(const struct dx_index_state *b)
 {
-    uint64_t need = b->n * 8 + b->n / 2;
-    int rc;
+    return b->n * 8 + b->n / 2;
+}
+
+int dx_index_mphf_try(struct dx_index_state *b, struct dx_error *err)
+{
+    size_t share = b->options->memory / 4;
+
+    return memory_needed(b) > share || b->options->hash_bits != 0
+               ? DX_MPHF_RESEED
+               : write_mphf(b, first_seed, build_memory(b, share), err);
+}
+
+int dx_index_mphf_step(struct dx_index_state *b, struct dx_error *err)
+{
+    uint64_t need = memory_needed(b);
 
     if (need > b->options->memory / 2)
         return dx_fail(err, DX_E_LIMIT,
@@ -110,7 +139,5 @@ int dx_index_mphf_phase(struct dx_index_state *b, struct dx_error *err)
                        "over half of --memory: give at least --memory %lluM",
                        (unsigned long long)b->n, (unsigned long long)(need >> 20),
                        (unsigned long long)((need * 2 >> 20) + 1));
-    rc = write_mphf(b, err);
-    dx_index_state_drop_hashes(b);
-    return rc;
+    return write_mphf(b, any_seed, build_memory(b, b->options->memory / 2), err);
 }

@@ -16,10 +16,8 @@
 #define DX_INDEX_FULL 1 /* of a phase and dx_index_build: see builder/scan/index_base.h */
 
 enum dx_index_phase {
-    DX_INDEX_NAMES, /* domains, membership, totals */
-    DX_INDEX_MPHF,
-    DX_INDEX_COUNTS, /* dictionary, counts, facts, sketches */
-    DX_INDEX_URLS,   /* ids of URLs; the directory of cold pages */
+    DX_INDEX_NAMES,  /* domains, membership, totals */
+    DX_INDEX_COUNTS, /* dictionary, counts, postings, facts; beside it perfect hash, ids of URLs */
     DX_INDEX_TAGS,
     DX_INDEX_PAGES, /* pages, files, datasets */
     DX_INDEX_PHASES

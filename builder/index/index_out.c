@@ -2,6 +2,7 @@
 #include "builder/index/index_out.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 
 #include "base/path.h"
@@ -48,7 +49,13 @@ void dx_index_out_abort(struct dx_index_out *out)
 int dx_index_out_commit(struct dx_index_out *out, struct dx_manifest_version *entry,
                         struct dx_error *err)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the lists of entries */
     int rc = dx_index_out_close(out, err);
 
-    return rc == DX_OK ? dx_manifest_file_add(entry, out->name, out->size, &out->hash, err) : rc;
+    if (rc != DX_OK)
+        return rc;
+    (void)pthread_mutex_lock(&lock);
+    rc = dx_manifest_file_add(entry, out->name, out->size, &out->hash, err);
+    (void)pthread_mutex_unlock(&lock);
+    return rc;
 }

@@ -36,7 +36,7 @@ int dx_index_out_sink(void *out, struct dx_span bytes, struct dx_error *err);
 int dx_index_out_close(struct dx_index_out *out, struct dx_error *err);
 void dx_index_out_abort(struct dx_index_out *out);
 
-/* close, and its line in the manifest. */
+/* close, and its line in the manifest: threads may commit files of one entry at once. */
 int dx_index_out_commit(struct dx_index_out *out, struct dx_manifest_version *entry,
                         struct dx_error *err);
 

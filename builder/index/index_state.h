@@ -3,12 +3,19 @@
  *
  * A phase is a function of the state that returns DX_OK or an error; the next finds what it left:
  *
- *   dx_index_names_phase, dx_index_mphf_phase, dx_index_counts_phase, dx_index_tags_phase,
- *   dx_index_lake_phase
+ *   dx_index_names_phase, dx_index_counts_phase, dx_index_tags_phase, dx_index_lake_phase
  *
  * The pairs come by domain, then dataset (index_pass.h). They are gone over twice: what stands in
- * front of a file (numbers of domains, smallest time) is known only after the last pair. One
- * thread.
+ * front of a file (numbers of domains, smallest time) is known only after the last pair.
+ *
+ * Steps are functions of the same form, of which some may run beside others:
+ *
+ *   dx_index_pairs_step     needs names; all that is made of the pairs in the second pass
+ *   dx_index_mphf_step      needs names, and the pairs if the first seed does not do
+ *   dx_index_urls_step      needs the scan only
+ *
+ * Of the state the last two use hashes and domain_ids, and the places of URLs, which the first one
+ * leaves alone; stats and entry are shared: stats by member, the entry under a lock (index_out.h).
  */
 #ifndef DX_BUILDER_INDEX_INDEX_STATE_H
 #define DX_BUILDER_INDEX_INDEX_STATE_H
@@ -65,10 +72,17 @@ struct dx_index_state {
 };
 
 int dx_index_names_phase(struct dx_index_state *b, struct dx_error *err);
-int dx_index_mphf_phase(struct dx_index_state *b, struct dx_error *err);
 int dx_index_counts_phase(struct dx_index_state *b, struct dx_error *err);
 int dx_index_tags_phase(struct dx_index_state *b, struct dx_error *err);
 int dx_index_lake_phase(struct dx_index_state *b, struct dx_error *err);
+
+int dx_index_pairs_step(struct dx_index_state *b, struct dx_error *err);
+int dx_index_mphf_step(struct dx_index_state *b, struct dx_error *err);
+int dx_index_urls_step(struct dx_index_state *b, struct dx_error *err);
+
+/* The perfect hash of the first seed, beside a pass over the pairs and within a quarter of the
+ * memory: DX_MPHF_RESEED, or DX_E_LIMIT, and dx_index_mphf_step has to do it after the pass. */
+int dx_index_mphf_try(struct dx_index_state *b, struct dx_error *err);
 
 /* Whether the build was asked to end. */
 static inline bool dx_index_state_stopped(const struct dx_index_state *b)

@@ -227,7 +227,8 @@ static int check_version(const struct publish *p, struct dx_error *err)
         rc = dx_version_open(&v, p->root, &p->job->result->manifest, p->job->entry, caches,
                              &options, err);
     if (rc == DX_OK)
-        rc = dx_mphf_verify(&dx_version_own(v)->mphf, &dx_version_own(v)->dictionary, err);
+        rc = dx_mphf_verify(&dx_version_own(v)->mphf, &dx_version_own(v)->dictionary,
+                            p->job->options->threads, err);
     if (rc == DX_OK)
         rc = dx_self_test(v, &self_test, &rows, err);
     dx_version_unpin(v);

@@ -149,7 +149,7 @@ int dx_publish_check_run(const struct dx_publish_check *c, struct dx_error *err)
         rc = open_side(&remote, c->remote_root, c, &options, err);
     if (rc == DX_OK)
         rc = dx_mphf_verify(&dx_version_own(remote.version)->mphf,
-                            &dx_version_own(remote.version)->dictionary, err);
+                            &dx_version_own(remote.version)->dictionary, c->threads, err);
     if (rc == DX_OK && c->entry->part_count == 0)
         rc = compare(&remote, &local, err);
     if (rc == DX_OK)

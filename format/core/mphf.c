@@ -2,6 +2,7 @@
 #include "format/core/mphf.h"
 
 #include "base/bits.h"
+#include "base/quiet_thread.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -488,16 +489,23 @@ static int verify_collision(const struct dx_mphf *m, size_t i, struct dx_span do
 
 /* Domains in order of the dictionary are all over the slots, so they are looked up together. */
 #define VERIFY_BATCH 256
+#define VERIFY_THREADS_MAX 64
+#define VERIFY_SHARE (1u << 14) /* domains, below which a thread costs more than it does */
 
+/* Domains [ordinal, end), of one thread. */
 struct verify {
     const struct dx_mphf *m;
     const struct dx_dictionary *d;
-    uint64_t ordinal; /* of the first */
-    size_t count;
+    uint64_t ordinal; /* of the first of the batch */
+    uint64_t end;
+    size_t count;     /* of the batch */
     size_t collision; /* the next */
     struct dx_span domains[VERIFY_BATCH];
     struct dx_mphf_hit hits[VERIFY_BATCH];
     uint8_t text[VERIFY_BATCH][DX_SURT_MAX];
+    pthread_t thread;
+    struct dx_error err;
+    int rc;
 };
 
 static int verify_batch(struct verify *v, struct dx_error *err)
@@ -531,37 +539,98 @@ static int verify_domains(struct verify *v, struct dx_error *err)
 {
     struct dx_dictionary_cursor c;
     struct dx_span key;
-    int rc;
+    int rc = DX_OK;
 
-    dx_dictionary_seek(&c, v->d, 0);
-    while ((rc = dx_dictionary_next(&c, &key, err)) == 1) {
+    dx_dictionary_seek(&c, v->d, v->ordinal);
+    for (uint64_t left = v->end - v->ordinal; left > 0; left--) {
         uint8_t *text = v->text[v->count];
 
+        rc = dx_dictionary_next(&c, &key, err);
+        if (rc <= 0)
+            break;
         v->domains[v->count++] = dx_span_of(text, dx_surt_domain(key, text));
         if (v->count == VERIFY_BATCH)
             rc = verify_batch(v, err);
         if (rc < 0)
-            return rc;
+            break;
     }
     return rc < 0 ? rc : verify_batch(v, err);
 }
 
-int dx_mphf_verify(const struct dx_mphf *m, const struct dx_dictionary *d, struct dx_error *err)
+static void *verify_share(void *ctx)
 {
-    struct verify *v = NULL;
+    struct verify *v = ctx;
+
+    v->rc = verify_domains(v, &v->err);
+    return NULL;
+}
+
+static size_t collision_from(const struct dx_mphf *m, uint64_t ordinal)
+{
+    size_t low = 0;
+    size_t high = m->collision_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (collision_at(m, middle).ordinal < ordinal)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Shares of one size; of several errors that of the first share is returned. */
+static int verify_shares(const struct dx_mphf *m, const struct dx_dictionary *d, unsigned shares,
+                         struct verify *all, struct dx_error *err)
+{
+    unsigned started = 1;
+
+    for (unsigned i = 0; i < shares; i++) {
+        all[i].m = m;
+        all[i].d = d;
+        all[i].ordinal = d->info.n * i / shares;
+        all[i].end = d->info.n * (i + 1) / shares;
+        all[i].collision = collision_from(m, all[i].ordinal);
+        all[i].err = (struct dx_error)DX_ERROR_INIT;
+    }
+    while (started < shares &&
+           dx_quiet_thread(&all[started].thread, verify_share, &all[started]) == 0)
+        started++;
+    (void)verify_share(&all[0]);
+    for (unsigned i = started; i < shares; i++)
+        (void)verify_share(&all[i]);
+    for (unsigned i = 1; i < started; i++)
+        (void)pthread_join(all[i].thread, NULL);
+    for (unsigned i = 0; i < shares; i++)
+        if (all[i].rc < 0) {
+            if (err != NULL)
+                *err = all[i].err;
+            return all[i].rc;
+        }
+    return DX_OK;
+}
+
+int dx_mphf_verify(const struct dx_mphf *m, const struct dx_dictionary *d, unsigned threads,
+                   struct dx_error *err)
+{
+    struct verify *all = NULL;
+    unsigned shares = threads < VERIFY_THREADS_MAX ? threads : VERIFY_THREADS_MAX;
     int rc = dx_envelope_verify(&m->envelope, err);
 
     if (rc == DX_OK)
         rc = dx_mphf_match(m, d, err);
     if (rc < 0)
         return rc;
-    v = calloc(1, sizeof *v);
-    if (v == NULL)
+    while (shares > 1 && d->info.n / shares < VERIFY_SHARE)
+        shares--;
+    shares = shares == 0 ? 1 : shares;
+    all = calloc(shares, sizeof *all);
+    if (all == NULL)
         return dx_no_memory(err, "%s", m->envelope.name);
-    v->m = m;
-    v->d = d;
-    rc = verify_domains(v, err);
-    free(v);
+    rc = verify_shares(m, d, shares, all, err);
+    free(all);
     return rc;
 }
 

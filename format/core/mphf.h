@@ -11,7 +11,7 @@
  *   rc = dx_mphf_probe_end(&p, &m, &dict, domain, &ordinal, &domain_id, &err);
  *   id_rc = dx_mphf_domain_id(&m, ordinal, domain, &domain_id, &err);    of a known domain
  *   rc = dx_mphf_has_id(&m, &dict, domain_id, &err);   1 some domain has it, or may have; 0 none
- *   rc = dx_mphf_verify(&m, &dict, &err);              every domain is found where it is
+ *   rc = dx_mphf_verify(&m, &dict, threads, &err);     every domain is found where it is
  *   dx_mphf_close(&m);
  *
  * `domain` is canonical (canon/). Any bytes are safe; what no domain can be is absent.
@@ -110,7 +110,8 @@ int dx_mphf_domain_id(const struct dx_mphf *m, uint64_t ordinal, struct dx_span 
 int dx_mphf_has_id(const struct dx_mphf *m, const struct dx_dictionary *d, uint64_t domain_id,
                    struct dx_error *err);
 
-int dx_mphf_verify(const struct dx_mphf *m, const struct dx_dictionary *d, struct dx_error *err);
+int dx_mphf_verify(const struct dx_mphf *m, const struct dx_dictionary *d, unsigned threads,
+                   struct dx_error *err);
 
 static inline uint64_t dx_mphf_hash(struct dx_span domain, uint64_t seed)
 {

@@ -530,7 +530,7 @@ static void check_index(const char *dir, bool whole_ids)
     }
     (void)check_domain(&x, "absent.example");
     if (whole_ids)
-        must(dx_mphf_verify(&x.mphf, &x.dictionary, &err), &err, "mphf verify");
+        must(dx_mphf_verify(&x.mphf, &x.dictionary, 1, &err), &err, "mphf verify");
     if (x.counts.totals.pairs != pairs || x.dictionary.info.n != known || x.pages.rows != row_count)
         fail("%s: %llu pairs, %llu domains, %llu rows; recounted %zu, %zu, %zu", dir,
              (unsigned long long)x.counts.totals.pairs, (unsigned long long)x.dictionary.info.n,
