@@ -11,6 +11,8 @@
  *   dx_bits_put(&w, v, width);  dx_bits_put_rice(&w, v, k);  dx_bits_put_gamma(&w, v);
  *   dx_bits_flush(&w);                              zeros up to a whole byte; buf.failed says it all
  *
+ * Until flush up to 63 bits of what was put are not in the buffer; after a multiple of 64 bits all are.
+ *
  * Bits of dx_bits_at beyond the row are 0: the caller checks that they lie inside. A Rice code
  * with k (0..63) is v >> k ones, a zero, and the low k bits of v; where there would be 32 ones or
  * more it is 32 ones and the 64 bits of v. So no code is over 96 bits, whatever the bytes are.
@@ -134,35 +136,37 @@ static inline bool dx_bits_done(const struct dx_bits *r)
 
 struct dx_bits_out {
     struct dx_buf *to;
-    uint64_t pending; /* bits that do not fill a byte yet */
-    unsigned count;   /* of them */
+    uint64_t pending; /* bits that do not fill a word yet */
+    unsigned count;   /* of them: below 64 */
 };
 
 static inline void dx_bits_put(struct dx_bits_out *w, uint64_t v, unsigned width)
 {
-    unsigned before = w->count; /* below 8, so 64 more are at most 71: eight whole bytes */
-    unsigned bytes = (before + width) / 8;
-    uint64_t low;
+    unsigned before = w->count;
     uint8_t *to;
 
     v &= dx_bits_mask(width);
-    low = w->pending | v << before;
-    w->count = (before + width) % 8;
-    w->pending = bytes < 8 ? low >> (8 * bytes) : before == 0 ? 0 : v >> (64 - before);
-    to = bytes == 0 ? NULL : dx_buf_reserve(w->to, bytes);
-    if (to == NULL)
+    w->pending |= v << before;
+    w->count += width;
+    if (w->count < 64)
         return;
-    if (w->to->capacity - w->to->size >= sizeof low)
-        dx_store_u64(to, low); /* what is too much is written over */
-    else
-        for (unsigned i = 0; i < bytes; i++)
-            to[i] = (uint8_t)(low >> (8 * i));
-    w->to->size += bytes;
+    to = dx_buf_reserve(w->to, sizeof w->pending);
+    if (to != NULL) {
+        dx_store_u64(to, w->pending);
+        w->to->size += sizeof w->pending;
+    }
+    w->count -= 64;
+    w->pending = before == 0 ? 0 : v >> (64 - before);
 }
 
 static inline void dx_bits_flush(struct dx_bits_out *w)
 {
-    dx_bits_put(w, 0, (8 - w->count) & 7);
+    uint8_t bytes[8];
+
+    dx_store_u64(bytes, w->pending);
+    dx_buf_append(w->to, bytes, (w->count + 7) / 8);
+    w->pending = 0;
+    w->count = 0;
 }
 
 static inline unsigned dx_bits_rice_size(uint64_t v, unsigned k)

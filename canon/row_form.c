@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "canon/row_form.h"
 
+#include "canon/ids.h"
 #include "canon/path_query.h"
 #include "canon/url.h"
 
@@ -18,6 +19,7 @@ struct dx_row_form {
     size_t scheme_size, host_size; /* 0: none yet */
     uint8_t domain[DX_URL_MAX];
     size_t domain_size;
+    uint64_t domain_id;
     uint8_t path[3 * DX_URL_MAX + 8];
 };
 
@@ -31,6 +33,8 @@ int dx_row_form_new(struct dx_row_form **form, const struct dx_psl *psl, struct 
     rc = dx_canon_new(&(*form)->canon, psl, err);
     if (rc < 0)
         dx_row_form_free(form);
+    else
+        dx_canon_in_order((*form)->canon);
     return rc;
 }
 
@@ -74,6 +78,7 @@ static enum dx_row_fault take_origin(struct dx_row_form *f, const struct dx_row_
         return DX_ROW_HOST;
     memcpy(f->domain, url.domain.data, url.domain.size);
     f->domain_size = url.domain.size;
+    f->domain_id = dx_domain_id(url.domain);
     f->scheme_size = row->scheme.size;
     f->host_size = row->host.size;
     return DX_ROW_CANONICAL;
@@ -111,6 +116,11 @@ enum dx_row_fault dx_row_form_check(struct dx_row_form *f, const struct dx_row_c
     if (!dx_span_equal(row->domain, dx_span_of(f->domain, f->domain_size)))
         return DX_ROW_DOMAIN;
     return is_path_query(f, row->path_query) ? DX_ROW_CANONICAL : DX_ROW_PATH_QUERY;
+}
+
+uint64_t dx_row_form_domain_id(const struct dx_row_form *f)
+{
+    return f->domain_id;
 }
 
 struct dx_span dx_row_form_url(struct dx_row_form *f, const struct dx_row_columns *row)

@@ -37,6 +37,9 @@ void dx_row_form_free(struct dx_row_form **form);
 
 enum dx_row_fault dx_row_form_check(struct dx_row_form *form, const struct dx_row_columns *row);
 
+/* The domain_id of the last row that was canonical. */
+uint64_t dx_row_form_domain_id(const struct dx_row_form *form);
+
 /* The URL of a row that is canonical, until the next call. */
 struct dx_span dx_row_form_url(struct dx_row_form *form, const struct dx_row_columns *row);
 

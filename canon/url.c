@@ -29,6 +29,7 @@ struct dx_canon {
     uint8_t clean[DX_URL_MAX]; /* the input without tabs and line ends, when it had some */
     uint8_t out[OUT_ROOM];
     struct dx_query_work query;
+    bool in_order; /* hosts do not come again: the cache is not asked */
     struct slot cache[CACHE_SLOTS];
 };
 
@@ -60,6 +61,11 @@ int dx_canon_new(struct dx_canon **c, const struct dx_psl *psl, struct dx_error 
         return dx_no_memory(err, "canonicaliser");
     (*c)->psl = psl;
     return DX_OK;
+}
+
+void dx_canon_in_order(struct dx_canon *c)
+{
+    c->in_order = true;
 }
 
 void dx_canon_free(struct dx_canon **c)
@@ -259,10 +265,11 @@ static uint8_t *put_port(uint8_t *out, uint32_t port)
 /* As dx_psl_domain, with the cache in front. */
 static bool find_domain(struct dx_canon *c, struct dx_span host, struct dx_span *domain)
 {
-    struct slot *slot = &c->cache[dx_hash64(host) % CACHE_SLOTS];
+    struct slot *slot;
 
-    if (host.size > CACHE_HOST_MAX)
+    if (c->in_order || host.size > CACHE_HOST_MAX)
         return dx_psl_domain(c->psl, host, domain) == 1;
+    slot = &c->cache[dx_hash64(host) % CACHE_SLOTS];
     if (slot->size != host.size || memcmp(slot->host, host.data, host.size) != 0) {
         bool found = dx_psl_domain(c->psl, host, domain) == 1;
 

@@ -37,6 +37,10 @@ struct dx_url {
 int dx_canon_new(struct dx_canon **c, const struct dx_psl *psl, struct dx_error *err);
 void dx_canon_free(struct dx_canon **c);
 
+/* Hosts come in order: one that is not that of the call before hardly comes again, and to keep
+ * domains of hosts costs more than it spares. Answers are the same. */
+void dx_canon_in_order(struct dx_canon *c);
+
 /* A URL; without a scheme http is taken ("example.com/a", "//example.com/a"). After a
  * rejection for DX_REJECT_PUBLIC_SUFFIX all of *url but `domain` is filled; after the others
  * it is empty. */

@@ -39,6 +39,26 @@ static bool read_miniblock(struct dx_bytes *b, unsigned width, uint32_t size, ui
     return !b->failed && need <= full;
 }
 
+/* n differences, added up from *value on. What is behind the miniblock may be read, up to `end`. */
+static void add_up(struct dx_span packed, const uint8_t *end, unsigned width, uint64_t min,
+                   unsigned type_bits, uint32_t n, uint64_t *value, int64_t *out)
+{
+    const uint64_t mask = width == 0 ? 0 : UINT64_MAX >> (64 - width);
+    uint64_t sum = *value;
+    uint64_t bit = 0;
+    uint32_t i = 0;
+
+    for (; i < n && width <= 56 && (size_t)(end - packed.data) >= bit / 8 + 8; i++, bit += width) {
+        sum += min + (dx_load_u64(packed.data + bit / 8) >> bit % 8 & mask);
+        out[i] = wrap(sum, type_bits);
+    }
+    for (; i < n; i++, bit += width) {
+        sum += min + dx_pq_bits(packed, bit, width);
+        out[i] = wrap(sum, type_bits);
+    }
+    *value = sum;
+}
+
 int dx_pq_delta_read(struct dx_bytes *b, unsigned type_bits, uint32_t count, int64_t *out,
                      struct dx_error *err)
 {
@@ -75,10 +95,8 @@ int dx_pq_delta_read(struct dx_bytes *b, unsigned type_bits, uint32_t count, int
                 return fail(err, b, "bit width over that of the type");
             if (!read_miniblock(b, width, mini, n, &packed))
                 return fail(err, b, "miniblock ends early");
-            for (uint32_t i = 0; i < n; i++) {
-                value += min + dx_pq_bits(packed, (uint64_t)i * width, width);
-                out[done++] = wrap(value, type_bits);
-            }
+            add_up(packed, b->at + dx_bytes_left(b), width, min, type_bits, n, &value, out + done);
+            done += n;
         }
     }
     return DX_OK;

@@ -50,6 +50,20 @@ static bool next_run(struct dx_pq_hybrid *h)
     return !h->bytes.failed;
 }
 
+/* k numbers that are there. */
+static void read_packed(struct dx_pq_hybrid *h, uint32_t *out, size_t k)
+{
+    const uint64_t mask = UINT64_MAX >> (64 - h->width);
+    uint64_t bit = h->bit;
+    size_t i = 0;
+
+    for (; i < k && h->packed.size >= bit / 8 + 8; i++, bit += h->width)
+        out[i] = (uint32_t)(dx_load_u64(h->packed.data + bit / 8) >> bit % 8 & mask);
+    for (; i < k; i++, bit += h->width)
+        out[i] = (uint32_t)dx_pq_bits(h->packed, bit, h->width);
+    h->bit = bit;
+}
+
 bool dx_pq_hybrid_read(struct dx_pq_hybrid *h, uint32_t *out, size_t n)
 {
     if (h->width > 32)
@@ -67,8 +81,7 @@ bool dx_pq_hybrid_read(struct dx_pq_hybrid *h, uint32_t *out, size_t n)
         if (h->is_packed) {
             if (k > (h->packed.size * 8 - h->bit) / h->width)
                 return false;
-            for (size_t i = 0; i < k; i++, h->bit += h->width)
-                out[i] = (uint32_t)dx_pq_bits(h->packed, h->bit, h->width);
+            read_packed(h, out, k);
         } else {
             for (size_t i = 0; i < k; i++)
                 out[i] = h->value;

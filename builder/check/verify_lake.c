@@ -285,7 +285,8 @@ static int list_files(struct lake_check *c, bool *all_there, struct dx_error *er
 /* Moves to the domain of the pair; all datasets of the one before must have come. */
 static int to_domain(struct lake_check *c, const struct dx_index_pair *pair, struct dx_error *why)
 {
-    struct dx_span domain = dx_index_pair_domain(pair);
+    uint8_t text[DX_SURT_MAX];
+    struct dx_span domain = dx_index_pair_domain(pair, text);
     struct dx_version_walk *w = &c->walk;
     struct dx_dataset_set set;
     int rc = DX_OK;
@@ -331,7 +332,8 @@ static size_t part_of(const struct lake_check *c)
 static int check_tallies(struct lake_check *c, const struct dx_index_pair *pair,
                          struct dx_error *why)
 {
-    struct dx_span domain = dx_index_pair_domain(pair);
+    uint8_t text[DX_SURT_MAX];
+    struct dx_span domain = dx_index_pair_domain(pair, text);
     struct dx_span fresh = pair->facts;
     struct dx_span facts;
     struct dx_span sketch;
@@ -365,7 +367,8 @@ static int check_tallies(struct lake_check *c, const struct dx_index_pair *pair,
 
 static int check_pair(struct lake_check *c, const struct dx_index_pair *pair, struct dx_error *why)
 {
-    struct dx_span domain = dx_index_pair_domain(pair);
+    uint8_t text[DX_SURT_MAX];
+    struct dx_span domain = dx_index_pair_domain(pair, text);
     struct dx_pair_count count;
     struct dx_dataset_set set;
     uint32_t rank;

@@ -70,8 +70,13 @@ static int take_posting(struct dx_index_pass *p, const struct dx_index_pair *pai
 static int check_new(const struct dx_index_state *b, const struct dx_index_pair *pair,
                      struct dx_error *err)
 {
-    uint64_t id = dx_id64(dx_index_pair_domain(pair));
+    uint8_t text[DX_SURT_MAX];
+    uint64_t id;
     int rc = 0;
+
+    if (b->lake->kept_parts == 0)
+        return DX_OK;
+    id = dx_id64(dx_index_pair_domain(pair, text));
 
     for (size_t i = 0; rc == 0 && i < b->lake->kept_parts; i++) {
         const struct dx_part *part = b->lake->base->parts[i].part;

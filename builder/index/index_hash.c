@@ -18,7 +18,7 @@ static int collect_name(struct dx_index_pass *p, uint64_t ordinal, struct dx_err
 
 static int find_ids(struct dx_index_state *b, struct dx_error *err)
 {
-    struct dx_index_pass p = { .b = b, .domain = collect_name };
+    struct dx_index_pass p = { .b = b, .domain = collect_name, .texts = true };
     int rc = dx_index_ids_find(&b->domain_ids, b->hashes, b->n, b->options->hash_bits, err);
 
     /* Who has which id depends on all who share the hash: pairs that did not change might. */
@@ -45,7 +45,7 @@ static int hash_domain(struct dx_index_pass *p, uint64_t ordinal, struct dx_erro
 static int try_seeds(struct dx_index_state *b, struct dx_mphf_built *built, size_t memory,
                      uint64_t seed, struct dx_error *err)
 {
-    struct dx_index_pass p = { .b = b, .domain = hash_domain, .ctx = &seed };
+    struct dx_index_pass p = { .b = b, .domain = hash_domain, .ctx = &seed, .texts = true };
     int rc = DX_MPHF_RESEED;
 
     for (; rc == DX_MPHF_RESEED && seed < MPHF_SEEDS; seed++) {

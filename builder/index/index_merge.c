@@ -151,7 +151,7 @@ static bool has_known(const struct dx_index_merge *m)
     return m->is_known && m->at < m->pairs->count;
 }
 
-static int take_known(struct dx_index_merge *m, enum dx_index_origin *origin, struct dx_error *err)
+static void take_known(struct dx_index_merge *m, enum dx_index_origin *origin)
 {
     struct dx_index_pair *pair = &m->known;
     enum dx_index_change change = dx_index_change_of(m->lake, m->pairs->ids[m->at]);
@@ -162,11 +162,6 @@ static int take_known(struct dx_index_merge *m, enum dx_index_origin *origin, st
     pair->count = m->pairs->counts[m->at];
     pair->surt = key_of(m);
     pair->runs = dx_span_of(NULL, 0);
-    pair->domain_size = dx_surt_domain(pair->surt, pair->domain_text);
-    if (pair->domain_size == 0)
-        return dx_fail(err, DX_E_CORRUPT, "version %s: domain %llu has a key of no domain",
-                       dx_version_name(m->lake->base), (unsigned long long)m->known_ordinal);
-    return DX_OK;
 }
 
 int dx_index_merge_next(struct dx_index_merge *m, const struct dx_index_pair **pair,
@@ -196,7 +191,7 @@ int dx_index_merge_next(struct dx_index_merge *m, const struct dx_index_pair **p
         *origin = DX_INDEX_SCANNED;
         return 1;
     }
-    rc = take_known(m, origin, err);
+    take_known(m, origin);
     *pair = &m->known;
-    return rc == DX_OK ? 1 : rc;
+    return 1;
 }

@@ -32,7 +32,7 @@ static int names_domain(struct dx_index_pass *p, uint64_t ordinal, struct dx_err
 static int count_names(struct dx_index_state *b, struct dx_error *err)
 {
     struct dx_dictionary_census census;
-    struct dx_index_pass p = { .b = b, .domain = names_domain, .ctx = &census };
+    struct dx_index_pass p = { .b = b, .domain = names_domain, .ctx = &census, .texts = true };
     int rc = dx_dictionary_census_init(&census, err);
 
     if (rc == DX_OK)

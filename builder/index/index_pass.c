@@ -41,19 +41,29 @@ static int end_domain(struct dx_index_pass *p, struct dx_error *err)
     return rc;
 }
 
+static int begin_domain(struct dx_index_pass *p, struct dx_span key, struct dx_error *err)
+{
+    struct dx_index_state *b = p->b;
+    int rc = end_domain(p, err);
+
+    memcpy(b->surt_text, key.data, key.size);
+    b->surt_size = key.size;
+    if (rc != DX_OK || !p->texts)
+        return rc;
+    b->domain_size = dx_surt_domain(key, b->domain_text);
+    return b->domain_size > 0 ? DX_OK
+                              : dx_fail(err, DX_E_CORRUPT, "pairs: \"%.*s\" is a key of no domain",
+                                        (int)key.size, (const char *)key.data);
+}
+
 static int take_pair(struct dx_index_pass *p, const struct dx_index_pair *pair,
                      struct dx_error *err)
 {
     struct dx_index_state *b = p->b;
     int rc = DX_OK;
 
-    if (!dx_span_equal(pair->surt, dx_index_pass_key(b))) {
-        rc = end_domain(p, err);
-        memcpy(b->surt_text, pair->surt.data, pair->surt.size);
-        memcpy(b->domain_text, pair->domain_text, pair->domain_size);
-        b->surt_size = pair->surt.size;
-        b->domain_size = pair->domain_size;
-    }
+    if (!dx_span_equal(pair->surt, dx_index_pass_key(b)))
+        rc = begin_domain(p, pair->surt, err);
     dx_buf_append(&b->ids, &pair->dataset_id, sizeof pair->dataset_id);
     dx_buf_append(&b->counts, &pair->count, sizeof pair->count);
     return rc;

@@ -5,7 +5,8 @@
  *   rc = dx_index_pass_run(&p, &err);
  *
  * Of each domain: `pair` for each of its pairs, which is borrowed until it returns; then `domain`,
- * with all of them in b's ids and counts, key and text in b. Both may fail, which ends the pass.
+ * with all of them in b's ids and counts, and the key in b; its text too if `texts` is set, which
+ * costs as much as all else. Both may fail, which ends the pass.
  * `pair` may be NULL; it also sees pairs of the base that the new version does not have, which
  * belong to no domain. p.ordinal is that of the domain at hand, in either. Any number of passes,
  * one thread.
@@ -21,13 +22,14 @@ struct dx_index_pass {
                 enum dx_index_origin origin, struct dx_error *err);
     int (*domain)(struct dx_index_pass *p, uint64_t ordinal, struct dx_error *err);
     void *ctx;
+    bool texts;
     uint64_t ordinal; /* of the domain at hand; of a dropped pair it says nothing */
 };
 
 int dx_index_pass_run(struct dx_index_pass *p, struct dx_error *err);
 
 /* What is at hand while `domain` runs. */
-struct dx_span dx_index_pass_domain(const struct dx_index_state *b);
+struct dx_span dx_index_pass_domain(const struct dx_index_state *b); /* with `texts` */
 struct dx_span dx_index_pass_key(const struct dx_index_state *b);
 const uint32_t *dx_index_pass_ids(const struct dx_index_state *b, size_t *count);
 const struct dx_pair_count *dx_index_pass_counts(const struct dx_index_state *b, size_t *count);

@@ -24,14 +24,22 @@ static const char *const role_name[ROLE_COUNT + 1] = {
     [DX_LAKE_EXTRA] = "extra",
 };
 
-/* Where each column of the current row group is. */
+/* Where each column of the current row group is, and rows of which each column has a page at hand:
+ * they are given by their places in the pages alone. */
 struct dx_lake_scan_cursor {
     bool is_open; /* readers of the current group are open */
     struct dx_lake_scan_reader {
         struct dx_pq_reader reader;
         struct dx_pq_values values;
-        uint32_t next; /* row in values */
+        uint32_t next; /* row in values: the first of the batch */
     } column[DX_LAKE_COLUMN_MAX];
+    uint32_t at, count; /* of the batch */
+    /* its values, by role; NULL: the file has no such column */
+    const struct dx_span *spans[ROLE_COUNT];
+    const int64_t *ints[ROLE_COUNT];
+    const uint8_t *has_ts; /* NULL: all have */
+    unsigned time_unit;
+    const struct dx_span *extras[DX_LAKE_EXTRA_MAX];
     struct dx_span extra[DX_LAKE_EXTRA_MAX];
 };
 
@@ -318,6 +326,7 @@ static int open_readers(struct dx_lake_scan *s, struct dx_error *err)
         r->values.row_count = 0;
         r->next = 0;
     }
+    s->cursor->at = s->cursor->count = 0;
     s->cursor->is_open = true;
     return DX_OK;
 }
@@ -338,99 +347,142 @@ static int need_value(struct dx_lake_scan *s, size_t column, struct dx_error *er
     return DX_OK;
 }
 
+static int fail_in_row(const struct dx_lake_scan *s, size_t column, struct dx_error *err)
+{
+    (void)dx_fail_in(err, "row %" PRIu64, s->next_row);
+    return fail_in_column(s, column, err);
+}
+
+/* The batch ends before the first null of a column that must have none. */
+static int end_before_null(struct dx_lake_scan *s, size_t column, struct dx_error *err)
+{
+    struct dx_lake_scan_cursor *c = s->cursor;
+    const struct dx_lake_scan_reader *r = &c->column[column];
+    enum dx_lake_role role = s->column[column].role;
+
+    if (r->values.valid == NULL || is_role_optional(role) || role == DX_LAKE_EXTRA)
+        return DX_OK;
+    for (uint32_t i = 0; i < c->count; i++)
+        if (r->values.valid[r->next + i] == 0)
+            c->count = i;
+    if (c->count > 0)
+        return DX_OK;
+    (void)dx_fail(err, DX_E_CORRUPT, "a null");
+    return fail_in_row(s, column, err);
+}
+
+static void point_at_values(struct dx_lake_scan *s)
+{
+    struct dx_lake_scan_cursor *c = s->cursor;
+    size_t extra = 0;
+
+    for (size_t i = 0; i < s->column_count; i++) {
+        const struct dx_lake_scan_reader *r = &c->column[i];
+        enum dx_lake_role role = s->column[i].role;
+
+        if (role == DX_LAKE_EXTRA) {
+            c->extras[extra++] = r->values.spans + r->next;
+            continue;
+        }
+        c->spans[role] = r->values.spans == NULL ? NULL : r->values.spans + r->next;
+        c->ints[role] = r->values.ints == NULL ? NULL : r->values.ints + r->next;
+        if (role == DX_LAKE_TS) {
+            c->has_ts = r->values.valid == NULL ? NULL : r->values.valid + r->next;
+            c->time_unit = r->reader.walk.column.time_unit;
+        }
+    }
+}
+
+/* The next rows of which each column has the page: at least one. */
+static int next_batch(struct dx_lake_scan *s, struct dx_error *err)
+{
+    struct dx_lake_scan_cursor *c = s->cursor;
+    int rc = DX_OK;
+
+    for (size_t i = 0; i < s->column_count; i++)
+        c->column[i].next += c->count;
+    c->at = 0;
+    c->count = UINT32_MAX;
+    for (size_t i = 0; rc == DX_OK && i < s->column_count; i++) {
+        const struct dx_lake_scan_reader *r = &c->column[i];
+
+        rc = need_value(s, i, err);
+        if (rc == DX_OK && r->values.row_count - r->next < c->count)
+            c->count = r->values.row_count - r->next;
+        if (rc == DX_OK)
+            rc = end_before_null(s, i, err);
+    }
+    if (rc < 0) {
+        c->count = 0;
+        return rc;
+    }
+    point_at_values(s);
+    return DX_OK;
+}
+
 /* A time that no answer can write counts as missing: one row must not stop the publish of all
  * others. */
-static void read_time(struct dx_lake_scan *s, const struct dx_lake_scan_reader *r,
-                      struct dx_lake_row *row)
+static void read_time(struct dx_lake_scan *s, uint32_t at, struct dx_lake_row *row)
 {
-    unsigned unit = r->reader.walk.column.time_unit;
+    const struct dx_lake_scan_cursor *c = s->cursor;
 
-    if (dx_pq_is_null(&r->values, r->next))
+    if (c->has_ts != NULL && c->has_ts[at] == 0)
         return;
-    row->has_ts = unit == DX_PQ_TIME_INT96
-                      ? dx_pq_int96_us(r->values.spans[r->next].data, &row->ts_us)
-                      : dx_pq_time_us(unit, r->values.ints[r->next], &row->ts_us);
+    row->has_ts = c->time_unit == DX_PQ_TIME_INT96
+                      ? dx_pq_int96_us(c->spans[DX_LAKE_TS][at].data, &row->ts_us)
+                      : dx_pq_time_us(c->time_unit, c->ints[DX_LAKE_TS][at], &row->ts_us);
     if (!row->has_ts)
         row->ts_us = 0;
     s->times_left_out += !row->has_ts;
 }
 
-static int read_dataset_id(int64_t v, struct dx_lake_row *row, struct dx_error *err)
+static int read_dataset_id(struct dx_lake_scan *s, uint32_t at, struct dx_lake_row *row,
+                           struct dx_error *err)
 {
-    if (v < 0 || v > UINT32_MAX)
-        return dx_fail(err, DX_E_CORRUPT, "dataset_id %" PRId64 " is out of range", v);
+    int64_t v = s->cursor->ints[DX_LAKE_DATASET_ID][at];
+
     row->dataset_id = (uint32_t)v;
-    return DX_OK;
-}
-
-static int read_field(struct dx_lake_scan *s, size_t column, struct dx_lake_row *row, size_t *extra,
-                      struct dx_error *err)
-{
-    const struct dx_lake_scan_reader *r = &s->cursor->column[column];
-    enum dx_lake_role role = s->column[column].role;
-    bool is_null = dx_pq_is_null(&r->values, r->next);
-
-    if (is_null && !is_role_optional(role) && role != DX_LAKE_EXTRA)
-        return dx_fail(err, DX_E_CORRUPT, "a null");
-    switch (role) {
-    case DX_LAKE_DATASET_ID:
-        return read_dataset_id(r->values.ints[r->next], row, err);
-    case DX_LAKE_DOMAIN:
-        row->domain = r->values.spans[r->next];
-        break;
-    case DX_LAKE_DOMAIN_ID:
-        row->domain_id = (uint64_t)r->values.ints[r->next];
-        break;
-    case DX_LAKE_SCHEME:
-        row->scheme = r->values.spans[r->next];
-        break;
-    case DX_LAKE_HOST:
-        row->host = r->values.spans[r->next];
-        break;
-    case DX_LAKE_PATH_QUERY:
-        row->path_query = r->values.spans[r->next];
-        break;
-    case DX_LAKE_RAW_URL:
-        row->raw_url = r->values.spans[r->next];
-        break;
-    case DX_LAKE_TS:
-        read_time(s, r, row);
-        break;
-    case DX_LAKE_URL_ID:
-        row->url_id = (uint64_t)r->values.ints[r->next];
-        break;
-    case DX_LAKE_EXTRA:
-        s->cursor->extra[(*extra)++] = r->values.spans[r->next];
-        break;
-    }
-    return DX_OK;
+    if (v >= 0 && v <= UINT32_MAX)
+        return DX_OK;
+    (void)dx_fail(err, DX_E_CORRUPT, "dataset_id %" PRId64 " is out of range", v);
+    return fail_in_row(s, 0, err); /* columns are in the order of roles */
 }
 
 static int next_row(struct dx_lake_scan *s, struct dx_lake_row *row, struct dx_error *err)
 {
-    size_t extra = 0;
-    int rc;
+    struct dx_lake_scan_cursor *c = s->cursor;
+    uint32_t at;
+    int rc = DX_OK;
 
     assert(s->next_group > 0);
     if (s->next_row == s->group.row_count)
         return 0;
-    if (!s->cursor->is_open) {
+    if (!c->is_open)
         rc = open_readers(s, err);
-        if (rc < 0)
-            return rc;
-    }
-    *row = (struct dx_lake_row){ .extra = s->cursor->extra };
-    for (size_t i = 0; i < s->column_count; i++) {
-        rc = need_value(s, i, err);
-        if (rc < 0)
-            return rc;
-        rc = read_field(s, i, row, &extra, err);
-        if (rc < 0) {
-            (void)dx_fail_in(err, "row %" PRIu64, s->next_row);
-            return fail_in_column(s, i, err);
-        }
-        s->cursor->column[i].next++;
-    }
+    if (rc == DX_OK && c->at == c->count)
+        rc = next_batch(s, err);
+    if (rc < 0)
+        return rc;
+    at = c->at;
+    *row = (struct dx_lake_row){ .extra = c->extra };
+    row->domain = c->spans[DX_LAKE_DOMAIN][at];
+    row->domain_id = (uint64_t)c->ints[DX_LAKE_DOMAIN_ID][at];
+    row->scheme = c->spans[DX_LAKE_SCHEME][at];
+    row->host = c->spans[DX_LAKE_HOST][at];
+    row->path_query = c->spans[DX_LAKE_PATH_QUERY][at];
+    if (c->spans[DX_LAKE_RAW_URL] != NULL)
+        row->raw_url = c->spans[DX_LAKE_RAW_URL][at];
+    if (c->ints[DX_LAKE_URL_ID] != NULL)
+        row->url_id = (uint64_t)c->ints[DX_LAKE_URL_ID][at];
+    if (c->ints[DX_LAKE_TS] != NULL || c->spans[DX_LAKE_TS] != NULL)
+        read_time(s, at, row);
+    for (size_t i = 0; i < s->extra_count; i++)
+        c->extra[i] = c->extras[i][at];
+    if (c->ints[DX_LAKE_DATASET_ID] != NULL)
+        rc = read_dataset_id(s, at, row, err);
+    if (rc < 0)
+        return rc;
+    c->at++;
     s->next_row++;
     return 1;
 }

@@ -15,7 +15,7 @@ const char *dx_lake_row_fault(struct dx_row_form *form, const struct dx_lake_row
 
     if (fault != DX_ROW_CANONICAL)
         return dx_row_fault_text(fault);
-    if (row->domain_id != dx_domain_id(row->domain))
+    if (row->domain_id != dx_row_form_domain_id(form))
         return "column domain_id is not XXH3 of the domain";
     return row->url_id == 0 || row->url_id == dx_url_id(dx_row_form_url(form, &columns))
                ? NULL

@@ -1,30 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/scan/index_pair.h"
 
-/* No byte of a key is zero, so a zero behind it keeps the order of keys of which one is
- * the beginning of the other. */
-static void put_big_endian(struct dx_buf *out, uint32_t v)
-{
-    for (int shift = 24; shift >= 0; shift -= 8)
-        dx_buf_u8(out, (uint8_t)(v >> shift));
-}
+#define VARINT_MAX 10
+/* Of a value without facts, sketch and runs; of a run. */
+#define HEAD_MAX (2 * VARINT_MAX + 1 + 16 + 4 * VARINT_MAX + 8)
+#define RUN_MAX (4 * VARINT_MAX)
 
 static uint32_t big_endian(const uint8_t *p)
 {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | (uint32_t)p[3];
 }
 
-static void put_facts(const struct dx_index_pair *pair, struct dx_buf *value)
+static uint8_t *put_varint(uint8_t *p, uint64_t v)
 {
-    dx_buf_varint(value, pair->facts.size);
-    dx_buf_append(value, pair->facts.data, pair->facts.size);
-    if (pair->facts.size == 0) {
-        dx_buf_varint(value, pair->aside.offset);
-        dx_buf_varint(value, pair->aside.size);
-        dx_buf_u64(value, pair->aside.hash);
+    for (; v >= 0x80; v >>= 7)
+        *p++ = (uint8_t)(v | 0x80);
+    *p = (uint8_t)v;
+    return p + 1;
+}
+
+static uint8_t *put_u64(uint8_t *p, uint64_t v)
+{
+    dx_store_u64(p, v);
+    return p + 8;
+}
+
+static uint8_t *put_bytes(uint8_t *p, struct dx_span bytes)
+{
+    p = put_varint(p, bytes.size);
+    if (bytes.size > 0)
+        memcpy(p, bytes.data, bytes.size);
+    return p + bytes.size;
+}
+
+/* No byte of a domain's key is zero, so a zero behind it keeps the order of keys of which one is
+ * the beginning of the other. */
+static int put_key(const struct dx_index_pair *pair, struct dx_buf *key, struct dx_error *err)
+{
+    uint8_t *to;
+    size_t size;
+
+    dx_buf_clear(key);
+    to = dx_buf_reserve(key, DX_SURT_MAX + 5);
+    if (to == NULL)
+        return dx_buf_fail(key, err, "pair");
+    size = dx_surt_key(pair->domain, to);
+    if (size == 0 || memchr(to, 0, size) != NULL)
+        return dx_fail(err, DX_E_INVALID, "\"%.*s\" is not a domain", (int)pair->domain.size,
+                       (const char *)pair->domain.data);
+    to[size] = 0;
+    for (unsigned i = 0; i < 4; i++)
+        to[size + 1 + i] = (uint8_t)(pair->dataset_id >> (24 - 8 * i));
+    key->size = size + 5;
+    return DX_OK;
+}
+
+static uint8_t *put_head(const struct dx_index_pair *pair, uint8_t *p)
+{
+    p = put_varint(p, pair->count.url_count);
+    p = put_varint(p, pair->count.row_count);
+    *p++ = pair->count.has_ts;
+    if (pair->count.has_ts) {
+        p = put_u64(p, (uint64_t)pair->count.first_us);
+        p = put_u64(p, (uint64_t)pair->count.last_us);
     }
-    dx_buf_varint(value, pair->sketch.size);
-    dx_buf_append(value, pair->sketch.data, pair->sketch.size);
+    p = put_bytes(p, pair->facts);
+    if (pair->facts.size == 0) {
+        p = put_varint(p, pair->aside.offset);
+        p = put_varint(p, pair->aside.size);
+        p = put_u64(p, pair->aside.hash);
+    }
+    return put_bytes(p, pair->sketch);
 }
 
 static void take_facts(struct dx_bytes *r, struct dx_index_pair *pair)
@@ -41,37 +87,29 @@ static void take_facts(struct dx_bytes *r, struct dx_index_pair *pair)
 int dx_index_pair_encode(const struct dx_index_pair *pair, const struct dx_run *runs, size_t count,
                          struct dx_buf *key, struct dx_buf *value, struct dx_error *err)
 {
-    uint8_t surt[DX_SURT_MAX];
-    size_t size = dx_surt_key(pair->domain, surt);
     uint32_t file_id = 0;
+    uint8_t *to;
+    int rc = put_key(pair, key, err);
 
-    if (size == 0 || memchr(surt, 0, size) != NULL)
-        return dx_fail(err, DX_E_INVALID, "\"%.*s\" is not a domain", (int)pair->domain.size,
-                       (const char *)pair->domain.data);
-    dx_buf_clear(key);
-    dx_buf_append(key, surt, size);
-    dx_buf_u8(key, 0);
-    put_big_endian(key, pair->dataset_id);
-
+    if (rc != DX_OK)
+        return rc;
     dx_buf_clear(value);
-    dx_buf_varint(value, pair->count.url_count);
-    dx_buf_varint(value, pair->count.row_count);
-    dx_buf_u8(value, pair->count.has_ts);
-    if (pair->count.has_ts) {
-        dx_buf_u64(value, (uint64_t)pair->count.first_us);
-        dx_buf_u64(value, (uint64_t)pair->count.last_us);
-    }
-    put_facts(pair, value);
-    for (size_t i = 0; i < count; i++) {
-        dx_buf_varint(value, runs[i].file_id - file_id); /* modulo 2^32 where it descends */
-        dx_buf_varint(value, runs[i].row_group);
-        dx_buf_varint(value, runs[i].first_row);
-        dx_buf_varint(value, runs[i].row_count);
+    to = dx_buf_reserve(value, HEAD_MAX + pair->facts.size + pair->sketch.size);
+    if (to != NULL)
+        value->size = (size_t)(put_head(pair, to) - to);
+    for (size_t i = 0; i < count && to != NULL; i++) {
+        uint8_t *p = to = dx_buf_reserve(value, RUN_MAX);
+
+        if (to == NULL)
+            break;
+        p = put_varint(p, runs[i].file_id - file_id); /* modulo 2^32 where it descends */
+        p = put_varint(p, runs[i].row_group);
+        p = put_varint(p, runs[i].first_row);
+        p = put_varint(p, runs[i].row_count);
+        value->size += (size_t)(p - to);
         file_id = runs[i].file_id;
     }
-    if (key->failed)
-        return dx_buf_fail(key, err, "pair");
-    return value->failed ? dx_buf_fail(value, err, "pair") : DX_OK;
+    return to == NULL ? dx_buf_fail(value, err, "pair") : DX_OK;
 }
 
 int dx_index_pair_surt(struct dx_span key, struct dx_span *surt, struct dx_error *err)
@@ -92,7 +130,6 @@ int dx_index_pair_decode(struct dx_span key, struct dx_span value, struct dx_ind
         return rc;
     pair->dataset_id = big_endian(key.data + key.size - 4);
     pair->domain = dx_span_of(NULL, 0);
-    pair->domain_size = dx_surt_domain(pair->surt, pair->domain_text);
     pair->count = (struct dx_pair_count){ 0 };
     pair->count.url_count = dx_bytes_varint(&r);
     pair->count.row_count = dx_bytes_varint(&r);
@@ -103,7 +140,7 @@ int dx_index_pair_decode(struct dx_span key, struct dx_span value, struct dx_ind
     }
     take_facts(&r, pair);
     pair->runs = dx_bytes_take(&r, dx_bytes_left(&r));
-    if (r.failed || pair->domain_size == 0)
+    if (r.failed)
         return dx_fail(err, DX_E_CORRUPT, "pair: a damaged record");
     return DX_OK;
 }
@@ -128,7 +165,7 @@ int dx_index_pair_runs(struct dx_span encoded, struct dx_buf *runs, struct dx_er
     return runs->failed ? dx_buf_fail(runs, err, "runs of a pair") : DX_OK;
 }
 
-struct dx_span dx_index_pair_domain(const struct dx_index_pair *pair)
+struct dx_span dx_index_pair_domain(const struct dx_index_pair *pair, uint8_t out[DX_SURT_MAX])
 {
-    return dx_span_of(pair->domain_text, pair->domain_size);
+    return dx_span_of(out, dx_surt_domain(pair->surt, out));
 }

@@ -13,7 +13,7 @@
  * its runs.
  *
  * Keys order as the index does: by key of the domain (format/core/surt.h), then dataset_id. A
- * decoded pair borrows from key and value, but for the domain, which it holds.
+ * decoded pair borrows from key and value, and has the key of its domain, not the text.
  */
 #ifndef DX_BUILDER_SCAN_INDEX_PAIR_H
 #define DX_BUILDER_SCAN_INDEX_PAIR_H
@@ -35,8 +35,6 @@ struct dx_index_pair {
     struct dx_span facts;  /* empty: they are put aside */
     struct dx_span sketch;
     struct dx_blob_spill_place aside; /* of facts; only where they are empty */
-    uint8_t domain_text[DX_SURT_MAX];
-    size_t domain_size;
 };
 
 /* Runs in the order of the listing (payload.h). DX_E_INVALID if the domain is not valid. */
@@ -47,7 +45,7 @@ int dx_index_pair_decode(struct dx_span key, struct dx_span value, struct dx_ind
 int dx_index_pair_surt(struct dx_span key, struct dx_span *surt, struct dx_error *err);
 int dx_index_pair_runs(struct dx_span encoded, struct dx_buf *runs, struct dx_error *err);
 
-/* The text of pair->domain_text. */
-struct dx_span dx_index_pair_domain(const struct dx_index_pair *pair);
+/* The text of the domain, in `out`; empty: the key is that of no domain. */
+struct dx_span dx_index_pair_domain(const struct dx_index_pair *pair, uint8_t out[DX_SURT_MAX]);
 
 #endif

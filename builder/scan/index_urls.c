@@ -150,11 +150,14 @@ static void go_on(struct dx_url_run_place *place, const struct dx_url_row *at)
     place->last_group = at->row_group;
 }
 
-static int url_id(struct dx_index_urls_lane *lane, const struct dx_lake_row *row, uint64_t *id,
-                  struct dx_error *err)
+static int url_id(struct dx_index_urls_lane *lane, const struct dx_lake_row *row,
+                  const struct dx_url_row *at, uint64_t *id, struct dx_error *err)
 {
     struct dx_buf *b = &lane->text;
 
+    *id = at->url_id;
+    if (*id != 0)
+        return DX_OK;
     dx_buf_clear(b);
     dx_buf_append(b, row->scheme.data, row->scheme.size);
     dx_buf_append(b, "://", 3);
@@ -178,7 +181,7 @@ static int new_url(struct dx_index_urls_lane *lane, struct dx_url_run *run,
                        "file %lu: row %llu: over 8 schemes for one host and path, or one of over "
                        "32 bytes",
                        (unsigned long)at->file_id, (unsigned long long)at->row_in_file);
-    rc = url_id(lane, row, &id, err);
+    rc = url_id(lane, row, at, &id, err);
     if (rc != DX_OK)
         return rc;
     run->file_id = at->file_id;

@@ -62,7 +62,8 @@ struct dx_url_row {
     uint64_t row_in_file;
     /* the URL that led to this row, in canonical form; data NULL: its own */
     struct dx_span requested;
-    bool same_page; /* host and path_query are those of the row before, which stands next to it */
+    uint64_t url_id; /* of the row's URL, where it was checked; 0: it is computed */
+    bool same_page;  /* host and path_query are those of the row before, which stands next to it */
 };
 
 /* A place that may still grow. */

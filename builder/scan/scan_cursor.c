@@ -75,7 +75,7 @@ int dx_scan_row_fail(const struct dx_scan_cursor *c, struct dx_error *err, const
                    (unsigned long long)c->row_in_file, what);
 }
 
-static int new_domain_check(const struct dx_scan_cursor *c, struct dx_error *err)
+static int new_domain_check(struct dx_scan_cursor *c, struct dx_error *err)
 {
     const struct dx_lake_row *row = &c->row;
     uint64_t id = dx_domain_id(row->domain);
@@ -96,6 +96,7 @@ static int new_domain_check(const struct dx_scan_cursor *c, struct dx_error *err
                        "domain_prefix=%s",
                        c->file->path, (unsigned long long)c->row_in_file, (int)row->domain.size,
                        (const char *)row->domain.data, prefix, c->file->prefix);
+    c->domain_id = id;
     return DX_OK;
 }
 
@@ -137,7 +138,7 @@ static int row_check(struct dx_scan_cursor *c, struct dx_error *err)
                        (unsigned long)row->dataset_id, (unsigned long)c->file->dataset_id);
     if (row->scheme.size == 0 || row->scheme.size > DX_SCAN_SCHEME_MAX)
         return dx_scan_row_fail(c, err, "the scheme is empty or over 32 bytes");
-    if (change != DX_SCAN_NEW_DOMAIN && row->domain_id != dx_domain_id(row->domain))
+    if (change != DX_SCAN_NEW_DOMAIN && row->domain_id != c->domain_id)
         return dx_scan_row_fail(c, err, "domain_id differs from that of the row before");
     c->change = (unsigned)change;
     if (change == DX_SCAN_NEW_DOMAIN) {

@@ -55,6 +55,7 @@ struct dx_scan_cursor {
     size_t tags;      /* likewise, the tags */
     unsigned change;  /* from the row before in this file: enum dx_scan_change */
     struct dx_scan_place place;
+    uint64_t domain_id;       /* of the place */
     struct dx_buf runs;       /* struct dx_run, of the current domain */
     struct dx_url_run urls;   /* for builder/scan/index_urls.h */
     struct dx_tag_run tagged; /* for builder/scan/index_tags.h */

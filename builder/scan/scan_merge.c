@@ -337,6 +337,7 @@ static int place_row(struct dx_scan_merge *m, struct dx_scan_cursor *c, struct d
                                    .row_in_group = c->row_in_group,
                                    .row_in_file = c->row_in_file,
                                    .requested = requested_of(c),
+                                   .url_id = c->form != NULL ? c->row.url_id : 0,
                                    .same_page = c->change == DX_SCAN_SAME_URL && !c->after_gap };
 
     return m->urls == NULL || m->of_counts || is_known(m, c)
