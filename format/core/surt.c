@@ -14,53 +14,49 @@ static bool is_ip_literal(struct dx_span s)
     return i < s.size && (i == 0 || s.data[i - 1] == '.');
 }
 
-/* Labels are short: for them a call of memcpy is most of the work. */
-static void copy_label(uint8_t *out, const uint8_t *from, size_t n)
-{
-    for (; n >= 8; n -= 8, out += 8, from += 8)
-        dx_store_u64(out, dx_load_u64(from));
-    for (size_t i = 0; i < n; i++)
-        out[i] = from[i];
-}
-
-/* The parts of s between `from`, last one first, joined by `to`; false: s has a `to`. */
-static bool turn(struct dx_span s, uint8_t from, uint8_t to, uint8_t *out)
+/* The parts of s between `from`, last one first, joined by `to`. */
+static void turn(struct dx_span s, uint8_t from, uint8_t to, uint8_t *out)
 {
     size_t end = s.size;
+    size_t n = 0;
 
-    for (size_t i = s.size; i-- > 0;) {
-        if (s.data[i] == to)
-            return false;
-        if (s.data[i] != from)
-            continue;
-        copy_label(out, s.data + i + 1, end - i - 1);
-        out += end - i - 1;
-        *out++ = to;
-        end = i;
+    for (;;) {
+        const uint8_t *last = memrchr(s.data, from, end);
+        size_t begin = last == NULL ? 0 : (size_t)(last + 1 - s.data);
+
+        memcpy(out + n, s.data + begin, end - begin);
+        n += end - begin;
+        if (begin == 0)
+            return;
+        out[n++] = to;
+        end = begin - 1;
     }
-    copy_label(out, s.data, end);
-    return true;
 }
 
 size_t dx_surt_key(struct dx_span domain, uint8_t out[DX_SURT_MAX])
 {
-    if (domain.size == 0 || domain.size > DX_DOMAIN_MAX)
+    if (domain.size == 0 || domain.size > DX_DOMAIN_MAX || memchr(domain.data, ' ', domain.size))
         return 0;
-    if (!is_ip_literal(domain))
-        return turn(domain, '.', ' ', out) ? domain.size : 0;
-    if (memchr(domain.data, ' ', domain.size) != NULL)
-        return 0;
-    memcpy(out, domain.data, domain.size);
+    if (is_ip_literal(domain))
+        memcpy(out, domain.data, domain.size);
+    else
+        turn(domain, '.', ' ', out);
     return domain.size;
 }
 
 size_t dx_surt_domain(struct dx_span key, uint8_t out[DX_SURT_MAX])
 {
+    struct dx_span domain;
+
     if (key.size == 0 || key.size > DX_DOMAIN_MAX)
         return 0;
+    domain = dx_span_of(out, key.size);
     if (is_ip_literal(key) && memchr(key.data, ' ', key.size) == NULL) {
         memcpy(out, key.data, key.size);
         return key.size;
     }
-    return turn(key, ' ', '.', out) && !is_ip_literal(dx_span_of(out, key.size)) ? key.size : 0;
+    if (memchr(key.data, '.', key.size) != NULL)
+        return 0;
+    turn(key, ' ', '.', out);
+    return is_ip_literal(domain) ? 0 : key.size;
 }
