@@ -318,7 +318,7 @@ done
 if [ $tier = long ]; then # as large as docs/TESTING.md says; what is set already stays
     export DX_WHOLE=1 DX_KILL_POINTS=${DX_KILL_POINTS:-200} DX_ABUSE_ROUNDS=${DX_ABUSE_ROUNDS:-3}
     export DX_HISTORIES=${DX_HISTORIES:-24} DX_BESIDE_S=${DX_BESIDE_S:-120} DX_SERVERS_S=${DX_SERVERS_S:-120}
-    export DX_SOAK=${DX_SOAK:-40} DX_FLIPS=${DX_FLIPS:-2000} DX_CURSOR_LISTINGS=${DX_CURSOR_LISTINGS:-3000}
+    export DX_SOAK=${DX_SOAK:-20} DX_FLIPS=${DX_FLIPS:-2000} DX_CURSOR_LISTINGS=${DX_CURSOR_LISTINGS:-3000}
 fi
 
 mkdir -p "$logs"

@@ -33,7 +33,7 @@ except ImportError:
 
 CORPUS = pathlib.Path(os.environ.get("DX_SHARED_DATA", dxtest.SOURCE.parent / "shared" / "data")) / "parquet"
 DRIVER = dxtest.BIN / "tests" / "test_parquet_rows"
-VALUES_MOST = 20_000 if dxtest.WHOLE else 1_000     # of a column: the reader of each value is Python
+VALUES_MOST = 5_000 if dxtest.WHOLE else 1_000     # of a column: the reader of each value is Python
 EPOCH = datetime.datetime(1970, 1, 1)
 
 

@@ -22,7 +22,7 @@ import spark_env
 import stores
 from dxtest import check, equal
 
-KILLS = int(os.environ.get("DX_SPARK_KILLS") or (10 if dxtest.WHOLE else 2))
+KILLS = int(os.environ.get("DX_SPARK_KILLS") or (4 if dxtest.WHOLE else 2))
 ROWS = 20000
 
 
