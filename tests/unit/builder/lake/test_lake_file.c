@@ -27,6 +27,7 @@
 
 #include "tests/support/damage.h"
 #include "tests/support/fail.h"
+#include "tests/support/sample.h"
 
 static unsigned failures;
 
@@ -302,7 +303,7 @@ static void pooled_path(unsigned file, char out[250])
 
 static uint64_t pooled_rows(unsigned file)
 {
-    return file % 4 == 3 ? 1 : 300 + 700 * file;
+    return file % 4 == 3 ? 1 : 300 + DX_ROUNDS(700, 250) * file;
 }
 
 static int add_rows(struct dx_lake_file *w, uint64_t seed, uint64_t count, struct dx_error *err)
