@@ -20,6 +20,7 @@
 #include "builder/ingest/ingest_journal.h"
 #include "builder/input/files/input_list.h"
 #include "builder/input/records/profile.h"
+#include "builder/input/records/rejects.h"
 #include "builder/lake/dataset_registry.h"
 #include "builder/root/interrupt.h"
 #include "builder/root/progress.h"
@@ -810,6 +811,24 @@ static int list_inputs(const struct dx_options *options, const struct dx_ingest_
     return rc;
 }
 
+static void say_of_folders(const struct dx_input_list *list)
+{
+    struct dx_buf text = DX_BUF_INIT(1u << 16);
+
+    dx_buf_fmt(&text, "of folders: %zu file%s taken, %zu %s left out", list->taken,
+               list->taken == 1 ? "" : "s", list->left_out,
+               list->left_out == 1 ? "file or folder" : "files and folders");
+    if (list->odd != NULL) {
+        dx_buf_str(&text, "; ");
+        dx_rejects_text(&text, dx_span_str(list->odd));
+        dx_buf_fmt(&text, ": %s", list->odd_why);
+    }
+    dx_buf_u8(&text, 0);
+    if (!text.failed)
+        (void)dx_line_print(stderr, "%s", (const char *)text.data);
+    dx_buf_release(&text);
+}
+
 /* Folders, patterns and lists become the files that they stand for. */
 static int expand_inputs(const struct dx_options *options, struct dx_ingest_options *o,
                          struct dx_input_list *list, struct dx_error *err)
@@ -819,8 +838,7 @@ static int expand_inputs(const struct dx_options *options, struct dx_ingest_opti
     if (rc < 0)
         return rc;
     if (list->taken + list->left_out > 0)
-        (void)dx_line_print(stderr, "of folders: %zu files taken, %zu files and folders left out",
-                            list->taken, list->left_out);
+        say_of_folders(list);
     o->input = list->path;
     o->input_count = list->count;
     o->input_size = list->size;
@@ -1090,7 +1108,7 @@ const struct dx_command dx_command_ingest = {
         "of "
         "the path are columns too (crawl=2024-10/). Of CDX C is the name or letter of a field "
         "(original, "
-        "timestamp, statuscode, m), with or without a header line; CDXJ is read as its JSON with "
+        "timestamp, statuscode, m), with a header line or 7, 9, 10, 11 or 14 fields; CDXJ is read as its JSON with "
         "the time in front. Of WARC, WAT and WET each response, resource, revisit and conversion "
         "of "
         "an http, https or ftp URL is a record, at WARC-Target-URI and WARC-Date; C is status, "

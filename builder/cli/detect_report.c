@@ -23,9 +23,7 @@ static void put_columns(struct dx_buf *out, const struct dx_detected *d)
     for (size_t i = 0; i < shown; i++) {
         const struct dx_detected_column *c = &d->column[i];
 
-        dx_buf_fmt(out, "    %s", c->type[0] == '\0' ? "null" : c->type);
-        for (size_t n = strlen(c->type); n < 16; n++)
-            dx_buf_u8(out, ' ');
+        dx_buf_fmt(out, "    %-15s ", c->type[0] == '\0' ? "null" : c->type);
         dx_rejects_text(out, dx_span_str(c->name));
         if (c->values > 0 && c->urls * 10 >= c->values * 9)
             dx_buf_str(out, "  (URLs)");

@@ -228,6 +228,9 @@ static int check_accepted(const struct run *r, struct dx_error *err)
         return dx_fail(err, DX_E_INVALID,
                        "no input has a record; nothing was added to the lake (--max-rejects 100%% "
                        "takes even that for a success)");
+    if (s->accepted == 0 && s->records == 1)
+        return dx_fail(err, DX_E_INVALID,
+                       "the only record was rejected; nothing was added to the lake");
     if (s->accepted == 0)
         return dx_fail(err, DX_E_INVALID,
                        "all %llu records were rejected; nothing was added to the lake",

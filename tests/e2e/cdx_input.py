@@ -3,7 +3,7 @@
 # labels: peers
 """CDX and CDXJ as input of ingest: the indexes of a real archive, ZipNum shards, and lines of each layout.
 
-The rows of each sample of pywb (conformance/cdx-pywb) are those that a few lines of Python read. Made files: 9, 10, 11
+The rows of each sample of pywb (conformance/cdx-pywb) are those that a few lines of Python read. Made files: 7, 9, 10, 11
 and 14 fields with and without a header, letters as columns, "-" as null (in CDXJ too), @alias and !meta lines, a header that changes,
 damaged lines; the array of arrays of a CDX server. $DX_PEERS_PYTHON names the python that has pyarrow. Exit 77: skipped.
 """
@@ -82,10 +82,11 @@ def line(i, fields):
 def layouts(tmp):
     nine = [n for n in NAMES if n not in ("robotflags", "length")]
     ten = [n for n in NAMES if n != "length"]
+    seven = [*NAMES[:6], "length"]   # as the Wayback Machine's CDX server answers
     fourteen = [*NAMES, "orig_length", "orig_offset", "orig_filename"]
     letters = dict(zip(NAMES, "NbamskrMSVg"))
     want = [(f"http://www.site{i}.com/p", time_of(f"202401{i % 28 + 1:02}030405"), "200" if i % 2 else None) for i in range(100)]
-    for fields in (nine, ten, NAMES, fourteen):
+    for fields in (seven, nine, ten, NAMES, fourteen):
         body = "".join(line(i, fields) for i in range(100))
         header = " CDX " + " ".join(letters.get(f, "?") for f in fields) + "\n"
         for words, text, column in (("bare", body, "statuscode"), ("header", header + body, "statuscode"), ("letter", header + body, "s"),
@@ -100,8 +101,26 @@ def layouts(tmp):
     dxtest.check(b"line 3 is a CDX header that differs from the first one" in done.stderr, f"another header: {done.stderr}")
     done = ingest(tmp / "none", "--dataset", "d", "--extra-column", "nothing", "-", input=(" CDX N b a\n" + line(1, NAMES[:3])).encode(), expect=1)
     dxtest.check(b"no field 'nothing'; they have 3: urlkey, timestamp, original" in done.stderr, f"a field that is not there: {done.stderr}")
-    done = ingest(tmp / "none", "--dataset", "d", "-", input=line(1, NAMES[:7]).encode(), expect=1)
-    dxtest.check(b"9, 10, 11, 14" in done.stderr, f"seven fields: {done.stderr}")
+    done = ingest(tmp / "none", "--dataset", "d", "-", input=line(1, NAMES[:8]).encode(), expect=1)
+    dxtest.check(b"7, 9, 10, 11, 14" in done.stderr, f"eight fields: {done.stderr}")
+
+
+def first_lines(tmp):
+    """What stands first must not hide what the file is: look-ups of names, a URL with a space, times with a fraction."""
+    good = "".join(line(i, NAMES) for i in range(30))
+    want = sorted((f"http://www.site{i}.com/p", time_of(f"202401{i % 28 + 1:02}030405")) for i in range(30))
+    spaced = "com,a)/b%20c 20240102030405 http://a.com/b c text/html 200 AAAA - - 123 456 f.warc.gz\n"
+    for name, first, why in (("dns", "dns:a.com 20240102030405 dns:a.com text/dns - AAAA - - 1 4 f.warc.gz\n", b"scheme "), ("space", spaced, b"record_malformed "),
+                             ("space-late", good + spaced, b"record_malformed ")):
+        for head in ("", " CDX N b a m s k r M S V g\n"):
+            root = tmp / f"first-{name}-{len(head)}"
+            done = ingest(root, "--dataset", "d", tmp_file(tmp, "first.cdx", head + first + (good if name != "space-late" else "")))
+            dxtest.equal(sorted(lake.stored(root, "d")), want, f"{name} first: rows")
+            dxtest.check(why in done.stderr and b"rejected                            1\n" in done.stderr, f"{name} first: {done.stderr}")
+    ingest(tmp / "space-file", "--dataset", "d", "--extra-column", "statuscode", tmp_file(tmp, "f.cdx", " CDX N b a m s k r M S V g\n" + good.replace("a.warc.gz", "a b.warc.gz")))
+    dxtest.equal(sorted(row[:2] for row in lake.stored(tmp / "space-file", "d")), want, "a space in the name of the WARC shifts nothing before it")
+    ingest(tmp / "fraction", "--dataset", "d", tmp_file(tmp, "fraction.cdxj", 'com,a)/ 20240102030405678 {"url": "http://a.com/"}\n'))
+    dxtest.equal(lake.stored(tmp / "fraction", "d"), [("http://a.com/", "2024-01-02T03:04:05Z")], "seventeen digits")
 
 
 def server_answers(tmp):
@@ -184,6 +203,7 @@ def main():
     with dxtest.tempdir() as tmp:
         samples(tmp)
         layouts(tmp)
+        first_lines(tmp)
         server_answers(tmp)
         same_nulls(tmp)
         damaged(tmp)

@@ -246,6 +246,17 @@ def files(folder, count=1500):
         {(a, None) for i in range(0, count, 3) for a in u[i:i + i // 3 % 3]})
     put("crawl=CC-MAIN-2024-10/subset=a%2Fb/part-0.parquet", {"url": u, "fetch_time": pa.array(t, pa.timestamp("ms"))},
         ["--extra-column", "crawl", "--extra-column", "subset"], {(a, lake.iso(b), "CC-MAIN-2024-10", "a/b") for a, b in zip(u, t)})
+    # Which of the usual names JSON has is seen row by row, in the order of the names; a URL is a text.
+    put("meta_json.parquet", {"meta": [json.dumps({("url" if i % 2 else "Url"): a, ("timestamp", "date")[i % 3 == 0]: lake.iso(b), "n": i})
+                                       for i, (a, b) in enumerate(zip(u, t))]}, [], {(a, lake.iso(b)) for a, b in zip(u, t)})
+    put("metadata_json.parquet", {"metadata": [json.dumps({"url": 5, "WARC-Target-URI": a, "WARC-Date": None, "timestamp": lake.iso(b)}) for a, b in zip(u, t)]}, [],
+        {(a, lake.iso(b)) for a, b in zip(u, t)})
+    # A folder is a column: the usual names of times are found there too, behind those of the file.
+    for folders, day in (("date=2024-03-05", "2024-03-05T00:00:00Z"), ("timestamp=2024-03-05%2006%3A07%3A08", "2024-03-05T06:07:08Z"), ("date=2023", "2023-01-01T00:00:00Z"),
+                         ("ts=1709618828", "2024-03-05T06:07:08Z"), ("date=__HIVE_DEFAULT_PARTITION__", None)):
+        put(f"{folders}/part-0.parquet", {"url": u}, [], {(a, day) for a in u})
+    put("year=2023/month=7/part-0.parquet", {"url": u}, ["--ts-column", "year"], {(a, "2023-01-01T00:00:00Z") for a in u})
+    put("date=2001-01-01/both.parquet", {"url": u, "when": list(map(lake.iso, t))}, [], {(a, lake.iso(b)) for a, b in zip(u, t)})
     return made
 
 
@@ -286,7 +297,11 @@ def ways_to_name(tmp, made):
         done = ingest(root, "--dataset", dataset, name)
         compare_stored(root, dataset, want, dataset)
         if dataset == "folder":
-            dxtest.check(b"3 files taken, 3 files and folders left out" in done.stderr, f"a folder: {done.stderr[:200]}")
+            dxtest.check(b"3 files taken, 3 files and folders left out; " + bytes(folder / "data/notes.txt") + b": its name is not" in done.stderr, f"a folder: {done.stderr[:200]}")
+    (folder / "data" / "more").symlink_to(tmp)
+    (folder / "data" / "notes.txt").unlink()
+    done = ingest(root, "--dataset", "link", f"{folder}/")
+    dxtest.check(bytes(folder / "data/more") + b": a link to something else" in done.stderr, f"a link to a folder: {done.stderr[:300]}")
     (tmp / "empty").mkdir()
     for name, words in ((tmp / "empty", b"without a file"), (f"{tmp}/no*", b"no file has that name or matches it"),
                         (f"@{tmp}/none", b"cannot open")):
@@ -310,7 +325,7 @@ def remote(tmp, made):
             store.put("inputs", "c4/deep/b.parquet", (tmp / "in/fineweb.parquet").read_bytes())
             ingest(root, "--dataset", "s3", "--extra-column", "language", "s3://inputs/c4/a.parquet")
             done = ingest(root, "--dataset", "prefix", "--extra-column", "language", "s3://inputs/c4/")
-            dxtest.check(b"2 files taken, 1 files and folders left out" in done.stderr, f"a prefix: {done.stderr[:200]}")
+            dxtest.check(b"2 files taken, 1 file or folder left out" in done.stderr, f"a prefix: {done.stderr[:200]}")
         compare_stored(root, "s3", want, f"from {kind.program}")
         compare_stored(root, "prefix", want, f"a prefix of {kind.program}")
 
@@ -335,6 +350,10 @@ def refused(tmp, made):
     for file, arguments, words in rows:
         done = ingest(root, "--dataset", "r", *arguments, file, expect=1)
         dxtest.check(words in done.stderr, f"{file.name} {arguments}: {done.stderr[:300]}")
+    none = tmp / "none.parquet"
+    pq.write_table(pa.table({"url": pa.array([None], pa.null()), "n": [1]}), none)
+    done = ingest(root, "--dataset", "r", none, expect=1)
+    dxtest.check(b"column 'url' is not of text" in done.stderr and b"the file has: url, n" in done.stderr, f"a url of no text: {done.stderr[:300]}")
     hosts = tmp / "hosts.parquet"
     pq.write_table(pa.table({"surt_host_name": ["org,commoncrawl"], "url_host_registered_domain": ["commoncrawl.org"], "fetch_200": [17]}), hosts)
     done = ingest(root, "--dataset", "r", hosts, expect=1)

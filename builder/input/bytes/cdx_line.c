@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #define TIME_DIGITS 14
+#define TIME_DIGITS_MAX 20 /* with a fraction of the second */
 
 static const struct {
     char letter;
@@ -44,15 +45,24 @@ static size_t leading_digits(struct dx_span s)
     return n;
 }
 
+/* "com,example)/a", "example.com/a", "dns:example.com" */
+static bool is_key(struct dx_span key)
+{
+    for (size_t i = 0; i < key.size; i++)
+        if (key.data[i] == ')' || key.data[i] == '/' || key.data[i] == ':')
+            return true;
+    return false;
+}
+
 /* "com,example)/ 20240102030405 ..." */
 enum dx_cdx_kind dx_cdx_kind(struct dx_span line)
 {
     struct dx_span key = word(&line);
+    size_t digits = leading_digits(line);
 
-    if (line.size <= TIME_DIGITS || leading_digits(line) != TIME_DIGITS || key.size == 0 ||
-        (memchr(key.data, ')', key.size) == NULL && memchr(key.data, '/', key.size) == NULL))
+    if (digits < TIME_DIGITS || digits > TIME_DIGITS_MAX || line.size == digits || !is_key(key))
         return DX_CDX_NONE;
-    line = dx_span_of(line.data + TIME_DIGITS, line.size - TIME_DIGITS);
+    line = dx_span_of(line.data + digits, line.size - digits);
     if (line.data[0] == '\t')
         return DX_CDX_CLUSTER;
     if (line.data[0] != ' ' || line.size == 1)
@@ -121,9 +131,11 @@ static bool from_line(struct dx_span line, struct dx_cdx_layout *l)
             k = 9; /* no robot flags, no length */
         else if (l->count == 10 && k == 8)
             k = 9; /* no length */
+        else if (l->count == 7 && k == 6)
+            k = 8; /* of a CDX server: the length behind the digest */
         l->name[i] = usual[k];
     }
-    return l->count == 9 || l->count == 10 || l->count == 11 || l->count == 14;
+    return l->count == 7 || l->count == 9 || l->count == 10 || l->count == 11 || l->count == 14;
 }
 
 bool dx_cdx_layout(struct dx_span head, struct dx_cdx_layout *layout)

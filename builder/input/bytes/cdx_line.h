@@ -9,7 +9,8 @@
  *   ok = dx_cdx_json(line, &time, &json);        the parts of a CDXJ line; "-" in the JSON is for the caller
  *
  * A CDX line has fields between single spaces; its header gives each a letter. Without a header 9,
- * 10, 11 and 14 fields are those that OpenWayback and pywb write. A CDXJ line is "key time {json}".
+ * 10, 11 and 14 fields are those that OpenWayback and pywb write, and 7 those that the Wayback Machine's
+ * CDX server answers with. A CDXJ line is "key time {json}".
  * No I/O; any thread.
  */
 #ifndef DX_BUILDER_INPUT_BYTES_CDX_LINE_H

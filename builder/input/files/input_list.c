@@ -70,6 +70,7 @@ void dx_input_list_release(struct dx_input_list *l)
     for (size_t i = 0; i < l->count; i++)
         free(l->entry[i].path);
     free(l->entry);
+    free(l->odd);
     free(l->path);
     free(l->size);
     *l = (struct dx_input_list){ .path = NULL };
@@ -189,6 +190,15 @@ static bool is_wanted(const struct dx_input_list *l, const char *path)
             (f->exclude == NULL || !matches(path, f->exclude)));
 }
 
+/* Without memory for its name it is counted alone. */
+static void note_odd(struct dx_input_list *l, const char *path, const char *why)
+{
+    if (l->odd != NULL)
+        return;
+    l->odd = strdup(path);
+    l->odd_why = why;
+}
+
 /* Of the files [first, count) those that `takes` says, in their order. */
 static void keep_files(struct dx_input_list *l, size_t first,
                        bool (*takes)(const struct dx_input_list *, const char *))
@@ -209,6 +219,13 @@ static bool is_parquet(const struct dx_input_list *l, const char *path)
     return dx_parquet_rows_named(path);
 }
 
+static void note_other_formats(struct dx_input_list *l, size_t first)
+{
+    for (size_t i = first; l->odd == NULL && i < l->count; i++)
+        if (!dx_parquet_rows_named(l->entry[i].path))
+            note_odd(l, l->entry[i].path, "its name is not that of a Parquet file, as others are");
+}
+
 /* Of the files [first, count) those that are inputs, sorted. */
 static int choose(struct dx_input_list *l, size_t first, const char *folder, struct dx_error *err)
 {
@@ -226,8 +243,10 @@ static int choose(struct dx_input_list *l, size_t first, const char *folder, str
     keep_files(l, first, is_wanted);
     for (size_t i = first; i < l->count; i++)
         parquet = parquet || dx_parquet_rows_named(l->entry[i].path);
-    if (parquet)
+    if (parquet) {
+        note_other_formats(l, first);
         keep_files(l, first, is_parquet);
+    }
     l->taken += l->count - first;
     l->left_out += found - (l->count - first);
     if (l->count == first)
@@ -298,10 +317,13 @@ static int take_folder(struct dx_input_list *l, FTS *tree, FTSENT *e, struct dx_
 static int take_file(struct dx_input_list *l, const FTSENT *e, struct dx_error *err)
 {
     struct stat st;
+    bool is_file = stat(e->fts_path, &st) == 0 && S_ISREG(st.st_mode);
 
-    if (stat(e->fts_path, &st) == 0 && S_ISREG(st.st_mode) && !is_beside(e->fts_name))
+    if (is_file && !is_beside(e->fts_name))
         return add(l, e->fts_path, err);
     l->left_out++;
+    if (!is_file && !is_beside(e->fts_name))
+        note_odd(l, e->fts_path, "a link to something else than a file is not followed");
     return dx_cluster_index_named(e->fts_name) && e->fts_name[0] != '.' && e->fts_name[0] != '_'
                ? remember_cluster(l, e->fts_path, err)
                : DX_OK;

@@ -5,7 +5,7 @@
  *   rc = dx_input_list_make(&list, operand, count, &filter, &err);
  *   list.path[i], list.count                                      the inputs, in order
  *   list.size[i]                                                  bytes that it must have, 0: any
- *   list.taken, list.left_out                                     of folders, for people
+ *   list.taken, list.left_out, list.odd                           of folders, for people
  *   dx_input_list_release(&list);
  *
  *   FILE, -, https://host/FILE, s3://bucket/FILE      as it is
@@ -57,7 +57,9 @@ struct dx_input_list {
     const char **path;
     uint64_t *size;
     size_t count;
-    size_t taken, left_out; /* of folders */
+    size_t taken, left_out;    /* of folders */
+    char *odd;                 /* the first one left out that its name or the filter does not explain, or NULL */
+    const char *odd_why;       /* "not Parquet, ..." */
 
     /* private: */
     struct dx_input_entry *entry;

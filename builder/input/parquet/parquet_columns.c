@@ -31,11 +31,23 @@ static bool in_schema(const struct find *w, const struct dx_json_path *path,
 {
     if (!dx_pq_column_path(w->f, path->part, path->count, path->any_case, &c->found))
         return false;
-    c->json = (struct dx_json_path){ .count = path->count - c->found.used,
-                                     .any_case = path->any_case };
-    memcpy(c->json.part, path->part + c->found.used, c->json.count * sizeof *path->part);
+    c->json[0] = (struct dx_json_path){ .count = path->count - c->found.used,
+                                        .any_case = path->any_case };
+    memcpy(c->json[0].part, path->part + c->found.used, c->json[0].count * sizeof *path->part);
+    c->json_count = c->json[0].count > 0;
     c->from = DX_PARQUET_FROM_LEAF;
-    return c->json.count == 0 || is_text(w, c->found.leaf);
+    return c->json_count == 0 || is_text(w, c->found.leaf);
+}
+
+static bool has_usual(const struct find *w, const char *name, bool in_json,
+                      struct dx_parquet_column *c)
+{
+    struct dx_json_path path;
+
+    if (dx_json_path_parse(&path, name, NULL) < 0)
+        return false;
+    path.any_case = true;
+    return in_schema(w, &path, c) && (c->json_count > 0) == in_json;
 }
 
 static size_t percent_decode(char *text)
@@ -89,6 +101,23 @@ static bool is_host_index(const struct find *w)
     return found;
 }
 
+static const char *const *url_names(const struct find *w)
+{
+    return w->want->url_names != NULL ? w->want->url_names : dx_column_url_names;
+}
+
+/* A column that is called as one of URLs, and has no text. */
+static const char *other_type(const struct find *w, char *path, size_t size)
+{
+    for (const char *const *name = url_names(w); *name != NULL; name++) {
+        struct dx_parquet_column found;
+
+        if (has_usual(w, *name, false, &found))
+            return dx_pq_footer_path(w->f, found.found.leaf, path, size);
+    }
+    return NULL;
+}
+
 static int fail_column(const struct find *w, const char *given)
 {
     struct dx_buf names = DX_BUF_INIT(1 << 16);
@@ -112,6 +141,11 @@ static int fail_column(const struct find *w, const char *given)
                      "%s: is a host index: counts of pages a host, without URLs or times, which a "
                      "lake cannot hold; ingest the URLs of the crawl: --profile cc-index",
                      w->path);
+    else if (given == NULL && other_type(w, path, sizeof path) != NULL)
+        rc = dx_fail(w->err, DX_E_INVALID,
+                     "%s: column '%s' is not of text, so it is not taken for the URL; give "
+                     "--url-column; the file has: %s",
+                     w->path, path, names.failed ? "?" : (const char *)names.data);
     else if (given == NULL)
         rc = dx_fail(w->err, DX_E_INVALID,
                      "%s: cannot tell which column is the URL; give --url-column; the file has: %s",
@@ -164,26 +198,50 @@ static int locate_optional(const struct find *w, const char *given, size_t field
     return DX_OK;
 }
 
-/* The first of the usual names that a column has, else that the JSON of a column could have; NULL:
- * none. */
-static const char *locate_usual(const struct find *w, const char *const *names, size_t field,
-                                bool text_only)
+/* The usual names that the JSON of one column could have: which of them it has is seen in each
+ * row. The first of the names, NULL: none. */
+static const char *locate_in_json(const struct find *w, const char *const *names,
+                                  struct dx_parquet_column *c)
+{
+    struct dx_parquet_column found;
+    const char *first = NULL;
+
+    for (; *names != NULL && c->json_count < DX_PARQUET_JSON_MAX; names++) {
+        if (!has_usual(w, *names, true, &found))
+            continue;
+        if (first == NULL) {
+            first = *names;
+            *c = found;
+        } else if (found.found.leaf == c->found.leaf)
+            c->json[c->json_count++] = found.json[0];
+    }
+    return first;
+}
+
+/* The first of the usual names that a column has, else a folder of the path (not for the URL),
+ * else the JSON of a column; *name NULL: none. */
+static int locate_usual(const struct find *w, const char *const *names, size_t field,
+                        const char **name)
 {
     struct dx_parquet_column *c = &w->out->column[field];
+    struct dx_parquet_column found;
+    bool is_url = field == DX_ROW_URL;
 
-    for (int in_json = 0; in_json < 2; in_json++)
-        for (const char *const *name = names; *name != NULL; name++) {
-            struct dx_json_path path;
-
-            if (dx_json_path_parse(&path, *name, NULL) < 0)
-                continue;
-            path.any_case = true;
-            if (in_schema(w, &path, c) && (c->json.count > 0) == (in_json > 0) &&
-                (!text_only || is_text(w, c->found.leaf)))
-                return *name;
+    for (const char *const *n = names; *n != NULL; n++)
+        if (has_usual(w, *n, false, &found) && (!is_url || is_text(w, found.found.leaf))) {
+            *c = found;
+            *name = *n;
+            return DX_OK;
         }
-    *c = (struct dx_parquet_column){ .from = DX_PARQUET_ABSENT };
-    return NULL;
+    for (const char *const *n = names; !is_url && *n != NULL; n++) {
+        int rc = in_path(w, *n, field, c);
+
+        *name = *n;
+        if (rc != 0)
+            return rc < 0 ? rc : DX_OK;
+    }
+    *name = locate_in_json(w, names, c);
+    return DX_OK;
 }
 
 /* How a column is called: its path in the file, and in JSON as given. */
@@ -192,11 +250,13 @@ static void label(const struct find *w, size_t field, const char *given, char ou
     const struct dx_parquet_column *c = &w->out->column[field];
     char path[DX_COLUMN_LABEL];
 
-    if (c->from == DX_PARQUET_FROM_LEAF && c->json.count == 0)
+    if (c->from == DX_PARQUET_FROM_LEAF && c->json_count != 1)
         given = dx_pq_footer_path(w->f, c->found.leaf, path, sizeof path);
     if (given != NULL && c->from != DX_PARQUET_ABSENT)
-        (void)snprintf(out, DX_COLUMN_LABEL, "%.*s%s", DX_COLUMN_LABEL - 10, given,
-                       c->json.count > 0 ? " (JSON)" : "");
+        (void)snprintf(out, DX_COLUMN_LABEL, "%.*s%s", DX_COLUMN_LABEL - 32, given,
+                       c->json_count == 0   ? ""
+                       : c->json_count == 1 ? " (JSON)"
+                                            : " (JSON), found by its name");
 }
 
 /* A column that is repeated goes along with the URL's elements, or is joined, or refused. */
@@ -226,17 +286,17 @@ static int find_all(const struct find *w)
 
     if (name != NULL)
         rc = locate(w, name, DX_ROW_URL);
-    else if ((name = locate_usual(w,
-                                  want->url_names != NULL ? want->url_names : dx_column_url_names,
-                                  DX_ROW_URL, true)) == NULL)
+    else
+        rc = locate_usual(w, url_names(w), DX_ROW_URL, &name);
+    if (rc == DX_OK && name == NULL)
         rc = fail_column(w, NULL);
     label(w, DX_ROW_URL, name, labels->url);
     name = want->ts;
     if (rc == DX_OK && name != NULL)
         rc = locate(w, name, DX_ROW_TS);
     else if (rc == DX_OK && !want->no_ts)
-        name = locate_usual(w, want->ts_names != NULL ? want->ts_names : dx_column_ts_names,
-                            DX_ROW_TS, false);
+        rc = locate_usual(w, want->ts_names != NULL ? want->ts_names : dx_column_ts_names,
+                          DX_ROW_TS, &name);
     label(w, DX_ROW_TS, name, labels->ts);
     if (rc == DX_OK && want->dataset != NULL)
         rc = locate(w, want->dataset, DX_ROW_DATASET);

@@ -2,7 +2,7 @@
  * parquet_columns.h - which columns of a Parquet file are the URL, the time, the dataset, an extra.
  *
  *   rc = dx_parquet_columns_find(&columns, &footer, &want, path, &err);
- *   columns.column[DX_ROW_URL].from ... .found.leaf ... .json
+ *   columns.column[DX_ROW_URL].from ... .found.leaf ... .json[]
  *   dx_parquet_columns_release(&columns);
  *
  * The rules are in parquet_rows.h. A column that is not there is an error that lists those there
@@ -15,12 +15,16 @@
 #include "builder/input/records/row_record.h"
 #include "parquet/column_path.h"
 
+#define DX_PARQUET_JSON_MAX 6
+
 enum dx_parquet_from { DX_PARQUET_ABSENT, DX_PARQUET_FROM_LEAF, DX_PARQUET_FROM_PATH };
 
 struct dx_parquet_column {
     enum dx_parquet_from from;
     struct dx_pq_column_found found; /* FROM_LEAF */
-    struct dx_json_path json;        /* count 0: the value is not taken out of JSON */
+    /* Of JSON in the leaf's text the first of these that it has; none: the text is the value. */
+    struct dx_json_path json[DX_PARQUET_JSON_MAX];
+    size_t json_count;
     bool joined;                     /* repeated, but not with the URL: one text */
     struct dx_span constant;         /* FROM_PATH: the same for all rows; data == NULL: null */
 };

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -141,6 +142,18 @@ static int open_fields(struct dx_parquet_rows *p, struct dx_error *err)
     return rc;
 }
 
+/* A folder year=2024 or month=202401 is no second of 1970. */
+static bool is_year_or_month(const struct dx_parquet_column *c)
+{
+    size_t n = c->constant.size;
+
+    if (c->from != DX_PARQUET_FROM_PATH || (n != 4 && n != 6))
+        return false;
+    while (n > 0 && isdigit(c->constant.data[n - 1]))
+        n--;
+    return n == 0;
+}
+
 int dx_parquet_rows_open(struct dx_parquet_rows **out, const char *path,
                          struct dx_columns_want *want, uint64_t memory, struct dx_error *err)
 {
@@ -173,6 +186,7 @@ int dx_parquet_rows_open(struct dx_parquet_rows **out, const char *path,
         rc = dx_parquet_columns_find(&p->columns, &p->footer, want, p->name, err);
     if (rc == DX_OK)
         rc = dx_columns_of_row(&p->cols, want, &p->columns.labels, p->name, err);
+    p->cols.ts_archive = is_year_or_month(&p->columns.column[DX_ROW_TS]);
     if (rc == DX_OK)
         rc = open_fields(p, err);
     if (rc < 0)
@@ -304,23 +318,32 @@ static int add_element(struct column *c, const struct element *e, struct dx_erro
     return DX_OK;
 }
 
+/* The first of the paths that the text has a value at, of the URL a text; data NULL: none. */
+static struct dx_span out_of_json(const struct dx_parquet_rows *p, struct column *c,
+                                  struct dx_span text)
+{
+    bool is_url = c->is == &p->columns.column[DX_ROW_URL];
+    struct dx_json_value value[DX_PARQUET_JSON_MAX];
+
+    if (dx_json_pick(text, c->is->json, c->is->json_count, value, &c->scratch))
+        for (size_t i = 0; i < c->is->json_count; i++)
+            if (is_url ? value[i].kind == DX_JSON_STRING
+                       : value[i].kind != DX_JSON_ABSENT && value[i].kind != DX_JSON_NULL)
+                return value[i].text;
+    return (struct dx_span){ NULL, 0 };
+}
+
 /* The value of a slot that is not null. `keep`: it must outlive the page. */
 static int take_value(const struct dx_parquet_rows *p, struct column *c, bool keep,
                       struct dx_error *err)
 {
     const struct dx_pq_node *node = &p->footer.node[p->footer.leaf[c->is->found.leaf]];
     struct element e = { .at = c->text.size };
-    struct dx_json_value in_json;
 
     if (dx_pq_text_is_plain(node)) {
         e.span = c->values.spans[c->slot];
-        if (c->is->json.count > 0) {
-            bool ok = dx_json_pick(e.span, &c->is->json, 1, &in_json, &c->scratch);
-
-            e.span = !ok || in_json.kind == DX_JSON_ABSENT || in_json.kind == DX_JSON_NULL
-                         ? (struct dx_span){ NULL, 0 }
-                         : in_json.text;
-        }
+        if (c->is->json_count > 0)
+            e.span = out_of_json(p, c, e.span);
         if (!keep || e.span.data == NULL)
             return add_element(c, &e, err);
         dx_buf_append(&c->text, e.span.data, e.span.size);

@@ -394,9 +394,9 @@ static int fail_column(const struct table *t, bool header, const char *given, st
     if (given == NULL)
         rc = dx_fail(
             err, DX_E_INVALID,
-            "%s: cannot tell which of %zu columns is the URL; give --url-column; the first "
+            "%s: cannot tell which of %zu column%s is the URL; give --url-column; the first "
             "line has: %s",
-            t->input, t->count, finish_names(&names));
+            t->input, t->count, t->count == 1 ? "" : "s", finish_names(&names));
     else if (is_number(given))
         rc = dx_fail(err, DX_E_INVALID, "%s: there is no column %s; the first line has %zu: %s",
                      t->input, given, t->count, finish_names(&names));
@@ -596,6 +596,17 @@ static int locate_cdx(const struct dx_cdx_layout *layout, const char *given, con
     return rc;
 }
 
+/* By the header, else by the first line with a usual number of fields: a URL may have a space. */
+static bool find_layout(const struct dx_columns_sample *sample, struct dx_cdx_layout *layout)
+{
+    if (sample->header.size > 0)
+        return dx_cdx_layout(sample->header, layout);
+    for (size_t i = 0; i < sample->count; i++)
+        if (dx_cdx_layout(sample->record[i], layout))
+            return true;
+    return false;
+}
+
 /* Fields of CDX by the names of its letters. */
 static int resolve_cdx(struct dx_columns *cols, struct dx_columns_want *want,
                        const struct dx_columns_sample *sample, const char *input,
@@ -606,10 +617,10 @@ static int resolve_cdx(struct dx_columns *cols, struct dx_columns_want *want,
     struct dx_cdx_layout layout;
     int rc;
 
-    if (!dx_cdx_layout(sample->header.size > 0 ? sample->header : sample->record[0], &layout))
+    if (!find_layout(sample, &layout))
         return dx_fail(err, DX_E_INVALID,
                        "%s: a CDX index without a header, and of none of the usual numbers of "
-                       "fields (9, 10, 11, 14); give --format tsv after tr ' ' '\\t'",
+                       "fields (7, 9, 10, 11, 14); give --format tsv after tr ' ' '\\t'",
                        input);
     rc = locate_cdx(&layout, url, input, &cols->url, err);
     label(cols->url_label, url);
@@ -633,6 +644,9 @@ static int resolve_cdx(struct dx_columns *cols, struct dx_columns_want *want,
                 dx_span_str(cols->extra[i] < 0 ? want->extra[i] : layout.name[cols->extra[i]]),
                 input, err);
     }
+    cols->cdx_fields = layout.count;
+    cols->cdx_type = dx_cdx_column(&layout, "mimetype");
+    cols->cdx_status = dx_cdx_column(&layout, "statuscode");
     cols->places = want->locators;
     for (size_t i = 0; i < DX_PLACE_COUNT; i++)
         cols->place[i] = dx_cdx_column(&layout, place_names[i]);
@@ -805,6 +819,23 @@ static struct dx_span optional(const struct dx_fields *f, int at)
     return at < 0 || f->split[at].size == 0 ? (struct dx_span){ NULL, 0 } : f->split[at];
 }
 
+/* A line of CDX with more fields than the layout has a URL or a name of a file with spaces. The URL
+ * is cut then, and all behind it is shifted: the status is no number, the type has no slash. */
+static bool is_shifted(const struct dx_columns *cols, const struct dx_fields *f, size_t n)
+{
+    struct dx_span type = { NULL, 0 };
+    struct dx_span status = { NULL, 0 };
+
+    if (cols->format != DX_RECORD_CDX || n <= cols->cdx_fields)
+        return false;
+    if (cols->cdx_type >= 0)
+        type = f->split[cols->cdx_type];
+    if (cols->cdx_status >= 0)
+        status = f->split[cols->cdx_status];
+    return (type.data != NULL && memchr(type.data, '/', type.size) == NULL) ||
+           (status.data != NULL && (status.size == 0 || !isdigit(status.data[0])));
+}
+
 static int pick(const struct dx_columns *cols, struct dx_span record, struct dx_fields *f)
 {
     bool ok;
@@ -814,9 +845,12 @@ static int pick(const struct dx_columns *cols, struct dx_span record, struct dx_
         return pick_json(cols, record, f);
     if (dx_record_format_has_rows(cols->format))
         return pick_row(cols, record, f);
-    n = split(cols->format, record, cols->places ? DX_CDX_FIELDS_MAX : cols->field_max, f, &ok);
+    n = split(cols->format, record,
+              cols->format == DX_RECORD_CDX ? DX_CDX_FIELDS_MAX : cols->field_max, f, &ok);
     if (!ok)
         return malformed(&f->scratch, record);
+    if (is_shifted(cols, f, n))
+        return DX_ROW_RECORD_MALFORMED;
     if (n < cols->field_max)
         return DX_ROW_COLUMN_MISSING;
     f->url = f->split[cols->url];

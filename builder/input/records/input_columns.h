@@ -80,6 +80,8 @@ struct dx_columns {
     size_t field_max; /* fields that a record must have */
     bool places;      /* of CDX and CDXJ, if wanted; CDXJ has them behind the extras */
     int place[DX_PLACE_COUNT];
+    size_t cdx_fields;        /* of the layout of CDX */
+    int cdx_type, cdx_status; /* which of them; -1: none */
     /* JSONL: paths [0, url_paths) are the URL's, then the time's, dataset, extras */
     struct dx_json_path path[DX_JSON_PATHS_MAX];
     size_t path_count;
