@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "builder/cli/command.h"
 #include "builder/cli/lookup_names.h"
+#include "builder/input/records/input_format.h"
 #include "builder/root/opened_version.h"
 #include "builder/root/progress.h"
 #include "query/answers/answer.h"
@@ -99,7 +100,9 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_NAMES] = { "names", "FILE", NULL,
                     "a list of names, '-' for standard input; plain, gzip, zstd, bzip2 or xz",
                     DX_OPT_TEXT },
-    [OPT_INPUT] = { "input", "TEXT|CSV|NDJSON|JSON", "text", "of the list; text: a name a line",
+    [OPT_INPUT] = { "input", "TEXT|CSV|NDJSON|JSON", NULL,
+                    "of the list; text: a name a line; if not given what the name of FILE ends in "
+                    "(.csv, .ndjson, .jsonl, .json), else text",
                     DX_OPT_CHOICE, AT(input) },
     [OPT_FORMAT] = { "format", "NDJSON|CSV|MATRIX", NULL,
                      "of the answer, as POST /v1/domains gives it", DX_OPT_CHOICE,
@@ -243,6 +246,43 @@ static void say_rate(uint64_t ms, const struct dx_names_counts *n)
         (unsigned long long)n->rejected);
 }
 
+static enum dx_name_list_format list_format(const char *path)
+{
+    static const struct {
+        const char *suffix;
+        enum dx_name_list_format format;
+    } named[] = { { ".csv", DX_NAME_LIST_CSV },
+                  { ".ndjson", DX_NAME_LIST_NDJSON },
+                  { ".jsonl", DX_NAME_LIST_NDJSON },
+                  { ".json", DX_NAME_LIST_JSON } };
+
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+        if (dx_input_named(path, named[i].suffix))
+            return named[i].format;
+    return DX_NAME_LIST_TEXT;
+}
+
+static int lookup_list(struct dx_lookup_names *many, const struct dx_options *o, const char *path,
+                       struct dx_error *err)
+{
+    if (!dx_options_has(o, OPT_INPUT))
+        many->input = list_format(path);
+    return dx_lookup_names_file(many, path, err);
+}
+
+/* The answer is whole, and says so of each line; but a list without a name is one read wrongly. */
+static int check_any(const struct dx_lookup_names *many, const struct dx_options *o,
+                     struct dx_error *err)
+{
+    const struct dx_names_counts *n = &many->counts;
+
+    if (!dx_options_has(o, OPT_NAMES) || n->names == 0 || n->rejected < n->names)
+        return DX_OK;
+    return dx_fail(err, DX_E_INVALID,
+                   "nothing in the list is a domain, host or URL; --input says what it is: text, "
+                   "csv, ndjson or json");
+}
+
 static int lookup_lists(struct lookup *l, const struct dx_options *o, struct dx_error *err)
 {
     struct dx_progress progress;
@@ -258,16 +298,18 @@ static int lookup_lists(struct lookup *l, const struct dx_options *o, struct dx_
     dx_progress_init(&progress, dx_options_has(o, OPT_QUIET) ? -1 : STDERR_FILENO);
     dx_progress_phase(&progress, "looking up", "names", 0);
     for (size_t i = 0; rc >= 0 && (path = dx_options_nth(o, OPT_NAMES, i)) != NULL; i++)
-        rc = dx_lookup_names_file(&many, path, err);
+        rc = lookup_list(&many, o, path, err);
     for (size_t i = 0; rc >= 0 && i < o->operand_count; i++)
         rc = strcmp(o->operand[i], "-") == 0
-                 ? dx_lookup_names_file(&many, "-", err)
+                 ? lookup_list(&many, o, "-", err)
                  : dx_lookup_names_one(&many, dx_span_str(o->operand[i]), err);
     if (rc >= 0)
         rc = dx_lookup_names_end(&many, err);
     dx_progress_end(&progress);
     if (rc >= 0 && !dx_options_has(o, OPT_QUIET))
         say_rate(dx_clock_ms() - began_ms, &many.counts);
+    if (rc >= 0)
+        rc = check_any(&many, o, err);
     dx_lookup_names_release(&many);
     return rc;
 }
@@ -522,7 +564,8 @@ const struct dx_command dx_command_lookup = {
         "read, "
         "else the first. The counts and the rate are printed on standard error; the exit code is "
         "0 when "
-        "all names were answered, found or not, and what was written is whole.\n\n"
+        "all names were answered, found or not, and what was written is whole, and 1 when nothing "
+        "in a list is a name.\n\n"
         "ROOT is a directory, http://..., https://... or s3://bucket/prefix; domaindex(1) names "
         "the environment variables that remote ones are reached with. Of a remote root the small "
         "part of the index is copied to a local directory, verified, and used again by later "

@@ -12,6 +12,7 @@ middle.
 """
 import contextlib
 import csv
+import gzip
 import io
 import json
 import os
@@ -169,6 +170,16 @@ def check_formats(root, server, truth, tmp):
             done = dxtest.domaindex("lookup", "--root", root, "--names", tmp / word, "--input", word, "--format", form, *more)
             equal(done.stdout, reply.body, f"lookup and POST, {kind} as {form}")
             check(b"3,000 names in " in done.stderr, done.stderr[-200:])
+            if word != "text":      # a list says by its name what it is; --input wins
+                named = tmp / f"list.{word}.gz"
+                named.write_bytes(gzip.compress(body))
+                equal(dxtest.domaindex("lookup", "--root", root, "--names", named, "--format", form, *more).stdout, reply.body, f"by its name, {named.name} as {form}")
+    (tmp / "lines.csv").write_text("example.com\nexample.org\n")
+    done = dxtest.domaindex("lookup", "--root", root, "--names", tmp / "lines.csv", "--input", "text")
+    check(b'"asked":"example.org"' in done.stdout, done.stdout[:200])
+    (tmp / "objects").write_text('{"url":"http://example.com/"}\n' * 3)
+    done = dxtest.domaindex("lookup", "--root", root, "--names", tmp / "objects", expect=1)
+    check(b"nothing in the list is a domain, host or URL; --input" in done.stderr and b'"rejected":3}' in done.stdout, f"a list of something else: {done}")
     done = dxtest.domaindex("lookup", "--root", root, "--names", "-", input=text_list(listed))
     equal(done.stdout, server.get("/v1/domains", method="POST", body=text_list(listed)).body, "standard input")
     done = dxtest.domaindex("lookup", "--root", root, "--format", "csv", *listed[:9])

@@ -106,16 +106,21 @@ static size_t without(const char *name, size_t n, const char *suffix)
     return n > s && strncasecmp(name + n - s, suffix, s) == 0 ? n - s : n;
 }
 
-/* AUTO: the name says nothing, or only that it is text. */
-static enum dx_record_format by_name(const char *name)
+bool dx_input_named(const char *name, const char *suffix)
 {
     static const char *const packings[] = { ".gz", ".zst", ".zstd", ".bz2", ".xz" };
     size_t n = strlen(name);
 
     for (size_t i = 0; i < sizeof packings / sizeof packings[0]; i++)
         n = without(name, n, packings[i]);
+    return without(name, n, suffix) < n;
+}
+
+/* AUTO: the name says nothing, or only that it is text. */
+static enum dx_record_format by_name(const char *name)
+{
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
-        if (without(name, n, suffixes[i].suffix) < n)
+        if (dx_input_named(name, suffixes[i].suffix))
             return suffixes[i].format;
     return DX_RECORD_AUTO;
 }

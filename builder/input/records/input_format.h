@@ -28,6 +28,9 @@ struct dx_input_head {
 int dx_input_format_find(const struct dx_input_head *head, enum dx_record_format asked,
                          bool wants_columns, enum dx_record_format *format, struct dx_error *err);
 
+/* The name, without a .gz and the like, ends so, in any case. */
+bool dx_input_named(const char *name, const char *suffix);
+
 /* The input is one JSON array, whose elements are the records. */
 bool dx_record_is_wrapped(enum dx_record_format format, struct dx_span head);
 

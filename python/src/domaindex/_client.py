@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import numbers
+import operator
 import os
 import ssl
 import urllib.parse
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, cast
 
 from ._errors import BadRequest, Incomplete, NotFound
 from ._listing import Listing, Names
@@ -29,9 +31,12 @@ def target_of(path: str, params: Mapping[str, Any]) -> str:
     '/v1/domains?suffix=co.uk&limit=5'
     >>> target_of("/v1/suffix/org/urls", {"filter": ["status:200", "!mime:text/html"], "fields": ("url", "ts")})
     '/v1/suffix/org/urls?filter=status%3A200&filter=%21mime%3Atext%2Fhtml&fields=url%2Cts'
+    >>> target_of("/v1/domain/a.com/urls", {"reverse": True}), target_of("/index", {"showNumPages": True})
+    ('/v1/domain/a.com/urls?reverse=yes', '/index?showNumPages=true')
     """
+    said = {True: "yes", False: "no"} if path.startswith("/v1/") else {True: "true", False: "false"}
     words = [f"{name}={urllib.parse.quote(text, safe='')}" for name, value in params.items() if value is not None
-             for text in _texts(name, value)]
+             for text in _texts(name, said[value] if isinstance(value, bool) else value)]
     return path + ("?" + "&".join(words) if words else "")
 
 
@@ -76,7 +81,11 @@ class Index:
 
     def get(self, path: str, **params: Any) -> Any:
         """The JSON of any resource of docs/API.md: get("/v1/complete", q="exa"). Parameters that Python reserves end in `_`: from_."""
-        return json.loads(self._ask(path, {name.rstrip("_"): value for name, value in params.items()}))
+        answer = self._ask(path, {name.rstrip("_"): value for name, value in params.items()})
+        try:
+            return json.loads(answer)
+        except ValueError:
+            raise ValueError(f"{path}: the answer is no JSON document; get() is for those ({answer[:60]!r})") from None
 
     def _ask(self, path: str, params: Mapping[str, Any]) -> bytes:
         name = "to" if path.endswith("/diff") else "version"
@@ -105,10 +114,10 @@ class Index:
         if fields is not None:
             params["fields"] = fields if isinstance(fields, str) else ",".join(fields)
         path = f"/v1/domain/{_segment(domain)}"
-        if isinstance(dataset, (int, str)):
-            path += f"/datasets/{self._dataset_id(dataset)}"
+        if isinstance(dataset, (str, numbers.Integral)):  # numbers of NumPy too
+            path += f"/datasets/{self._dataset_id(cast(DatasetName, dataset))}"
         elif dataset is not None:
-            params["dataset"] = ",".join(f"id:{self._dataset_id(d)}" for d in dataset)
+            params["dataset"] = ",".join(f"id:{self._dataset_id(d)}" for d in cast(Sequence[DatasetName], dataset))
         if self._version is not None:
             params["version"] = self._version
         return Listing(self._transport.ask, path + "/urls", params, limit, page_rows)
@@ -116,6 +125,8 @@ class Index:
     def domains(self, names: Iterable[str], *, progress: Optional[Progress] = None, total: Optional[int] = None) -> Names:
         """What is known of each name of a list, of any length, in its order; all of one version. progress(done, total) is called after
         each batch; `total` is the length of the list where that has one."""
+        if isinstance(names, (str, bytes)):
+            raise TypeError(f"a list of names is expected, and not the text {names[:60]!r}, whose letters are no names")
         if total is None and isinstance(names, (list, tuple, set, frozenset, dict)):
             total = len(names)
         return Names(self._names(names, progress, total))
@@ -155,8 +166,8 @@ class Index:
         return Dataset.of(self.get(f"/v1/datasets/{self._dataset_id(dataset)}"))
 
     def _dataset_id(self, dataset: DatasetName) -> int:
-        if isinstance(dataset, int):
-            return dataset
+        if not isinstance(dataset, str):
+            return operator.index(dataset)
         for known in self.datasets():
             if known.name == dataset:
                 return known.dataset_id
@@ -186,6 +197,8 @@ def _batches(names: Iterable[str]) -> Iterator[List[str]]:
     batch: List[str] = []
     size = 0
     for number, name in enumerate(names):
+        if not isinstance(name, str):
+            raise TypeError(f"name {number} of the list, {name!r:.60}, is no text")
         if not name.strip() or "\n" in name or "\r" in name:
             raise ValueError(f"name {number} of the list, {name[:60]!r}, is empty or has a line end")
         length = len(name.encode("utf-8", "surrogateescape")) + 1
