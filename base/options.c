@@ -51,6 +51,11 @@ static int parse_one(struct dx_options *o, int argc, char **argv, int *at, struc
                            o->table[index].name, o->table[index].arg);
         value = argv[++*at];
     }
+    if (o->table[index].once && dx_options_has(o, index) &&
+        strcmp(dx_options_text(o, index), value) != 0)
+        return dx_fail(err, DX_E_INVALID,
+                       "--%s is given twice, as '%s' and '%s', and only one of them can hold",
+                       o->table[index].name, dx_options_text(o, index), value);
     o->given[o->given_count].index = index;
     o->given[o->given_count].text = value == NULL ? "" : value;
     o->given_count++;

@@ -58,6 +58,7 @@ struct dx_option {
     const char *fallback; /* default value as text, or NULL */
     const char *help;     /* one sentence, lower case, no full stop */
     enum dx_option_kind kind;
+    bool once;      /* a second value that is another one is refused: one of both would be lost */
     bool or_zero;   /* 0 too, beside [min, max]: it means something of its own */
     uint64_t min;   /* of NUMBER, SIZE and TIME; both bounds are taken */
     uint64_t max;   /* DX_OPTION_OPEN: none */
@@ -71,6 +72,7 @@ struct dx_option {
 #define DX_OPTION_OPEN (UINT64_MAX / 4) /* no bound, but that sums of some do not overflow */
 #define DX_OPT_FLAG .kind = DX_OPTION_FLAG
 #define DX_OPT_TEXT .kind = DX_OPTION_TEXT
+#define DX_OPT_ONE_TEXT .kind = DX_OPTION_TEXT, .once = true
 #define DX_OPT_SHARE .kind = DX_OPTION_SHARE
 #define DX_OPT_YES_NO .kind = DX_OPTION_YES_NO
 #define DX_OPT_CHOICE .kind = DX_OPTION_CHOICE

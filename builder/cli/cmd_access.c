@@ -18,12 +18,12 @@
 #define AT(member) DX_OPT_PLACE(struct dx_access_principal, member)
 
 static const struct dx_option options_table[OPT_COUNT] = {
-    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_TEXT },
+    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_ONE_TEXT },
     [OPT_TO] = { "to", "PRINCIPAL", NULL,
                  "grant: who shall see it; * is everybody; may be given again", DX_OPT_TEXT },
     [OPT_FROM] = { "from", "PRINCIPAL", NULL, "revoke: who shall not; may be given again",
                    DX_OPT_TEXT },
-    [OPT_DATASET] = { "dataset", "DATASET", NULL, "list: of this one alone", DX_OPT_TEXT },
+    [OPT_DATASET] = { "dataset", "DATASET", NULL, "list: of this one alone", DX_OPT_ONE_TEXT },
     [OPT_PRINCIPAL] = { "principal", "PRINCIPAL", NULL,
                         "list, token list, token revoke: of this one alone", DX_OPT_TEXT },
     [OPT_ALL] = { "all", NULL, NULL,

@@ -32,7 +32,7 @@ enum {
 #define AT(member) DX_OPT_PLACE(struct dx_lake_adopt, member)
 
 static const struct dx_option options_table[OPT_COUNT] = {
-    [OPT_ROOT] = { "root", "ROOT", NULL, "a directory, or s3://bucket/prefix", DX_OPT_TEXT,
+    [OPT_ROOT] = { "root", "ROOT", NULL, "a directory, or s3://bucket/prefix", DX_OPT_ONE_TEXT,
                    AT(root) },
     [OPT_LIST] = { "list", "FILE", NULL,
                    "the files, a line each: size, range of prefixes, dataset, path, with tabs "

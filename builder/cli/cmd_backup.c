@@ -36,14 +36,14 @@ enum {
 
 static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_ROOT] = { "root", "ROOT", NULL,
-                   "what is copied: a directory, http(s)://... or s3://bucket/prefix", DX_OPT_TEXT,
-                   AT(root) },
+                   "what is copied: a directory, http(s)://... or s3://bucket/prefix",
+                   DX_OPT_ONE_TEXT, AT(root) },
     [OPT_TO] = { "to", "DEST", NULL,
                  "where to: a directory or s3://bucket/prefix; empty, or an earlier backup of "
                  "ROOT",
-                 DX_OPT_TEXT, AT(to) },
+                 DX_OPT_ONE_TEXT, AT(to) },
     [OPT_VERSION] = { "version", "VERSION", NULL, "copy this version instead of the current one",
-                      DX_OPT_TEXT, AT(version) },
+                      DX_OPT_ONE_TEXT, AT(version) },
     [OPT_ALL] = { "all", NULL, NULL, "copy every version that can be read", DX_OPT_FLAG, AT(all) },
     [OPT_RECHECK] = { "recheck", NULL, NULL,
                       "read what DEST has already, and copy what is damaged there again",

@@ -17,7 +17,7 @@ enum { OPT_ROOT, OPT_TABLE, OPT_NUMBER, OPT_COUNT };
 static const char *const tables[] = { "rows", "presence" };
 
 static const struct dx_option options_table[OPT_COUNT] = {
-    [OPT_ROOT] = { "root", "ROOT", NULL, "a directory, or s3://bucket/prefix", DX_OPT_TEXT },
+    [OPT_ROOT] = { "root", "ROOT", NULL, "a directory, or s3://bucket/prefix", DX_OPT_ONE_TEXT },
     [OPT_TABLE] = { "table", "ROWS|PRESENCE", NULL, "which of the tables in ROOT/iceberg",
                     DX_OPT_CHOICE },
     [OPT_NUMBER] = { "number", "N", NULL, "of the metadata file: one more than the newest",

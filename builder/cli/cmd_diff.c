@@ -20,7 +20,7 @@
 enum { OPT_ROOT, OPT_JSON, OPT_SUMMARY, OPT_DOMAIN, OPT_CACHE_DIR, OPT_QUIET, OPT_COUNT };
 
 static const struct dx_option options_table[OPT_COUNT] = {
-    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_TEXT },
+    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_ONE_TEXT },
     [OPT_JSON] = { "json", NULL, NULL, "lines of JSON, one a domain, and one with the totals",
                    DX_OPT_FLAG },
     [OPT_SUMMARY] = { "summary", NULL, NULL, "the totals only", DX_OPT_FLAG },

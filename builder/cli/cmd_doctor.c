@@ -17,7 +17,7 @@ enum { OPT_ROOT, OPT_CACHE_DIR, OPT_TLS_CERTIFICATE, OPT_TLS_KEY, OPT_WRITE, OPT
 static const struct dx_option table[OPT_COUNT] = {
     [OPT_ROOT] = { "root", "ROOT", NULL,
                    "a directory, http(s)://... or s3://bucket/prefix; without it the machine alone",
-                   DX_OPT_TEXT },
+                   DX_OPT_ONE_TEXT },
     [OPT_CACHE_DIR] = { "cache-dir", "DIR", NULL, "the folder of a server's copies: examined too",
                         DX_OPT_TEXT },
     [OPT_TLS_CERTIFICATE] = { "tls-certificate", "FILE", NULL,

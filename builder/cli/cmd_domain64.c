@@ -36,7 +36,7 @@ enum {
 #define AT(member) DX_OPT_PLACE(struct dx_domain64_fill, member)
 
 static const struct dx_option table[OPT_COUNT] = {
-    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_TEXT },
+    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_ONE_TEXT },
     [OPT_LAYOUT] = { "layout", "8-24-8-24|8-24-24-8", "8-24-8-24",
                      "init: bits of the parts of a number", DX_OPT_CHOICE },
     [OPT_MEMORY] = { "memory", "SIZE", "256M", "fill: memory for sorting",

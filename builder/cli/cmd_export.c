@@ -41,7 +41,7 @@ enum {
 #define AT(member) DX_OPT_PLACE(struct dx_postgres_export, member)
 
 static const struct dx_option table[OPT_COUNT] = {
-    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_TEXT,
+    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_ONE_TEXT,
                    AT(root) },
     [OPT_FILE_STORE] = { "file-store", "DIR", NULL, "write a file store; DIR is new or empty",
                          DX_OPT_TEXT },
@@ -50,9 +50,9 @@ static const struct dx_option table[OPT_COUNT] = {
                        "dbname=...', the name of a database, or '' for what the environment says",
                        DX_OPT_TEXT, AT(dsn) },
     [OPT_DATASET] = { "dataset", "D", NULL, "of this dataset, by name or number; else of all",
-                      DX_OPT_TEXT },
+                      DX_OPT_ONE_TEXT },
     [OPT_VERSION] = { "version", "VERSION", NULL, "of this version, not the current one",
-                      DX_OPT_TEXT },
+                      DX_OPT_ONE_TEXT },
     [OPT_TABLE] = { "table", "NAME", "urls", "postgres: of the table, 1 to 46 bytes", DX_OPT_TEXT,
                     AT(ddl.table) },
     [OPT_PARTITION_ROWS] = { "partition-rows", "N", "1000000",

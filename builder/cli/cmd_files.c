@@ -23,9 +23,9 @@ enum { OPT_ROOT, OPT_VERSION, OPT_DATASET, OPT_JSON, OPT_COUNT };
 
 static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_ROOT] = { "root", "ROOT", NULL, "a directory, http(s)://... or s3://bucket/prefix",
-                   DX_OPT_TEXT },
+                   DX_OPT_ONE_TEXT },
     [OPT_VERSION] = { "version", "VERSION", NULL, "of this version instead of the current one",
-                      DX_OPT_TEXT },
+                      DX_OPT_ONE_TEXT },
     [OPT_DATASET] = { "dataset", "NAME", NULL,
                       "of this dataset alone, by its name or its id (id:7 or name:7 where it may "
                       "be either); may be given again",

@@ -36,7 +36,7 @@ enum {
 static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_ROOT] = { "root", "ROOT", NULL,
                    "where the lake and the index live: a directory or s3://bucket/prefix",
-                   DX_OPT_TEXT, AT(root) },
+                   DX_OPT_ONE_TEXT, AT(root) },
     [OPT_KEEP] = { "keep", "N", "5", "the newest versions that stay", DX_OPT_NUMBER(1, 100000),
                    AT(keep) },
     [OPT_KEEP_FOR] = { "keep-for", "TIME", "24h",

@@ -79,21 +79,21 @@ enum {
 static const struct dx_option table[OPT_COUNT] = {
     [OPT_ROOT] = { "root", "ROOT", NULL,
                    "the lake and the index: a directory, made if missing, or s3://bucket/prefix",
-                   DX_OPT_TEXT, AT(root) },
-    [OPT_DATASET] = { "dataset", "NAME", NULL, "dataset that all records belong to", DX_OPT_TEXT,
-                      AT(dataset) },
+                   DX_OPT_ONE_TEXT, AT(root) },
+    [OPT_DATASET] = { "dataset", "NAME", NULL, "dataset that all records belong to",
+                      DX_OPT_ONE_TEXT, AT(dataset) },
     [OPT_DATASET_COLUMN] = { "dataset-column", "C", NULL, "column that names each record's dataset",
-                             DX_OPT_TEXT, AT(want.dataset) },
+                             DX_OPT_ONE_TEXT, AT(want.dataset) },
     [OPT_DATASET_FROM] = { "dataset-from", "TEMPLATE", NULL,
                            "name of the dataset, made of text, {file}, {folder} and {crawl} of "
                            "each "
                            "INPUT's path, and {C} at its end, a column of the record: "
                            "fineweb-{dump}",
-                           DX_OPT_TEXT },
+                           DX_OPT_ONE_TEXT },
     [OPT_PROFILE] = { "profile", "NAME", NULL,
                       "read INPUT as the files of this public corpus: columns, dataset, extras; "
                       "'domaindex profiles' lists them; other options win over it",
-                      DX_OPT_TEXT },
+                      DX_OPT_ONE_TEXT },
     [OPT_INCLUDE] = { "include", "PATTERN", NULL,
                       "of a folder take only files whose path ends like this: '*.gz'; may be given "
                       "several times",
@@ -105,7 +105,7 @@ static const struct dx_option table[OPT_COUNT] = {
     [OPT_BASE] = { "base", "ADDRESS", NULL,
                    "the address or folder that relative paths in @LIST are below: "
                    "https://data.commoncrawl.org/ for the lists of Common Crawl",
-                   DX_OPT_TEXT },
+                   DX_OPT_ONE_TEXT },
     [OPT_FROM] = { "from", "SOURCE", NULL,
                    "file-store: INPUT is the directory of a file store; or, in place of INPUT, a "
                    "queue: amqp://host:port/vhost?queue=NAME, amqps:// with TLS",
@@ -125,10 +125,10 @@ static const struct dx_option table[OPT_COUNT] = {
                      DX_OPT_CHOICE, AT(format) },
     [OPT_URL_COLUMN] = { "url-column", "C", NULL,
                          "column of the URL; if not given it is looked for by its usual names",
-                         DX_OPT_TEXT, AT(want.url) },
+                         DX_OPT_ONE_TEXT, AT(want.url) },
     [OPT_TS_COLUMN] = { "ts-column", "C", NULL,
                         "column of the time; if not given it is looked for by its usual names",
-                        DX_OPT_TEXT, AT(want.ts) },
+                        DX_OPT_ONE_TEXT, AT(want.ts) },
     [OPT_NO_TS] = { "no-ts", NULL, NULL, "store no time, whatever the columns are called",
                     DX_OPT_FLAG, AT(want.no_ts) },
     [OPT_TS_UNIT] = { "ts-unit", "AUTO|S|MS|US", "auto",
@@ -141,12 +141,12 @@ static const struct dx_option table[OPT_COUNT] = {
     [OPT_CANONICAL_COLUMN] = { "canonical-column", "C", NULL,
                                "column of the URL that the record's content says it is: the row is "
                                "of that one, what was requested is kept as requested_url",
-                               DX_OPT_TEXT },
+                               DX_OPT_ONE_TEXT },
     [OPT_COUNTS] = { "counts", "C", NULL,
                      "records are hosts (a name, or one in SURT, in the URL column), and column C "
                      "says how many pages each has: the datasets of this run have counts and no "
                      "URLs",
-                     DX_OPT_TEXT },
+                     DX_OPT_ONE_TEXT },
     [OPT_LOCATORS] = { "locators", NULL, NULL,
                        "keep where each row came from in the column locator: the input and the "
                        "place in it",
@@ -1108,7 +1108,8 @@ const struct dx_command dx_command_ingest = {
         "of "
         "the path are columns too (crawl=2024-10/). Of CDX C is the name or letter of a field "
         "(original, "
-        "timestamp, statuscode, m), with a header line or 7, 9, 10, 11 or 14 fields; CDXJ is read as its JSON with "
+        "timestamp, statuscode, m), with a header line or 7, 9, 10, 11 or 14 fields; CDXJ is read "
+        "as its JSON with "
         "the time in front. Of WARC, WAT and WET each response, resource, revisit and conversion "
         "of "
         "an http, https or ftp URL is a record, at WARC-Target-URI and WARC-Date; C is status, "

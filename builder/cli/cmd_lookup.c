@@ -67,13 +67,13 @@ struct lookup {
 #define AT(member) DX_OPT_PLACE(struct lookup, member)
 
 static const struct dx_option options_table[OPT_COUNT] = {
-    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_TEXT },
+    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_ONE_TEXT },
     [OPT_VERSION] = { "version", "VERSION", NULL, "answer from this version, not the current one",
-                      DX_OPT_TEXT },
+                      DX_OPT_ONE_TEXT },
     [OPT_DATASET] = { "dataset", "NAME|ID", NULL,
                       "list the URLs of the domain in this dataset; a word of digits is an id, "
                       "name:7 a name",
-                      DX_OPT_TEXT },
+                      DX_OPT_ONE_TEXT },
     [OPT_ALL_URLS] = { "all-urls", NULL, NULL, "list the URLs of the domain in all datasets",
                        DX_OPT_FLAG, AT(all_urls) },
     [OPT_URL] = { "url", NULL, NULL, "what is given are URLs: where each stands, in all datasets",

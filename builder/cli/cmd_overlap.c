@@ -14,9 +14,9 @@
 enum { OPT_ROOT, OPT_VERSION, OPT_CACHE_DIR, OPT_JSON, OPT_COUNT };
 
 static const struct dx_option options_table[OPT_COUNT] = {
-    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_TEXT },
+    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_ONE_TEXT },
     [OPT_VERSION] = { "version", "VERSION", NULL, "of this version, not the current one",
-                      DX_OPT_TEXT },
+                      DX_OPT_ONE_TEXT },
     [OPT_CACHE_DIR] = DX_OPTION_CACHE_DIR,
     [OPT_JSON] = DX_OPTION_JSON_ANYWAY,
 };

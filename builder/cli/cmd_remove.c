@@ -19,7 +19,7 @@ enum { OPT_ROOT, OPT_DATASET, OPT_DRY_RUN, OPT_WAIT, OPT_QUIET, OPT_JSON, OPT_CO
 static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_ROOT] = { "root", "ROOT", NULL,
                    "where the lake and the index live: a directory or s3://bucket/prefix",
-                   DX_OPT_TEXT, AT(root) },
+                   DX_OPT_ONE_TEXT, AT(root) },
     [OPT_DATASET] = { "dataset", "NAME", NULL, "dataset to remove; may be given several times",
                       DX_OPT_TEXT },
     [OPT_DRY_RUN] = DX_OPTION_DRY_RUN(AT(dry_run), "say what would be removed, and change nothing"),

@@ -15,7 +15,7 @@ enum { OPT_ROOT, OPT_TO, OPT_FORCE, OPT_DRY_RUN, OPT_WAIT, OPT_QUIET, OPT_JSON, 
 
 static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_ROOT] = { "root", "ROOT", NULL, "where the index lives: a directory or s3://bucket/prefix",
-                   DX_OPT_TEXT, AT(root) },
+                   DX_OPT_ONE_TEXT, AT(root) },
     [OPT_TO] = { "to", "VERSION", NULL, "the same as the operand", DX_OPT_TEXT, AT(version) },
     [OPT_DRY_RUN] = DX_OPTION_DRY_RUN(AT(dry_run),
                                       "open VERSION and say what would change; change nothing"),

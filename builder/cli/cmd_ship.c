@@ -19,9 +19,9 @@ enum { OPT_TO, OPT_DATASET, OPT_MSS, OPT_WAIT, OPT_DRY_RUN, OPT_QUIET, OPT_JSON,
 
 static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_TO] = { "to", "URL", NULL, "amqp://host:port/vhost?queue=NAME, or amqps:// with TLS",
-                 DX_OPT_TEXT },
-    [OPT_DATASET] = { "dataset", "NAME", NULL, "dataset that the records belong to", DX_OPT_TEXT,
-                      AT(dataset) },
+                 DX_OPT_ONE_TEXT },
+    [OPT_DATASET] = { "dataset", "NAME", NULL, "dataset that the records belong to",
+                      DX_OPT_ONE_TEXT, AT(dataset) },
     [OPT_MSS] = { "mss", "SIZE", "1M", "bytes of the file in a segment",
                   DX_OPT_SIZE(1, DX_SHIP_MSS_MAX), AT(mss) },
     [OPT_WAIT] = { "wait", "SECONDS", "60",

@@ -33,7 +33,7 @@ enum {
 };
 
 static const struct dx_option options_table[OPT_COUNT] = {
-    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_TEXT },
+    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_ONE_TEXT },
     [OPT_DOMAIN] = { "domain", "NAME", NULL,
                      "add: a registered domain and all its hosts; may be given again",
                      DX_OPT_TEXT },

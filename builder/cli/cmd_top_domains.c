@@ -48,8 +48,8 @@ struct top {
 #define AT(member) DX_OPT_PLACE(struct top, member)
 
 static const struct dx_option options_table[OPT_COUNT] = {
-    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_TEXT },
-    [OPT_DATASET] = { "dataset", "NAME|ID", NULL, "the dataset", DX_OPT_TEXT },
+    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_ONE_TEXT },
+    [OPT_DATASET] = { "dataset", "NAME|ID", NULL, "the dataset", DX_OPT_ONE_TEXT },
     [OPT_SHARE] = { "share", "SHARE", NULL,
                     "the first so many of its domains, rounded up: 10%, 12.5%, 0.1", DX_OPT_TEXT },
     [OPT_LIMIT] = { "limit", "N", NULL, "at most so many domains", DX_OPT_NUMBER(1, DX_OPTION_OPEN),
@@ -58,7 +58,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
                   AT(csv) },
     [OPT_JSON] = DX_OPTION_JSON_ANYWAY,
     [OPT_VERSION] = { "version", "VERSION", NULL, "of this version, not the current one",
-                      DX_OPT_TEXT },
+                      DX_OPT_ONE_TEXT },
     [OPT_CACHE_DIR] = DX_OPTION_CACHE_DIR,
     [OPT_QUIET] = DX_OPTION_QUIET,
 };

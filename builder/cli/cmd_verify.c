@@ -36,9 +36,9 @@ enum {
 static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_ROOT] = { "root", "ROOT", NULL,
                    "where the lake and the index live: a directory, s3://bucket/prefix or a URL",
-                   DX_OPT_TEXT, AT(root) },
+                   DX_OPT_ONE_TEXT, AT(root) },
     [OPT_VERSION] = { "version", "VERSION", NULL, "check this version, not the current one",
-                      DX_OPT_TEXT, AT(version) },
+                      DX_OPT_ONE_TEXT, AT(version) },
     [OPT_DEEP] = { "deep", NULL, NULL,
                    "read the lake too, rebuild all answers and compare them with the index",
                    DX_OPT_FLAG, AT(deep) },
@@ -46,7 +46,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
                    "look also at the files that rows indexed in place came from: those of "
                    "locators, "
                    "below this folder or address",
-                   DX_OPT_TEXT, AT(base) },
+                   DX_OPT_ONE_TEXT, AT(base) },
     [OPT_MEMORY] = { "memory", "SIZE", "1G", "memory budget of --deep",
                      DX_OPT_SIZE(MEMORY_MIN, DX_OPTION_OPEN), AT(memory) },
     [OPT_THREADS] = { "threads", "N", "2", "threads that read the lake", DX_OPT_NUMBER(1, 256),

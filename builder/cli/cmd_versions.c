@@ -13,7 +13,7 @@
 enum { OPT_ROOT, OPT_JSON, OPT_COUNT };
 
 static const struct dx_option options_table[OPT_COUNT] = {
-    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_TEXT },
+    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_ONE_TEXT },
     [OPT_JSON] = { "json", NULL, NULL, "JSON instead of a table", DX_OPT_FLAG },
 };
 

@@ -22,11 +22,11 @@
 struct dx_periodic;
 
 /* place: of the member root, memory, threads, work_dir. */
-#define DX_PUBLISH_OPTION_ROOT(place)                                                            \
-    {                                                                                            \
-        "root", "ROOT", NULL,                                                                    \
-            "where the lake and the index live: a directory or s3://bucket/prefix", DX_OPT_TEXT, \
-            place                                                                                \
+#define DX_PUBLISH_OPTION_ROOT(place)                                               \
+    {                                                                               \
+        "root", "ROOT", NULL,                                                       \
+            "where the lake and the index live: a directory or s3://bucket/prefix", \
+            DX_OPT_ONE_TEXT, place                                                  \
     }
 #define DX_PUBLISH_OPTION_MEMORY(place)                                         \
     {                                                                           \

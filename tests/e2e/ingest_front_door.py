@@ -296,9 +296,14 @@ def words(tmp):
                             (["publish", "--root", tmp, "--memory", "10"], "10 is too small; give 64M to 64T"),
                             (["publish", "--root", tmp, "--threads", "x"], "'x' is not a whole number"),
                             (["publish", "--root", tmp, "example.org"], "unexpected argument 'example.org'"),
+                            (["ingest", "--root", tmp, "--dataset", "a", "x.txt", "--dataset", "b", "y.txt"], "--dataset is given twice, as 'a' and 'b'"),
+                            (["lookup", "--root", tmp, "--root", "other", "example.org"], "--root is given twice"),
                             (["suppress", "--root", tmp, "add", "example.org"], "--domain")):
         said = dxtest.domaindex(*arguments, expect=2).stderr.decode()
         check(want in said, f"{arguments}: {want!r} in {said}")
+    for address in ("file:///tmp/x.txt", "gs://bucket/x.parquet"):
+        said = dxtest.domaindex("ingest", "--root", tmp / "none", "--dataset", "d", address, expect=1).stderr.decode()
+        check("such an address is not read; name a path" in said, f"{address}: {said}")
     for program in (dxtest.DOMAINDEX, dxtest.DOMAINDEXD):
         said = dxtest.run(program, "--version").stdout.decode().splitlines()
         check(said[0].startswith(f"{program.name} ") and "manifest" in said[1] and "zstd" in said[2], f"--version: {said}")

@@ -628,6 +628,12 @@ static int add_operand(struct dx_input_list *l, const char *text, bool in_list,
                        text);
     if (strncmp(text, "s3://", 5) == 0 && strpbrk(text, "*?[") != NULL)
         return add_store_pattern(l, text, err);
+    if (!dx_source_remote(text) && strstr(text, "://") != NULL && stat(text, &st) < 0)
+        return dx_fail(err, DX_E_UNSUPPORTED,
+                       "%s: such an address is not read; name a path without it (file://), "
+                       "https://... or s3://... (other stores that speak S3: "
+                       "AWS_ENDPOINT_URL_S3)",
+                       text);
     if (dx_source_remote(text))
         return text[n - 1] == '/' ? add_prefix(l, text, err) : add_file(l, text, err);
     if (strpbrk(text, "*?[") != NULL && stat(text, &st) < 0)

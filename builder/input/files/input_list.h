@@ -57,9 +57,9 @@ struct dx_input_list {
     const char **path;
     uint64_t *size;
     size_t count;
-    size_t taken, left_out;    /* of folders */
-    char *odd;                 /* the first one left out that its name or the filter does not explain, or NULL */
-    const char *odd_why;       /* "not Parquet, ..." */
+    size_t taken, left_out; /* of folders */
+    char *odd; /* the first one left out that its name or the filter does not explain, or NULL */
+    const char *odd_why; /* "not Parquet, ..." */
 
     /* private: */
     struct dx_input_entry *entry;

@@ -25,8 +25,8 @@ struct dx_parquet_column {
     /* Of JSON in the leaf's text the first of these that it has; none: the text is the value. */
     struct dx_json_path json[DX_PARQUET_JSON_MAX];
     size_t json_count;
-    bool joined;                     /* repeated, but not with the URL: one text */
-    struct dx_span constant;         /* FROM_PATH: the same for all rows; data == NULL: null */
+    bool joined;             /* repeated, but not with the URL: one text */
+    struct dx_span constant; /* FROM_PATH: the same for all rows; data == NULL: null */
 };
 
 struct dx_parquet_columns {

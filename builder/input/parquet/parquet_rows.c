@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/input/parquet/parquet_rows.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <ctype.h>
 #include <stdlib.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -142,7 +142,7 @@ static int open_fields(struct dx_parquet_rows *p, struct dx_error *err)
     return rc;
 }
 
-/* A folder year=2024 or month=202401 is no second of 1970. */
+/* A folder year=2024 or month=202401 does not say a second of 1970. */
 static bool is_year_or_month(const struct dx_parquet_column *c)
 {
     size_t n = c->constant.size;

@@ -820,7 +820,7 @@ static struct dx_span optional(const struct dx_fields *f, int at)
 }
 
 /* A line of CDX with more fields than the layout has a URL or a name of a file with spaces. The URL
- * is cut then, and all behind it is shifted: the status is no number, the type has no slash. */
+ * is cut then, and all behind it is shifted: the status does not begin with a digit, the type has no slash. */
 static bool is_shifted(const struct dx_columns *cols, const struct dx_fields *f, size_t n)
 {
     struct dx_span type = { NULL, 0 };

@@ -9,7 +9,7 @@ static unsigned failures;
 enum { ROOT, MEMORY, DEEP, COUNT };
 
 static const struct dx_option table[COUNT] = {
-    [ROOT] = { "root", "ROOT", NULL, "where things are", DX_OPT_TEXT },
+    [ROOT] = { "root", "ROOT", NULL, "where things are", DX_OPT_ONE_TEXT },
     [MEMORY] = { "memory", "SIZE", "1G", "budget", DX_OPT_TEXT },
     [DEEP] = { "deep", NULL, NULL, "everything", DX_OPT_FLAG },
 };
@@ -26,6 +26,8 @@ static const struct {
     { { "x", "--root=a=b", "--deep", NULL }, true, "a=b", "1G", true, 0 },
     { { "x", "--root=", "-", "--", "--deep", NULL }, true, "", "1G", false, 2 },
     { { "x", "--memory", "1", "--memory", "2", NULL }, true, NULL, "2", false, 0 },
+    { { "x", "--root", "a", "--root", "b", NULL }, false, NULL, NULL, false, 0 },
+    { { "x", "--root", "a", "--root=a", NULL }, true, "a", "1G", false, 0 },
     { { "x", "--root", NULL }, false, NULL, NULL, false, 0 },
     { { "x", "--deep=yes", NULL }, false, NULL, NULL, false, 0 },
     { { "x", "--roo", "a", NULL }, false, NULL, NULL, false, 0 },
