@@ -379,6 +379,49 @@ def not_served(tmp, root, lake):
             ask(server, status, "" if status == 200 else "foreign-not-served")
 
 
+def same_footer(tmp):
+    """Bytes of a page that are others while size and footer stay: found where the writer gave pages checksums, or where the row is not of the URL any more
+    (fetch-record); else the row is what the file has now, of the URL or not. Nothing else of the answer comes from the file."""
+    lake, root = tmp / "same-lake", tmp / "same-root"
+    lake.mkdir()
+    rows = [{"url": f"https://same{i}.com/page", "text": f"text number {i:04}"} for i in range(40)]
+    for name, has_sums in (("bare", False), ("sums", True)):
+        pq.write_table(pa.Table.from_pylist(rows), lake / f"{name}.parquet", compression="NONE", use_dictionary=False, write_page_checksum=has_sums)
+        dxtest.domaindex("ingest", "--root", root, "--in-place", "--dataset", name, "--url-column", "url", f"{name}.parquet", cwd=lake)
+    publish(root)
+    whole = {name: (lake / f"{name}.parquet").read_bytes() for name in ("bare", "sums")}
+
+    def change(before, after):
+        for name, data in whole.items():
+            footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+            dxtest.check(data.count(before, 0, footer) == 1 and before not in data[footer:], f"{name}: {before} is in a page alone")
+            (lake / f"{name}.parquet").write_bytes(data.replace(before, after))
+
+    def fetch(name, domain):
+        return dxtest.domaindex("fetch-record", "--root", root, "--dataset", name, "--base", lake, f"https://{domain}/page", expect=None)
+
+    with dxtest.Server(root, "--foreign", lake) as server:
+        def ask(dataset, domain, more=""):
+            return server.get(f"/v1/domain/{domain}/datasets/{dataset}/rows{more}")
+
+        dxtest.equal([ask(d, "same7.com").json["items"][0]["row"] for d in (1, 2)], [rows[7]] * 2, "before")
+        change(b"text number 0007", b"text NUMBER 0007")
+        dxtest.equal(ask(1, "same7.com").json["items"][0]["row"], {"url": rows[7]["url"], "text": "text NUMBER 0007"}, "a page without a checksum: what the file has now")
+        dxtest.equal(fetch("bare", "same7.com").returncode, 0, "fetch-record: it is of the URL")
+        for more in ("", "?columns=text"):
+            reply = ask(2, "same7.com", more)
+            dxtest.check(reply.status == 500 and "sums.parquet" in reply.json["detail"] and "wrong CRC" in reply.json["detail"], f"a page with one: {reply.body[:400]}")
+        dxtest.equal(ask(2, "same7.com", "?columns=url").json["items"][0]["row"], {"url": rows[7]["url"]}, "pages that are sound")
+        done = fetch("sums", "same7.com")
+        dxtest.check(done.returncode == 1 and b"wrong CRC" in done.stderr, f"fetch-record: {done.stderr!r}")
+        change(b"https://same7.com/page", b"https://xame7.com/page")
+        item = ask(1, "same7.com").json["items"][0]
+        dxtest.equal((item["url"], item["row"]["url"]), (rows[7]["url"], "https://xame7.com/page"), "the index says which URL it was, the file what it has")
+        dxtest.equal(fetch("bare", "same7.com").returncode, 1, "fetch-record: not of the URL")
+        verified = dxtest.domaindex("verify", "--root", root, "--base", lake, expect=None)
+        dxtest.equal(verified.returncode, 0, f"verify --base compares sizes and footers: {verified.stdout!r}")
+
+
 def too_much(tmp):
     """Rows that lie in over 64 MiB of column chunks, or over 64 files, are 422 before one is read."""
     lake, root = tmp / "large", tmp / "large-root"
@@ -523,6 +566,7 @@ def main():
         served(root, lake)
         not_served(tmp, root, lake)
         rows_of_many_urls(tmp)
+        same_footer(tmp)
         too_much(tmp)
         dxtest.equal(sums(lake), before, "files of the lake")
         remote(tmp, lake)

@@ -200,6 +200,78 @@ def refused(tmp):
     dxtest.check(not (tmp / "none" / "urls").exists(), "what is refused leaves no row")
 
 
+def lies(tmp):
+    """What an archive says of itself is not true: it is refused as a whole before a row is stored, or the rows that are stored are those of WARC
+    records that are whole. Nothing is read outside of the archive, and what is said to be huge takes no memory."""
+    pack(tmp / "sound.wacz", {"archive/a.warc.gz": made("a", 30), "archive/b.warc.gz": made("b", 30)})
+    data, want = (tmp / "sound.wacz").read_bytes(), rows_of(tmp / "sound.wacz")
+    directory = data.index(b"PK\x01\x02")
+    end = data.rindex(b"PK\x05\x06")
+    entry = data.index(b"archive/b.warc.gz", directory) - 46
+    with zipfile.ZipFile(tmp / "sound.wacz") as z:
+        local, size = z.getinfo("archive/b.warc.gz").header_offset, z.getinfo("archive/b.warc.gz").compress_size
+
+    def put(changes, of=data):
+        out = bytearray(of)
+        for at, value, width in changes:
+            out[at:at + width] = value.to_bytes(width, "little")
+        return bytes(out)
+
+    def run(name, bytes_, lost=(), refused=None, rejects=0):
+        (tmp / "lies.wacz").write_bytes(bytes_)
+        root = tmp / f"lies-{name}"
+        said = ingest(root, tmp / "lies.wacz", "--max-rejects", "100%", expect=1 if refused else 0)
+        if refused:
+            dxtest.check(any(words in said for words in refused), f"{name}: {said}")
+            dxtest.check(not list(root.glob("urls/*/*/*")), f"{name}: what is refused leaves no row")
+            return
+        check(root, [r for r in want if r[0] not in lost], name)
+        dxtest.equal(int(said.split("  rejected")[1].split()[0]), rejects, f"{name}: rejects")
+
+    of_b = {r[0] for r in want if ".b" in r[0]}
+    run("sound", data)
+    # The CRC of a member is of the whole file: records have checksums of their own (gzip), and these count.
+    run("crc", put([(entry + 16, 0x12345678, 4), (local + 14, 0x12345678, 4)]))
+    # Cut anywhere: without its directory nothing is known. (Each 1/40 of it.)
+    for i in range(1, 40):
+        run(f"cut-{i}", data[:len(data) * i // 40], refused=("does not end with a directory", "damaged or cut", "empty", "cannot tell", "no records", "not a"))
+    # The directory: elsewhere, longer, shorter, with another count of entries.
+    run("directory-elsewhere", put([(end + 16, directory + 7, 4)]), refused=("damaged or cut", "does not end with a directory"))
+    run("directory-outside", put([(end + 16, 0xfffffff0, 4)]), refused=("damaged or cut", "does not end with a directory"))
+    run("directory-long", put([(end + 12, 0x7fffffff, 4)]), refused=("damaged or cut", "does not end with a directory"))
+    # A member: longer than it is, into the next ones or out of the archive; shorter: its last record is cut.
+    run("member-into-next", put([(entry + 20, size + 100, 4), (entry + 24, size + 100, 4)]), rejects=1)     # what follows is no WARC file
+    entry_a = data.index(b"archive/a.warc.gz", directory) - 46
+    run("member-into-warc", put([(entry_a + 20, size + 100, 4), (entry_a + 24, size + 100, 4)]), refused=("members overlap",))
+    run("member-outside", put([(entry + 20, 0xfffffff0, 4), (entry + 24, 0xfffffff0, 4)]), refused=("lies outside", "members overlap", "damaged or cut"))
+    last = max((r for r in want if r[0] in of_b), key=lambda r: int(r[-2]))
+    run("member-short", put([(entry + 20, size - 9, 4), (entry + 24, size - 9, 4)]), {last[0]}, rejects=1)
+    # zip64 that lies: records say that sizes are elsewhere, and there is nothing, or 2^63.
+    pack(tmp / "sound64.wacz", {"archive/a.warc.gz": made("a", 30), "archive/b.warc.gz": made("b", 30)}, limit=100)
+    data64 = (tmp / "sound64.wacz").read_bytes()
+    want = rows_of(tmp / "sound64.wacz")
+    run("zip64", data64)
+    end = data64.rindex(b"PK\x05\x06")     # Python writes the true numbers there too; with these the record of zip64 counts
+    data64 = put([(end + 12, 0xffffffff, 4), (end + 16, 0xffffffff, 4)], data64)
+    run("zip64-alone", data64)
+    end64, at64 = data64.rindex(b"PK\x06\x06"), data64.rindex(b"PK\x06\x07")
+    for name, change in (("offset", (end64 + 48, 1 << 62, 8)), ("size", (end64 + 40, (1 << 64) - 1, 8)), ("locator", (at64 + 8, 1 << 63, 8))):
+        run(f"zip64-{name}", put([change], data64), refused=("damaged or cut", "does not end with a directory"))
+    entry64 = data64.index(b"archive/b.warc.gz", data64.index(b"PK\x01\x02"))
+    extra = entry64 + len(b"archive/b.warc.gz")
+    dxtest.equal(data64[extra:extra + 2], b"\x01\x00", "the zip64 extra of a member")
+    run("zip64-member", put([(extra + 4, 1 << 62, 8), (extra + 12, 1 << 62, 8)], data64), refused=("lies outside", "members overlap", "damaged or cut"))
+    run("zip64-no-extra", put([(extra, 0x7777, 2)], data64), refused=("lies outside", "members overlap", "damaged or cut"))
+    # A bomb: a record of 256 MiB in 256 KiB. Its row is stored or rejected, in bounded memory and time.
+    bomb = gzip.compress(b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://bomb.com/\r\nWARC-Date: 2024-01-01T00:00:00Z\r\nWARC-Record-ID: <urn:uuid:1>\r\n"
+                         b"Content-Type: application/http; msgtype=response\r\nContent-Length: 268435456\r\n\r\nHTTP/1.1 200 OK\r\nX: " + b"a" * (268435456 - 20) + b"\r\n\r\n\r\n\r\n")
+    pack(tmp / "bomb.wacz", {"archive/a.warc.gz": made("a", 30), "archive/bomb.warc.gz": bomb, "archive/c.warc.gz": made("c", 3)})
+    said = dxtest.run("bash", "-c", f"ulimit -v 1500000; exec {dxtest.BIN / 'domaindex'} ingest --root {tmp / 'bomb'} --dataset d --memory 64M --max-rejects 100% {tmp / 'bomb.wacz'}", expect=None)
+    dxtest.equal(said.returncode, 0, f"a bomb: {said.stderr[-400:]!r}")
+    stored = {row[0] for row in lake.stored(tmp / "bomb", "d")}
+    dxtest.equal(stored - {"http://bomb.com/"}, {f"http://www.a{i}.com/" for i in range(30)} | {f"http://www.c{i}.com/" for i in range(3)}, "beside a bomb")
+
+
 def real(tmp):
     folder = os.environ.get("DX_WACZ_SAMPLES")
     for number, path in enumerate(sorted(pathlib.Path(folder).rglob("*.wacz")) if folder else []):
@@ -218,6 +290,7 @@ def main():
         remote(tmp)
         damaged(tmp)
         refused(tmp)
+        lies(tmp)
         real(tmp)
     dxtest.finish()
 
