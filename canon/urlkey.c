@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "canon/urlkey.h"
 
+#include "base/error.h"
 #include "base/hex.h"
 
 #include <stdlib.h>
@@ -398,6 +399,48 @@ static void put_query(struct dx_urlkey *k, struct dx_span query)
         return;
     dx_buf_u8(&k->key, '?');
     put_sorted(k);
+}
+
+/* ---- paths whose keys begin otherwise ---- */
+
+/* Of ASCII: no other escape, unescaped, makes a slash or a dot, or completes an escape. */
+static bool has_ascii_escape(struct dx_span path)
+{
+    const uint8_t *end = path.data + path.size;
+    const uint8_t *p = path.data;
+
+    while (p < end && (p = memchr(p, '%', (size_t)(end - p))) != NULL) {
+        if (end - p >= 3 && dx_hex_digit(p[1]) >= 2 && dx_hex_digit(p[1]) < 8 &&
+            !(p[1] == '2' && p[2] == '0'))
+            return true;
+        p++;
+    }
+    return false;
+}
+
+static bool has_dots(const struct dx_buf *b)
+{
+    for (size_t i = 0; i + 3 <= b->size; i++)
+        if (memcmp(b->data + i, "/..", 3) == 0 && (i + 3 == b->size || b->data[i + 3] == '/'))
+            return true;
+    return false;
+}
+
+int dx_urlkey_strays(struct dx_urlkey *k, struct dx_span path_query)
+{
+    const uint8_t *mark = path_query.size == 0 ? NULL
+                                               : memchr(path_query.data, '?', path_query.size);
+    struct dx_span path = dx_span_of(
+        path_query.data, mark == NULL ? path_query.size : (size_t)(mark - path_query.data));
+
+    if (!has_ascii_escape(path))
+        return 0;
+    dx_buf_clear(&k->part);
+    dx_buf_append(&k->part, path.data, path.size);
+    if (k->part.failed)
+        return k->part.no_memory ? DX_E_NOMEM : 1;
+    unescape(&k->part);
+    return has_dots(&k->part);
 }
 
 bool dx_urlkey_make(struct dx_urlkey *k, struct dx_span host, struct dx_span path_query)

@@ -30,6 +30,9 @@ struct dx_urlkey {
 
 void dx_urlkey_init(struct dx_urlkey *k);
 bool dx_urlkey_make(struct dx_urlkey *k, struct dx_span host, struct dx_span path_query);
+/* Whether escapes of its path hide a segment "..", so that the key does not begin with what the path begins with:
+ * "/a/..%2Fb" has the key of "/b". 1, 0, DX_E_NOMEM. The key at hand stays. */
+int dx_urlkey_strays(struct dx_urlkey *k, struct dx_span path_query);
 /* Why it was false: no memory, and not the length of the key. */
 bool dx_urlkey_no_memory(const struct dx_urlkey *k);
 void dx_urlkey_release(struct dx_urlkey *k);

@@ -10,6 +10,7 @@
 #include "builder/scan/index_lake.h"
 #include "builder/scan/index_pair.h"
 #include "builder/scan/index_scan.h"
+#include "builder/scan/index_strays.h"
 #include "builder/sort/spill_sort.h"
 
 #include "base/file.h"
@@ -470,6 +471,47 @@ static int compare_groups(struct lake_check *c, struct dx_error *why)
     return rc < 0 ? rc : DX_OK;
 }
 
+/* Of one file; those that the index does not list are passed over. */
+static int compare_strays_of(struct lake_check *c, struct dx_index_strays *scanned, uint32_t id,
+                             struct dx_error *why)
+{
+    const struct dx_pages *p = &dx_version_part_of_file(c->v, id)->pages;
+    struct dx_page_stray stray, kept;
+    uint64_t first, count;
+    uint64_t n = 0;
+    bool same = true;
+    bool more = false;
+    int listed = dx_pages_strays(p, id, &first, &count, why);
+    int rc = listed;
+
+    while (rc >= 0 && (rc = dx_index_strays_next(scanned, id, &stray, why)) == 1) {
+        more = dx_page_stray_is_unknown(&stray);
+        same = same && (more || n < count);
+        if (more || !same)
+            continue;
+        rc = dx_pages_stray(p, first + n++, &kept, why);
+        same = kept.row_group == stray.row_group && kept.row == stray.row;
+    }
+    if (rc < 0)
+        return rc;
+    if ((listed == 1 || count > 0) && (!same || n != count || more != (listed == 0)))
+        dx_verify_found(c->w, "%s: " DX_FILE_PAGES " lists other rows whose keys stray",
+                        c->lake.files[id].path);
+    return DX_OK;
+}
+
+static int compare_strays(struct lake_check *c, struct dx_error *why)
+{
+    struct dx_index_strays scanned;
+    int rc = DX_OK;
+
+    dx_index_strays_begin(&scanned, &c->lake);
+    for (size_t i = 0; rc == DX_OK && i < c->lake.file_count; i++)
+        if (c->lake.files[i].path != NULL)
+            rc = compare_strays_of(c, &scanned, (uint32_t)i, why);
+    return rc;
+}
+
 /* Dead domains of older parts are passed over. */
 static int open_pairs(struct lake_check *c, struct dx_error *why)
 {
@@ -524,6 +566,8 @@ static int compare(struct lake_check *c, struct dx_error *err)
         rc = compare_files(c, &why);
     if (rc == 0)
         rc = compare_groups(c, &why);
+    if (rc == 0)
+        rc = compare_strays(c, &why);
     if (rc == 0)
         rc = dx_verify_url_places(c->w, &c->lake, &why);
     if (rc == 0)

@@ -6,6 +6,7 @@
 #include "builder/index/index_out.h"
 #include "builder/lake/lake_files.h"
 #include "builder/scan/index_base.h"
+#include "builder/scan/index_strays.h"
 #include "builder/sort/spill_sort.h"
 #include "format/core/zseek.h"
 #include "format/version/manifest.h"
@@ -63,6 +64,26 @@ static int pages_of_files(struct dx_index_state *b, struct dx_pages_writer *w, s
     return rc;
 }
 
+static int strays_of_files(struct dx_index_state *b, struct dx_pages_writer *w,
+                           struct dx_error *err)
+{
+    struct dx_index_strays strays;
+    struct dx_page_stray stray;
+    int rc = DX_OK;
+
+    dx_index_strays_begin(&strays, b->lake);
+    for (size_t i = b->lake->first_file; rc == DX_OK && i < b->lake->file_count; i++) {
+        if (b->lake->files[i].path == NULL)
+            continue;
+        while (rc == DX_OK &&
+               (rc = dx_index_strays_next(&strays, (uint32_t)i, &stray, err)) == 1) {
+            stray.file_id -= (uint32_t)b->lake->first_file;
+            rc = dx_pages_writer_stray(w, &stray, err);
+        }
+    }
+    return rc;
+}
+
 static int write_pages(struct dx_index_state *b, struct dx_error *err)
 {
     struct dx_index_out out = DX_INDEX_OUT_INIT;
@@ -83,6 +104,8 @@ static int write_pages(struct dx_index_state *b, struct dx_error *err)
                                &b->id->build, dx_index_out_sink, &out, err);
     if (rc == DX_OK)
         rc = pages_of_files(b, &w, err);
+    if (rc == DX_OK)
+        rc = strays_of_files(b, &w, err);
     if (rc == DX_OK)
         rc = dx_pages_writer_end(&w, err);
     dx_pages_writer_release(&w);

@@ -78,6 +78,7 @@ struct dx_index_lake {
     char skipped[128];        /* the first of them, with its file */
     struct dx_spill_sort *pairs;
     struct dx_spill_sort *groups;
+    struct dx_spill_sort *strays;     /* rows whose keys stray: builder/scan/index_strays.h */
     struct dx_blob_spill *facts;      /* those of pairs that are too long for the sorter */
     struct dx_index_urls *url_places; /* places of the URLs of the files that were read */
     struct dx_index_tags *tags;       /* and which of their rows have which tags */

@@ -30,6 +30,7 @@ void dx_index_lake_release(struct dx_index_lake *lake)
 {
     dx_spill_sort_free(&lake->pairs);
     dx_spill_sort_free(&lake->groups);
+    dx_spill_sort_free(&lake->strays);
     dx_index_urls_free(&lake->url_places);
     dx_index_tags_free(&lake->tags);
     dx_blob_spill_free(&lake->facts);

@@ -10,6 +10,7 @@
 #include "builder/lake/lake_scan.h"
 #include "builder/scan/index_base.h"
 #include "builder/scan/index_lake.h"
+#include "builder/scan/index_strays.h"
 #include "builder/scan/index_tags.h"
 #include "builder/scan/index_urls.h"
 #include "builder/scan/scan_faults.h"
@@ -221,6 +222,20 @@ static int add_pair(void *ctx, struct dx_span key, struct dx_span value, struct 
     return rc;
 }
 
+static int add_stray(void *ctx, const struct dx_page_stray *stray, struct dx_error *err)
+{
+    struct scan *scan = ((struct worker *)ctx)->scan;
+    uint8_t key[DX_INDEX_STRAY_KEY];
+    int rc;
+
+    dx_index_stray_key(stray, key);
+    (void)pthread_mutex_lock(&scan->lock);
+    rc = dx_spill_sort_add(scan->lake->strays, 0, dx_span_of(key, sizeof key),
+                           dx_span_of(NULL, 0), err);
+    (void)pthread_mutex_unlock(&scan->lock);
+    return rc;
+}
+
 static int merge_part(struct worker *w, const struct part *part, bool grew, struct dx_error *err)
 {
     struct scan *scan = w->scan;
@@ -230,6 +245,7 @@ static int merge_part(struct worker *w, const struct part *part, bool grew, stru
                                .options = scan->options,
                                .stop = &scan->stop,
                                .pair_found = add_pair,
+                               .stray_found = add_stray,
                                .ctx = w,
                                .urls = w->urls,
                                .twice = DX_ROWS_TWICE_INIT,
@@ -632,6 +648,9 @@ static int new_sorts(struct scan *scan, unsigned threads, struct dx_error *err)
     struct dx_spill_sort_options groups = { .dir = scan->options->tmp_dir,
                                             .memory_bytes = memory / 16,
                                             .lanes = 1 };
+    struct dx_spill_sort_options strays = { .dir = scan->options->tmp_dir,
+                                            .memory_bytes = memory / 128,
+                                            .lanes = 1 };
     struct dx_spill_sort_options pairs = { .dir = scan->options->tmp_dir,
                                            .memory_bytes = memory / 32 * 9,
                                            .lanes = threads,
@@ -644,6 +663,8 @@ static int new_sorts(struct scan *scan, unsigned threads, struct dx_error *err)
     rc = dx_spill_sort_new(&scan->lake->pairs, &pairs, err);
     if (rc == DX_OK)
         rc = dx_spill_sort_new(&scan->lake->groups, &groups, err);
+    if (rc == DX_OK)
+        rc = dx_spill_sort_new(&scan->lake->strays, &strays, err);
     if (rc == DX_OK)
         rc = dx_blob_spill_new(&scan->lake->facts, scan->options->tmp_dir, err);
     if (rc == DX_OK)
@@ -694,7 +715,7 @@ int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options
     lake->rows = lake->urls = lake->row_groups = lake->skipped_columns = 0;
     lake->times_left_out = lake->rows_left_out = 0;
     lake->files_scanned = lake->rows_scanned = lake->suppressed_first = lake->rows_twice = 0;
-    lake->pairs = lake->groups = NULL;
+    lake->pairs = lake->groups = lake->strays = NULL;
     lake->url_places = NULL;
     lake->facts = NULL;
     lake->tags = NULL;
@@ -720,6 +741,8 @@ int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options
         rc = dx_spill_sort_finish(lake->pairs, err);
     if (rc == DX_OK)
         rc = dx_spill_sort_finish(lake->groups, err);
+    if (rc == DX_OK)
+        rc = dx_spill_sort_finish(lake->strays, err);
     if (rc == DX_OK && lake->base != NULL)
         add_base(lake);
     if (rc != DX_OK)

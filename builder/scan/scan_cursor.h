@@ -54,6 +54,8 @@ struct dx_scan_cursor {
     size_t requested; /* 1 + the extra that is the requested URL; 0: the file has none */
     size_t tags;      /* likewise, the tags */
     unsigned change;  /* from the row before in this file: enum dx_scan_change */
+    bool stray;       /* the row's key strays; kept by builder/scan/scan_merge.c */
+    uint64_t strays;  /* rows so far of which that is so */
     struct dx_scan_place place;
     uint64_t domain_id;       /* of the place */
     struct dx_buf runs;       /* struct dx_run, of the current domain */

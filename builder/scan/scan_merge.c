@@ -9,6 +9,7 @@
 #include "builder/scan/known_pair.h"
 #include "builder/sort/blob_spill.h"
 #include "format/text/host_pages.h"
+#include "format/version/pages.h"
 #include "format/version/facts.h"
 #include "format/version/pair_tally.h"
 #include "loader/version.h"
@@ -355,6 +356,26 @@ static int tag_row(struct dx_scan_merge *m, struct dx_scan_cursor *c, struct dx_
                              c->row.extra[c->tags - 1], err);
 }
 
+/* The rows of a URL stray together. Of a file with too many the first ones are kept, and that there are more. */
+static int stray_row(struct dx_scan_merge *m, struct dx_scan_cursor *c, struct dx_error *err)
+{
+    struct dx_page_stray stray = { c->file_id, c->scan.group.number, c->row_in_group };
+    int rc = c->stray;
+
+    if (m->stray_found == NULL || m->of_counts || is_known(m, c))
+        return DX_OK;
+    if (c->change != DX_SCAN_SAME_URL)
+        rc = dx_urlkey_strays(&m->urlkey, c->row.path_query);
+    if (rc < 0)
+        return dx_no_memory(err, "%s", c->file->path);
+    c->stray = rc == 1;
+    if (!c->stray || c->strays > DX_PAGES_STRAYS_MAX)
+        return DX_OK;
+    if (c->strays++ == DX_PAGES_STRAYS_MAX)
+        stray = dx_page_strays_unknown(c->file_id);
+    return m->stray_found(m->ctx, &stray, err);
+}
+
 /* Behind the last row of a file. */
 static int end_file(struct dx_scan_merge *m, struct dx_scan_cursor *c, struct dx_error *err)
 {
@@ -377,6 +398,8 @@ static int take_row(struct dx_scan_merge *m, struct dx_scan_cursor *c, struct dx
         rc = place_row(m, c, err);
     if (rc == DX_OK)
         rc = tag_row(m, c, err);
+    if (rc == DX_OK)
+        rc = stray_row(m, c, err);
     if (rc == DX_OK)
         rc = note_rules(m, c, err);
     if (rc == DX_OK && m->options->find_twice)
@@ -431,6 +454,7 @@ static int merge_open(struct dx_scan_merge *m, struct dx_error *err)
     dx_buf_init(&m->key, 2 * DX_SURT_MAX);
     dx_buf_init(&m->value, DX_SCAN_RUNS_MAX);
     dx_buf_init(&m->place.text, DX_LAKE_ROW_BYTES_MAX);
+    dx_urlkey_init(&m->urlkey);
     m->cursors = calloc(m->count, sizeof *m->cursors);
     m->heap = calloc(m->count, sizeof *m->heap);
     if (m->cursors == NULL || m->heap == NULL)
@@ -459,6 +483,7 @@ static void merge_close(struct dx_scan_merge *m)
     free(m->cursors);
     free(m->heap);
     dx_buf_release(&m->place.text);
+    dx_urlkey_release(&m->urlkey);
     dx_buf_release(&m->domain);
     dx_buf_release(&m->runs);
     dx_buf_release(&m->facts);

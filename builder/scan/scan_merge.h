@@ -21,6 +21,7 @@
 #include "builder/scan/rule_redirects.h"
 #include "builder/scan/scan_cursor.h"
 #include "builder/scan/scan_options.h"
+#include "canon/urlkey.h"
 #include "format/root/registry_json.h"
 #include "format/root/rules.h"
 
@@ -28,6 +29,7 @@ struct dx_index_lake;
 struct dx_index_urls_lane;
 struct dx_known;
 struct dx_page_cache;
+struct dx_page_stray;
 struct dx_pair_tally;
 
 #define DX_SCAN_SCHEMES_MAX 8 /* of one (host, path_query); canonical URLs have three */
@@ -40,6 +42,8 @@ struct dx_scan_merge {
     const struct dx_index_scan_options *options;
     const atomic_bool *stop;
     int (*pair_found)(void *ctx, struct dx_span key, struct dx_span value, struct dx_error *err);
+    /* builder/scan/index_strays.h; NULL: they are not looked for */
+    int (*stray_found)(void *ctx, const struct dx_page_stray *stray, struct dx_error *err);
     void *ctx;
     struct dx_page_cache *postings;  /* of lake.base, for a dataset that grew; else NULL */
     size_t known_bytes;              /* memory for files of the base */
@@ -82,6 +86,7 @@ struct dx_scan_merge {
     bool has_rules; /* some rule may hit rows of the domain at hand */
     struct dx_rules_of rules;
     struct dx_rule_redirects led;
+    struct dx_urlkey urlkey; /* for what rows stray */
 };
 
 int dx_scan_merge(struct dx_scan_merge *m, struct dx_error *err);

@@ -11,6 +11,9 @@
 #define TAG_PATH DX_KIND('P', 'A', 'T', 'H')
 #define TAG_GRPX DX_KIND('G', 'R', 'P', 'X')
 #define TAG_GRPD DX_KIND('G', 'R', 'P', 'D')
+#define TAG_STRY DX_KIND('S', 'T', 'R', 'Y')
+#define STRAY_RECORD 16
+#define HAS_STRAYS 1 /* in the header */
 #define KIND_PAGE DX_KIND('P', 'A', 'G', 'E')
 #define PAGE_MIN 7 /* bytes of a page in a record: gap, length, rows, sum */
 
@@ -273,6 +276,7 @@ static int open_sections(struct dx_pages *p, struct dx_error *err)
     const struct dx_envelope *e = &p->envelope;
     struct dx_span header;
     struct dx_bytes r;
+    uint64_t strays;
     int rc = dx_envelope_header(e, HEADER_SIZE, &header, err);
 
     if (rc < 0)
@@ -282,9 +286,14 @@ static int open_sections(struct dx_pages *p, struct dx_error *err)
     p->files = dx_bytes_u64(&r);
     p->groups = dx_bytes_u64(&r);
     p->rows = dx_bytes_u64(&r);
+    strays = dx_bytes_u64(&r);
+    p->has_strays = strays == HAS_STRAYS;
     rc = dx_envelope_reserved(e, &r, err);
     if (rc < 0)
         return rc;
+    if (strays > HAS_STRAYS)
+        return dx_fail(err, DX_E_UNSUPPORTED,
+                       "%s: header: %" PRIu64 " where this program knows 0 and 1", e->name, strays);
     if (p->files > UINT32_MAX || p->groups == UINT64_MAX)
         return dx_fail(err, DX_E_CORRUPT, "%s: header: %" PRIu64 " files, %" PRIu64 " row groups",
                        e->name, p->files, p->groups);
@@ -295,6 +304,11 @@ static int open_sections(struct dx_pages *p, struct dx_error *err)
         rc = dx_envelope_array(e, TAG_GRPX, 8, p->groups + 1, &p->group_index, err);
     if (rc >= 0)
         rc = dx_envelope_section(e, TAG_GRPD, &p->group_records, err);
+    if (rc >= 0 && p->has_strays)
+        rc = dx_envelope_section(e, TAG_STRY, &p->strays, err);
+    if (rc >= 0 && p->strays.size % STRAY_RECORD != 0)
+        rc = dx_envelope_corrupt(e, TAG_STRY, p->strays.data, err, "%zu bytes in records of %d",
+                                 p->strays.size, STRAY_RECORD);
     return rc;
 }
 
@@ -310,6 +324,69 @@ int dx_pages_open(struct dx_pages *p, struct dx_span file, unsigned flags, const
     if (rc < 0)
         dx_pages_close(p);
     return rc;
+}
+
+/* ---- rows whose keys stray ---- */
+
+int dx_pages_stray(const struct dx_pages *p, uint64_t i, struct dx_page_stray *out,
+                   struct dx_error *err)
+{
+    const uint8_t *at = p->strays.data + i * STRAY_RECORD;
+    int rc = dx_envelope_check(&p->envelope, at, STRAY_RECORD, err);
+
+    if (rc < 0)
+        return rc;
+    *out = (struct dx_page_stray){ dx_load_u32(at), dx_load_u32(at + 4), dx_load_u64(at + 8) };
+    if (out->file_id >= p->files)
+        return dx_envelope_corrupt(&p->envelope, TAG_STRY, at, err, "file %" PRIu32 " of %" PRIu64,
+                                   out->file_id, p->files);
+    out->file_id += (uint32_t)p->first_file;
+    return DX_OK;
+}
+
+/* The first record that is of a file from this one on. */
+static int first_stray(const struct dx_pages *p, uint64_t file_id, uint64_t *first,
+                       struct dx_error *err)
+{
+    uint64_t low = 0;
+    uint64_t high = p->strays.size / STRAY_RECORD;
+
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        struct dx_page_stray stray;
+        int rc = dx_pages_stray(p, middle, &stray, err);
+
+        if (rc < 0)
+            return rc;
+        if (stray.file_id < file_id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *first = low;
+    return DX_OK;
+}
+
+int dx_pages_strays(const struct dx_pages *p, uint64_t file_id, uint64_t *first, uint64_t *count,
+                    struct dx_error *err)
+{
+    struct dx_page_stray last;
+    uint64_t end = 0;
+    int rc = first_stray(p, file_id, first, err);
+
+    *count = 0;
+    if (rc == DX_OK)
+        rc = first_stray(p, file_id + 1, &end, err);
+    if (rc < 0 || !p->has_strays)
+        return rc < 0 ? rc : 0;
+    if (end <= *first)
+        return 1;
+    *count = end - *first;
+    rc = dx_pages_stray(p, end - 1, &last, err);
+    if (rc < 0 || !dx_page_stray_is_unknown(&last))
+        return rc < 0 ? rc : 1;
+    --*count;
+    return 0;
 }
 
 void dx_pages_close(struct dx_pages *p)
@@ -499,6 +576,8 @@ int dx_pages_writer_begin(struct dx_pages_writer *w, uint64_t files, uint64_t gr
     w->rows_want = rows;
     w->files = w->groups = w->rows = 0;
     w->groups_left = w->rows_left = w->file_size = w->data_size = 0;
+    w->in_strays = false;
+    w->stray = (struct dx_page_stray){ 0, 0, 0 };
     dx_buf_init(&w->file_records, SIZE_MAX / 2);
     dx_buf_init(&w->paths, SIZE_MAX / 2);
     dx_buf_init(&w->group_index, SIZE_MAX / 2);
@@ -508,7 +587,8 @@ int dx_pages_writer_begin(struct dx_pages_writer *w, uint64_t files, uint64_t gr
     dx_buf_u64(b, files);
     dx_buf_u64(b, groups);
     dx_buf_u64(b, rows);
-    dx_buf_zero(b, 32);
+    dx_buf_u64(b, HAS_STRAYS);
+    dx_buf_zero(b, 24);
     rc = b->failed ? dx_buf_fail(b, err, "pages")
                    : dx_envelope_writer_header(&w->envelope, dx_span_of(b->data, b->size), err);
     dx_buf_clear(b);
@@ -596,9 +676,47 @@ static int write_section(struct dx_pages_writer *w, uint32_t tag, const struct d
     return rc < 0 ? rc : dx_envelope_writer_append(&w->envelope, dx_span_of(b->data, b->size), err);
 }
 
+/* Behind all groups. */
+static int begin_strays(struct dx_pages_writer *w, struct dx_error *err)
+{
+    int rc = w->in_strays ? DX_OK : file_is_whole(w, err);
+
+    if (rc >= 0 && !w->in_strays)
+        rc = dx_envelope_writer_section(&w->envelope, TAG_STRY, err);
+    w->in_strays = w->in_strays || rc >= 0;
+    return rc;
+}
+
+static int compare_strays(const struct dx_page_stray *a, const struct dx_page_stray *b)
+{
+    if (a->file_id != b->file_id)
+        return a->file_id < b->file_id ? -1 : 1;
+    if (a->row_group != b->row_group)
+        return a->row_group < b->row_group ? -1 : 1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+int dx_pages_writer_stray(struct dx_pages_writer *w, const struct dx_page_stray *stray,
+                          struct dx_error *err)
+{
+    uint8_t record[STRAY_RECORD];
+    bool first = !w->in_strays;
+    int rc = begin_strays(w, err);
+
+    if (rc < 0)
+        return rc;
+    if (stray->file_id >= w->files || (!first && compare_strays(&w->stray, stray) >= 0))
+        return dx_fail(err, DX_E_INVALID, "pages: rows whose keys stray do not ascend");
+    w->stray = *stray;
+    dx_store_u32(record, stray->file_id);
+    dx_store_u32(record + 4, stray->row_group);
+    dx_store_u64(record + 8, stray->row);
+    return dx_envelope_writer_append(&w->envelope, dx_span_of(record, sizeof record), err);
+}
+
 int dx_pages_writer_end(struct dx_pages_writer *w, struct dx_error *err)
 {
-    int rc = file_is_whole(w, err);
+    int rc = begin_strays(w, err);
 
     if (rc < 0)
         return rc;

@@ -8,6 +8,8 @@
  *   while (dx_page_group_next(&group, &column) == 1)          columns in their order
  *       while (dx_page_column_next(&column, &page) == 1)      data pages in their order
  *   ok = dx_page_sum_check(&f, &page, bytes, &err);           bytes: page.size bytes at page.offset
+ *   rc = dx_pages_strays(&p, file_id, &first, &count, &err);  its rows whose keys stray (canon/urlkey.h): 1 these are all,
+ *   rc = dx_pages_stray(&p, first + i, &stray, &err);         0 there are others; ascending
  *   dx_pages_close(&p);
  *
  * dx_pages_group walks the whole record once (bounds within the file, sums of rows), so the
@@ -23,6 +25,9 @@
  *   rc = dx_pages_writer_file(&w, &f, &err);          f.first_group is filled in by the writer;
  *                                                     a hole: f is zero but for file_id
  *   rc = dx_pages_writer_group(&w, record, &err);     f.row_groups times
+ *   rc = dx_pages_writer_stray(&w, &stray, &err);     behind all groups, ascending, of a file by its number here; if there are
+ *                                                     over DX_PAGES_STRAYS_MAX of a file, or they are not known, one
+ *                                                     dx_page_strays_unknown(number) behind those
  *   rc = dx_pages_writer_end(&w, &err);               refuses if the totals do not hold
  *   dx_pages_writer_release(&w);
  *
@@ -39,6 +44,7 @@
 #define DX_PAGES_VERSION 1
 #define DX_PAGE_COLUMNS_MAX 64
 #define DX_PAGE_NAME_MAX 255
+#define DX_PAGES_STRAYS_MAX 65536 /* of a file */
 
 enum dx_page_role {
     DX_ROLE_SCHEME = 1,
@@ -102,6 +108,23 @@ struct dx_page_group {
     struct dx_span record; /* all of it, as it was encoded */
 };
 
+/* A row whose key does not begin with what its path begins with. */
+struct dx_page_stray {
+    uint32_t file_id;
+    uint32_t row_group;
+    uint64_t row; /* in the row group */
+};
+
+/* A record that says that a file has others. */
+static inline struct dx_page_stray dx_page_strays_unknown(uint32_t file_id)
+{
+    return (struct dx_page_stray){ file_id, UINT32_MAX, UINT64_MAX };
+}
+static inline bool dx_page_stray_is_unknown(const struct dx_page_stray *s)
+{
+    return s->row_group == UINT32_MAX && s->row == UINT64_MAX;
+}
+
 struct dx_pages {
     struct dx_envelope envelope;
     uint64_t first_file; /* number of the first one: 0, or set by who opened it (loader/part.h) */
@@ -112,6 +135,8 @@ struct dx_pages {
     struct dx_span paths;         /* PATH */
     struct dx_span group_index;   /* GRPX */
     struct dx_span group_records; /* GRPD */
+    bool has_strays;              /* else the file was written before there were such records */
+    struct dx_span strays;        /* STRY */
 };
 
 uint32_t dx_page_sum(const struct dx_hash128 *file_hash, uint64_t offset, struct dx_span bytes);
@@ -131,6 +156,10 @@ int dx_page_group_next(struct dx_page_group *group, struct dx_page_column *colum
 int dx_page_column_next(struct dx_page_column *column, struct dx_page_location *page);
 int dx_page_sum_check(const struct dx_pages_file *file, const struct dx_page_location *page,
                       struct dx_span bytes, struct dx_error *err); /* DX_OK or <0 */
+int dx_pages_strays(const struct dx_pages *p, uint64_t file_id, uint64_t *first, uint64_t *count,
+                    struct dx_error *err);
+int dx_pages_stray(const struct dx_pages *p, uint64_t i, struct dx_page_stray *out,
+                   struct dx_error *err);
 void dx_pages_close(struct dx_pages *p);
 
 /* The record alone, as the encoder makes it: for those who keep records outside of pages.dxp. */
@@ -148,6 +177,8 @@ struct dx_pages_writer {
     uint64_t rows_left;
     uint64_t file_size;
     uint64_t data_size;
+    bool in_strays; /* the section is begun */
+    struct dx_page_stray stray;
     struct dx_buf file_records;
     struct dx_buf paths;
     struct dx_buf group_index;
@@ -160,6 +191,8 @@ int dx_pages_writer_begin(struct dx_pages_writer *w, uint64_t files, uint64_t gr
 int dx_pages_writer_file(struct dx_pages_writer *w, const struct dx_pages_file *file,
                          struct dx_error *err);
 int dx_pages_writer_group(struct dx_pages_writer *w, struct dx_span record, struct dx_error *err);
+int dx_pages_writer_stray(struct dx_pages_writer *w, const struct dx_page_stray *stray,
+                          struct dx_error *err);
 int dx_pages_writer_end(struct dx_pages_writer *w, struct dx_error *err);
 void dx_pages_writer_release(struct dx_pages_writer *w);
 

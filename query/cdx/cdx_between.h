@@ -11,8 +11,8 @@
  *   dx_cdx_between_release(&b);
  *
  * By what the two begin with alike, and the byte behind: a key has that in lower case. Not what stands behind a '?', an escape of ASCII, or at the
- * beginning of a segment '.' or '(': that may be anything. URLs are canonical. One whose escapes hide a segment "..", as "/a/..%2Fb" does, whose key is
- * that of "/b", is taken for one below "/a/..": it alone may have a key that NOTHING says it has not, or that ALL says it has. SOMETHING too: no memory.
+ * beginning of a segment '.' or '(': that may be anything. URLs are canonical. What is said holds of all but those whose keys stray (canon/urlkey.h):
+ * "/a/..%2Fb", whose key is that of "/b", is taken for one below "/a/..", and is for the caller to look at. SOMETHING too: no memory.
  * One thread at a time.
  */
 #ifndef DX_QUERY_CDX_CDX_BETWEEN_H

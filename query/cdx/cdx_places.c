@@ -9,6 +9,7 @@
 #define FEW_PARTS 8
 #define LEAF_MIN (2 * FEW_PARTS)
 #define LOOKED_MAX ((size_t)64 << 20)
+#define LISTED_MAX 65536 /* rows of the domain whose keys stray */
 #define TEXT_MAX ((size_t)8 << 20)
 
 void dx_cdx_places_init(struct dx_cdx_places *p, struct dx_cdx_host *host, uint64_t leaf)
@@ -29,6 +30,7 @@ void dx_cdx_places_release(struct dx_cdx_places *p)
     free(p->ranges);
     free(p->bounds);
     free(p->open);
+    free(p->strays);
     *p = (struct dx_cdx_places){ .host = NULL };
 }
 
@@ -67,8 +69,8 @@ static void join_ranges(struct dx_cdx_places *p)
         struct dx_domain_rows_range *before = n == 0 ? NULL : &p->ranges[n - 1];
 
         if (before != NULL && before->pair == p->ranges[i].pair &&
-            before->end == p->ranges[i].first)
-            before->end = p->ranges[i].end;
+            before->end >= p->ranges[i].first)
+            before->end = before->end > p->ranges[i].end ? before->end : p->ranges[i].end;
         else
             p->ranges[n++] = p->ranges[i];
     }
@@ -76,6 +78,69 @@ static void join_ranges(struct dx_cdx_places *p)
     p->rows = 0;
     for (size_t i = 0; i < n; i++)
         p->rows += visible_in(p, &p->ranges[i]);
+}
+
+/* ---- rows whose keys stray ---- */
+
+/* Ranges are in order of their places. */
+static bool is_of_host(const struct dx_cdx_places *p, size_t pair, uint64_t place)
+{
+    const struct dx_domain_rows_range *ranges = p->host->ranges;
+    size_t low = 0;
+    size_t high = p->host->count;
+
+    while (low < high) { /* the first that ends behind the place */
+        size_t middle = low + (high - low) / 2;
+
+        if (ranges[middle].pair < pair ||
+            (ranges[middle].pair == pair && ranges[middle].end <= place))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < p->host->count && ranges[low].pair == pair && ranges[low].first <= place;
+}
+
+static void add_stray(struct dx_cdx_places *p, size_t stream, uint64_t place)
+{
+    if (!is_of_host(p, streams_of(p)->streams[stream].pair, place))
+        return;
+    if (p->stray_count == DX_CDX_PLACES_STRAYS)
+        p->by_paths = true;
+    else
+        p->strays[p->stray_count++] = (struct dx_cdx_places_stretch){ stream, place, place + 1 };
+}
+
+static int look_up_strays(struct dx_cdx_places *p, struct dx_error *err)
+{
+    uint64_t *places = malloc(LISTED_MAX * sizeof *places);
+    size_t room = LISTED_MAX;
+    int rc = DX_OK;
+
+    p->strays = malloc(DX_CDX_PLACES_STRAYS * sizeof *p->strays);
+    if (places == NULL || p->strays == NULL)
+        rc = dx_no_memory(err, "rows of a host");
+    for (size_t i = 0; rc >= 0 && i < streams_of(p)->count; i++) {
+        size_t count;
+
+        rc = dx_row_streams_strays(streams_of(p), i, places, room, &count, err);
+        p->by_paths = p->by_paths || rc == 0;
+        room -= rc < 0 ? 0 : count;
+        for (size_t k = 0; rc >= 0 && k < count; k++)
+            add_stray(p, i, places[k]);
+    }
+    free(places);
+    p->has_strays = rc >= 0;
+    return rc < 0 ? rc : DX_OK;
+}
+
+static int keep_strays(struct dx_cdx_places *p, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < p->stray_count; i++)
+        rc = keep(p, p->strays[i].stream, p->strays[i].first, p->strays[i].end, err);
+    return rc;
 }
 
 /* ---- stretches ---- */
@@ -247,8 +312,10 @@ static int want_stretches(struct dx_cdx_places *p, struct dx_error *err)
 
 static int search(struct dx_cdx_places *p, struct dx_error *err)
 {
-    int rc = p->begun ? DX_OK : open_host(p, err);
+    int rc = p->has_strays ? DX_OK : look_up_strays(p, err);
 
+    if (rc == DX_OK && !p->begun)
+        rc = open_host(p, err);
     p->begun = true;
     while (rc == DX_OK && (p->reads || p->asked < p->open_count)) {
         if (!p->reads)
@@ -258,6 +325,8 @@ static int search(struct dx_cdx_places *p, struct dx_error *err)
         while (rc == DX_OK && p->asked < p->at)
             rc = judge_stretch(p, p->open[p->asked++], err);
     }
+    if (rc == DX_OK)
+        rc = keep_strays(p, err);
     if (rc != DX_OK)
         return rc;
     join_ranges(p);

@@ -12,7 +12,10 @@
  *
  * Rows are in order of paths and keys nearly are: where two rows stand that have no such key between them (dx_cdx_between), the rows between
  * them are left out; the others are cut, and looked at again. So a search reads some slices for each place where rows with
- * these keys begin or end. After DX_CDX_PLACES_LOOKS rows no more is cut. The same exception as of dx_cdx_between.
+ * these keys begin or end. After DX_CDX_PLACES_LOOKS rows no more is cut.
+ *
+ * Rows whose keys stray are in what is found as far as the index lists them (format/version/pages.h): all are, unless p.by_paths; of more than
+ * DX_CDX_PLACES_STRAYS of the host it is.
  *
  * keys are held by the caller until DONE. DX_E_UNSUPPORTED: rows are not in order. One thread at a time.
  */
@@ -24,6 +27,7 @@
 
 #define DX_CDX_PLACES_LOOKS 65536
 #define DX_CDX_PLACES_BOUND 1024 /* bytes of a bound at most */
+#define DX_CDX_PLACES_STRAYS 4096
 
 struct dx_cdx_places_stretch {
     size_t stream;
@@ -36,12 +40,16 @@ struct dx_cdx_places {
     uint64_t rows; /* visible */
     struct dx_span *bounds;
     size_t bound_count;
+    bool by_paths; /* some file has rows whose keys stray that are not listed: they may be missing */
 
     /* private */
     struct dx_cdx_host *host;
     uint64_t leaf;
     const struct dx_cdx_keys *keys;
     size_t capacity;
+    struct dx_cdx_places_stretch *strays; /* a row each, of the host */
+    size_t stray_count;
+    bool has_strays; /* they were looked up */
     struct dx_cdx_between between;
     /* That are cut: those from `asked` to `at` by the rows of the batch. */
     struct dx_cdx_places_stretch *open;

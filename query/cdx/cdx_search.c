@@ -61,7 +61,7 @@ static int end_host(struct dx_cdx_search *s)
 
 static int end_places(struct dx_cdx_search *s)
 {
-    s->by_paths = true;
+    s->by_paths = s->places.by_paths;
     return end_with(s, s->places.ranges, s->places.count, s->places.rows);
 }
 

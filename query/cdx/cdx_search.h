@@ -29,7 +29,7 @@ struct dx_cdx_search {
     uint64_t look_max;
     bool by_keys, whole; /* whole: not in pieces */
     bool searching, found, in_pieces;
-    bool by_paths; /* rows were left out by the order of paths: the exception of dx_cdx_between */
+    bool by_paths; /* rows whose keys stray may be missing (query/cdx/cdx_places.h) */
     const struct dx_domain_rows_range *ranges;
     size_t count;
     uint64_t rows;

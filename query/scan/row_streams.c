@@ -163,6 +163,74 @@ size_t dx_row_streams_with(const struct dx_row_streams *s, const struct dx_domai
     return low < s->count && dx_row_streams_dataset(s, low) == place->dataset_id ? low : s->count;
 }
 
+/* ---- rows whose keys stray ---- */
+
+static bool is_before(const struct dx_page_stray *stray, const struct dx_run *run)
+{
+    return stray->row_group < run->row_group ||
+           (stray->row_group == run->row_group && stray->row < run->first_row);
+}
+
+static bool is_behind(const struct dx_page_stray *stray, const struct dx_run *run)
+{
+    return stray->row_group > run->row_group ||
+           (stray->row_group == run->row_group && stray->row - run->first_row >= run->row_count);
+}
+
+/* The first record of the file that is not before the run. */
+static int strays_from(const struct dx_pages *p, const struct dx_run *run, uint64_t *at,
+                       uint64_t end, struct dx_error *err)
+{
+    while (*at < end) {
+        uint64_t middle = *at + (end - *at) / 2;
+        struct dx_page_stray stray;
+        int rc = dx_pages_stray(p, middle, &stray, err);
+
+        if (rc < 0)
+            return rc;
+        if (is_before(&stray, run))
+            *at = middle + 1;
+        else
+            end = middle;
+    }
+    return DX_OK;
+}
+
+/* Both the runs of a file and its records ascend. */
+int dx_row_streams_strays(const struct dx_row_streams *s, size_t stream, uint64_t *places,
+                          size_t room, size_t *count, struct dx_error *err)
+{
+    const struct dx_row_stream *st = &s->streams[stream];
+    const struct dx_run *runs = s->rows->runs;
+    const struct dx_part *part = dx_version_part_of_file(s->rows->version,
+                                                         runs[st->first_run].file_id);
+    uint64_t at, records;
+    int rc = part == NULL ? 0
+                          : dx_pages_strays(&part->pages, runs[st->first_run].file_id, &at,
+                                            &records, err);
+
+    *count = 0;
+    if (rc != 1 || records == 0)
+        return rc;
+    records += at;
+    for (size_t i = st->first_run; i < st->first_run + st->run_count && at < records; i++) {
+        struct dx_page_stray stray;
+
+        rc = strays_from(&part->pages, &runs[i], &at, records, err);
+        while (rc >= 0 && at < records &&
+               (rc = dx_pages_stray(&part->pages, at, &stray, err)) >= 0 &&
+               !is_behind(&stray, &runs[i])) {
+            if (*count == room)
+                return 0;
+            places[(*count)++] = s->run_places[i] + (stray.row - runs[i].first_row);
+            at++;
+        }
+        if (rc < 0)
+            return rc;
+    }
+    return 1;
+}
+
 /* ---- rows ---- */
 
 bool dx_row_streams_full(const struct dx_row_streams *s)

@@ -133,6 +133,11 @@ void dx_row_streams_release(struct dx_row_streams *s);
 size_t dx_row_streams_with(const struct dx_row_streams *s,
                            const struct dx_domain_rows_place *place);
 
+/* Its rows whose keys stray (format/version/pages.h): 1 these are all that there are, 0 there are others, or over
+ * `room`. places: of so many as *count says. */
+int dx_row_streams_strays(const struct dx_row_streams *s, size_t stream, uint64_t *places,
+                          size_t room, size_t *count, struct dx_error *err);
+
 /* The error of a stream that is not in order. */
 int dx_row_streams_disorder(const struct dx_row_streams *s, size_t stream, struct dx_error *err);
 

@@ -17,6 +17,19 @@ from dxtest import check, equal
 DOMAIN = "large.example"
 HOSTS = {"en.": 2_100_000, "www.en.": 50_000, "de.": 90_000, "": 30_000, "www.": 10_000, "www2.de.": 10_000}
 PAGE = 150_000
+# URLs whose escapes hide a segment "..": their paths stand elsewhere than their keys (each by hand). Those of "later" come with a second publish, those of
+# "more" with a third that merges the parts.
+ASTRAY = {
+    "first": (("en.", "/a/..%2Fb0000002", "b0000002"), ("en.", "/b05/x/..%2f..%2Fzz", "zz"), ("www.en.", "/a00/%2e%2e%2fb1000002", "b1000002"),
+              ("en.", "/zzz/..%252Faaa?x=1", "aaa?x=1"), ("en.", "/b0000003/..%2Fa0000000%20", "a0000000%20"), ("de.", "/q/..%2Fa1", "a1"),
+              ("en.", "/a0000000/%2E%2E%2Fa0000001", "a0000001")),
+    "later": (("en.", "/x/..%2Fa1000001", "a1000001"), ("en.", "/A00/%2e.%2Fb0500002", "b0500002")),
+    "more": (("en.", "/a/b/c/..%2f..%2f..%2fb2000002", "b2000002"),),
+}
+
+
+def astray(when):
+    return [(host, f"{key_of(f'https://{host}{DOMAIN}/')}{key}", f"https://{host}{DOMAIN}{path}") for host, path, key in ASTRAY[when]]
 
 
 def urls():
@@ -25,6 +38,7 @@ def urls():
         begin, key = f"https://{host}{DOMAIN}/", key_of(f"https://{host}{DOMAIN}/")
         for i in range(count):
             yield host, f"{key}{'aabb'[i % 4]}{i:07}", f"{begin}{'aAbB'[i % 4]}{i:07}"
+    yield from astray("first")
 
 
 def key_of(url):
@@ -40,9 +54,14 @@ def rss_mib(server):
     return int(words[words.index("VmRSS:") + 1]) / 1024
 
 
+def between(lines, low, high):
+    """Of sorted lines."""
+    return lines[bisect.bisect_left(lines, low):bisect.bisect_left(lines, high)]
+
+
 def below(lines, key):
     """Of sorted lines those that begin so."""
-    return lines[bisect.bisect_left(lines, key):bisect.bisect_left(lines, key + "~")]
+    return between(lines, key, key + "~")
 
 
 def pages_of(server, asked, want, most_mib, all_pages=True):
@@ -69,23 +88,30 @@ def pages_of(server, asked, want, most_mib, all_pages=True):
     check(reply.status == 400 and f"Last Page is {count - 1}" in reply.json["detail"], f"{asked}: behind the last page: {reply.body[:200]}")
 
 
-def lines_of(server, asked, by_paths="yes"):
-    """by_paths: whether the answer says that it takes paths as they are written."""
+def lines_of(server, asked):
+    """No answer says that rows may be missing."""
     reply = server.get(f"/cdx?{asked}&showUntimed=true&fl=urlkey,original")
     check(reply.status == 200, f"{asked}: {reply.status} {reply.body[:300]}")
-    equal(reply.headers.get("x-domaindex-by-paths"), by_paths, f"{asked}: by paths")
+    equal(reply.headers.get("x-domaindex-by-paths"), None, f"{asked}: by paths")
     return reply.body.decode().splitlines()
 
 
-def of_large_host(server, want, rng):
-    """URLs, prefixes and stretches of the host that has too many rows; want: sorted lines of it."""
-    asked = f"url=en.{DOMAIN}"
-    for _ in range(10):
-        key, url = rng.choice(want).split()
-        equal(lines_of(server, f"url={url}&sort=reverse"), [f"{key} {url}"], url)
-    for prefix in ("/a1", "/B00", "/b20999"):
+def urls_of_large_host(server, want, rng):
+    """URLs and prefixes of the host that has too many rows; want: sorted lines of it."""
+    lines = [rng.choice(want) for _ in range(10)] + [f"{key} {url}" for when in ASTRAY for host, key, url in astray(when) if "en." in host]
+    for key, url in (line.split() for line in lines):
+        same = between(want, f"{key} ", f"{key}!")
+        for text in (url, f"https://en.{DOMAIN}/{key.split(')/', 1)[1]}"):  # by its own text, and by the text of its key
+            equal(lines_of(server, f"url={text.replace('%', '%25').replace('?', '%3F')}"), same, f"{text}, whose key is {key}")
+    for prefix in ("/a1", "/B00", "/b20999", "/b05", "/z", "/aa", "/a0000000"):
         key = key_of(f"https://en.{DOMAIN}{prefix}")
-        equal(lines_of(server, f"{asked}{prefix}*&limit=9999999") == below(want, key), True, f"{prefix}*")
+        equal(lines_of(server, f"url=en.{DOMAIN}{prefix}*&limit=9999999") == below(want, key), True, f"{prefix}*")
+
+
+def of_large_host(server, want, rng):
+    """And stretches of it."""
+    asked = f"url=en.{DOMAIN}"
+    urls_of_large_host(server, want, rng)
     for limit in (1, 10, 150_000):
         equal(lines_of(server, f"{asked}&matchType=host&limit={limit}") == want[:limit], True, f"the first {limit}")
     got, key = [], ""
@@ -97,14 +123,25 @@ def of_large_host(server, want, rng):
     equal(got == want[:len(got)] and len(got) > 60000, True, f"{len(got)} rows by keys")
 
 
+def published_again(root, server, of, when, *options):
+    """A few rows more of the large host, in a part of their own or merged with all others."""
+    text = "".join(f"{url}\n" for _, _, url in astray(when))
+    for host, key, url in astray(when):
+        of[host].append(f"{key} {url}")
+    dxtest.domaindex("ingest", "--root", root, "--dataset", when, "--format", "list", "-", input=text.encode())
+    version = dxtest.domaindex("publish", "--root", root, "--quiet", *options).stdout.decode().strip()
+    check(dxtest.wait_until(lambda: server.get("/readyz").headers.get("x-domaindex-version") == version, 240), f"{version} serves")
+
+
 def with_a_rule(root, server, want):
     """What a rule hides is in no answer, and rows before and behind it are."""
     hidden = f"https://en.{DOMAIN}/b05"
     dxtest.domaindex("suppress", "add", "--root", root, "--prefix", hidden, "--policy", "absent")
     dxtest.wait_until(lambda: server.get(f"/cdx?url={hidden}00002&showUntimed=true").body == b"", 240)
+    left = [line for line in want if f" {hidden}" not in line]
     for prefix in ("/b05", "/b04999", "/a1"):
         key = key_of(f"https://en.{DOMAIN}{prefix}")
-        equal(lines_of(server, f"url=en.{DOMAIN}{prefix}*&limit=90000"), [line for line in below(want, key) if not line.split()[1].startswith(hidden)][:90000], f"{prefix}*, with a rule")
+        equal(lines_of(server, f"url=en.{DOMAIN}{prefix}*&limit=90000"), below(left, key)[:90000], f"{prefix}*, with a rule")
 
 
 def main():
@@ -124,7 +161,7 @@ def main():
             large = sorted(of["en."] + of["www.en."])
             pages_of(server, f"url=en.{DOMAIN}&matchType=host", large, 400, dxtest.WHOLE)
             for asked in (f"url=de.{DOMAIN}&matchType=host", f"url=www2.de.{DOMAIN}/*", f"url={DOMAIN}&matchType=host"):
-                lines = lines_of(server, asked, by_paths=None)
+                lines = lines_of(server, asked)
                 equal(lines == sorted(of["de."] + of["www2.de."] if "de." in asked else of[""] + of["www."]), True, f"{asked}: {len(lines)} rows")
             for url in (f"https://de.{DOMAIN}/a0000004", f"https://www2.de.{DOMAIN}/A0000001"):
                 lines = server.get(f"/cdx?url={url}&showUntimed=true&fl=original").body.decode().split()
@@ -133,6 +170,11 @@ def main():
             for asked in (f"url=*.{DOMAIN}&limit=10", f"url=en.{DOMAIN}&matchType=host&sort=reverse&limit=3", f"url=*.{DOMAIN}&sort=reverse&limit=3"):
                 reply = server.get(f"/cdx?{asked}&showUntimed=true")
                 check(reply.status == 422 and "showNumPages" in reply.json["detail"], f"{asked}: {reply.status} {reply.body[:300]}")
+            for when, options in (("later", ("--parts", "8")), ("more", ("--parts", "1"))):
+                published_again(root, server, of, when, *options)
+                large = sorted(of["en."] + of["www.en."])
+                urls_of_large_host(server, large, rng)
+            dxtest.domaindex("verify", "--root", root, "--deep")
             with_a_rule(root, server, large)
     dxtest.finish()
 

@@ -17,6 +17,7 @@ damage; also of a version that was merged three times, of versions of several pa
 import bisect
 import collections
 import datetime
+import itertools
 import json
 import math
 import os
@@ -809,8 +810,8 @@ class Pages:
     """Section 10: groups[i] is a list of Group, sums[i] the hash of the file; i counts from the part's first file."""
 
     def __init__(self, envelope, files):
-        _, _, count, groups, rows, zero = envelope.header("<4sIQQQ32s")
-        need(count == len(files) and not any(zero), "pages.dxp: header")
+        _, _, count, groups, rows, has_strays, zero = envelope.header("<4sIQQQQ24s")
+        need(count == len(files) and has_strays == 1 and not any(zero), "pages.dxp: header")
         records, paths, grpx, grpd = (envelope[t] for t in (b"FILE", b"PATH", b"GRPX", b"GRPD"))
         need(len(records) == 64 * count and len(grpx) == 8 * (groups + 1), "pages.dxp: sizes")
         ends = struct.unpack(f"<{groups + 1}Q", grpx)
@@ -834,6 +835,15 @@ class Pages:
             self.sums.append(sum128)
             next_group, path_at, total = first + n, path_at + length, total + file_rows
         need((next_group, path_at, total) == (groups, len(paths), rows), "pages.dxp: totals")
+        self.strays = [self._stray(envelope[b"STRY"], at) for at in range(0, len(envelope[b"STRY"]), 16)]
+        need(self.strays == sorted(set(self.strays)), "pages.dxp: STRY")
+
+    def _stray(self, section, at):
+        """(file, row group, row)"""
+        need(at + 16 <= len(section), "pages.dxp: STRY is cut")
+        file, group, row = struct.unpack_from("<IIQ", section, at)
+        need(file < len(self.groups) and group < len(self.groups[file]) and row < self.groups[file][group].rows, "pages.dxp: STRY: no such row")
+        return file, group, row
 
     @staticmethod
     def _group(cursor, file_size):
@@ -1495,7 +1505,7 @@ class Part:
                 distinct, estimate = self.counts.distinct[ordinal]
                 self.counts.distinct[ordinal] = distinct - count.urls, estimate
         self.postings = Postings(self.envelope("postings.dxp", b"DXPD", 3, b"PAGE", b"FILE"), self.read, self.build_id, self.membership.sets)
-        self.pages = Pages(self.envelope("pages.dxp", b"DXPG", 1, b"FILE", b"PATH", b"GRPX", b"GRPD"), self.files)
+        self.pages = Pages(self.envelope("pages.dxp", b"DXPG", 1, b"GRPD", b"STRY", b"GRPX", b"FILE", b"PATH"), self.files)
         lists = DatasetDomains(self.envelope("dataset_domains.dxt", b"DXTD", 1, b"LIST", b"DSET"))
         need(lists.n == len(self.domains), "dataset_domains: number of domains")
         self.lists, self.tags = lists.lists, None
@@ -2077,6 +2087,16 @@ def unit(url_id, group, row, first, last, last_group):
     return url_id, group, begin, 0 if group == last_group and rows <= 256 else rows
 
 
+def strays(path_query):
+    """10: whether escapes hide a segment ".." in the path."""
+    path, before = path_query.split(b"?", 1)[0], None
+    if b"%" not in path:
+        return False
+    while path != before:
+        before, path = path, re.sub(rb"%([0-9A-Fa-f]{2})", lambda m: bytes([int(m[1], 16)]), path)
+    return b".." in path.split(b"/")
+
+
 def check_file(version, part, file_id, found):
     """A file of a part; returns its places, whose row groups are counted within the part (11.4)."""
     facts, sum128 = version.listed[file_id], version.sums[file_id]
@@ -2102,6 +2122,10 @@ def check_file(version, part, file_id, found):
     if "tags" in lake_file.values:
         part.tagged[file_id] = list(zip(lake_file.values["domain"], lake_file.values["tags"]))
     requested = lake_file.values.get("requested_url") or [None] * len(rows)
+    ends = list(itertools.accumulate(g.rows for g in lake_file.groups))
+    astray = [i for i, row in enumerate(rows) if strays(row[2]) and facts.dataset_id not in part.of_counts]
+    need([(g, ends[g] - lake_file.groups[g].rows + row) for f, g, row in part.pages.strays if f == file_id - part.first_file]
+         == [(bisect.bisect_right(ends, i), i) for i in astray], f"{facts.path}: rows whose keys stray")
     for (domain, host, path_query, ts, scheme, _), (domain_id, url_id, raw_url) in zip(rows, columns):
         url = scheme + b"://" + host + path_query
         if url_id != id64(url) or raw_url == url:  # no need(): a million words that nobody reads
@@ -2212,7 +2236,7 @@ def small_lake(root, scale=1, parts=1):
     head = ("dataset", "ts", "url", "title", "lang", "tags")
     extra = ("--extra-column", "title", "--extra-column", "lang", "--extra-column", "tags")
     tags = ("", "[]", '["news"]', '["news","a b","news"]', '["\\u00fc/?","\\ud83d"]', "news, sport", '["",1]', '["","x\\u0000"]')
-    words = ["", "a", "news", "über", "x y", "%E4%BD%A0", "q?b=2&a=1", "index.html"]
+    words = ["", "a", "news", "über", "x y", "%E4%BD%A0", "q?b=2&a=1", "index.html", "x/..%2Fy", "z/%252e.%2f%20"]
     hosts = ["example.com", "www.example.com", "a.b.example.co.uk", "192.0.2.7", "[2001:db8::1]:8080", "bücher.example",
              "example.com:8443", "my_host.example.org.", *(f"h{i}.site{i % 211}.net" for i in range(900 * scale // 2 + 20))]
 
@@ -2288,7 +2312,8 @@ def parts_lake(root, scale=1, publish=None, pack="0"):
     more(*((i % 2, at(i), f"https://h{i % 3}.new{i % (4 * scale)}.org/{i}") for i in range(12 * scale)),
          *((7, at(i), f"http://site{i % (3 * scale)}.com/{i}") for i in range(6 * scale)))
     more((1, at(9), "https://moves.example/2"), (7, "", "https://moves.example/0"),
-         (0, "1969-12-31T23:59:59Z", "https://much.example/y"), (0, "2024-06-14T08:15:30.000001Z", "https://much.example/x"))
+         (0, "1969-12-31T23:59:59Z", "https://much.example/y"), (0, "2024-06-14T08:15:30.000001Z", "https://much.example/x"),
+         (0, at(3), "https://much.example/x/..%2Fy"), (0, at(4), "https://much.example/x/..%2Fy"))
     done()
     # takes over domains of both, one of which the second had taken over; no file of this part has the column tags
     more((2, at(1), "https://moves.example/3"), (1, "", "https://new1.org/z"), (3, at(2), "https://site69.com/z"), tags=False)

@@ -26,6 +26,18 @@ static void use_group(struct dx_page_group *group, uint64_t file_size)
     }
 }
 
+static void use_strays(const struct dx_pages *p, uint32_t file)
+{
+    struct dx_page_stray stray;
+    uint64_t first, count;
+
+    if (dx_pages_strays(p, file, &first, &count, NULL) < 0)
+        return;
+    for (uint64_t i = 0; i < count && i < 50; i++)
+        if (dx_pages_stray(p, first + i, &stray, NULL) == 0 && stray.file_id >= p->files)
+            abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct dx_page_group group;
@@ -41,6 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         if (rc < 0)
             break;
+        use_strays(&p, f);
         for (uint32_t g = 0; rc == 1 && g < 50 && dx_pages_group(&p, &file, g, &group, NULL) == 1;
              g++)
             use_group(&group, file.size);

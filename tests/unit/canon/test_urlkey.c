@@ -123,9 +123,36 @@ static void check_long(void)
     dx_urlkey_release(&k);
 }
 
+/* Not more than those whose escapes hide a segment "..", and all of these. */
+static void check_strays(void)
+{
+    static const struct {
+        const char *path;
+        int want;
+    } strays[] = {
+        { "/a/..%2Fb", 1 },      { "/a/%2e%2E%2fb", 1 }, { "/a/..%252Fb", 1 },
+        { "/a/%2E./b", 1 },      { "/a/%252e./b", 1 },   { "/a/%%32E.", 1 },
+        { "/a%2F..", 1 },        { "/a%2F..?x", 1 },     { "/a/..%2Fb?q=..%2Fc", 1 },
+        { "/", 0 },              { "", 0 },              { "/a/..b%2F", 0 },
+        { "/a/...%2Fb", 0 },     { "/a/.%2Fb", 0 },      { "/a?x=/..%2Fb", 0 },
+        { "/a/..%20/b", 0 },     { "/a/..%D0%9C/b", 0 }, { "/a%2Fb/c%3A", 0 },
+        { "/a/%2e%2e%20%2f", 0 }, { "/a%", 0 },          { "/a/..%2", 0 },
+    };
+    struct dx_urlkey k;
+
+    dx_urlkey_init(&k);
+    for (size_t i = 0; i < sizeof strays / sizeof strays[0]; i++)
+        if (dx_urlkey_strays(&k, dx_span_str(strays[i].path)) != strays[i].want) {
+            (void)printf("%s: strays: not %d\n", strays[i].path, strays[i].want);
+            failures++;
+        }
+    dx_urlkey_release(&k);
+}
+
 int main(void)
 {
     check_rows();
+    check_strays();
     check_long();
     return failures != 0;
 }

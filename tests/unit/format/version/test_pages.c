@@ -13,6 +13,18 @@
 
 static int failures;
 
+/* Of file 1 all are listed, of file 4 not all, of file 5 none are known. */
+static const struct dx_page_stray strays[] = {
+    { 1, 0, 7 },
+    { 1, 0, UINT64_C(1) << 40 },
+    { 1, 2, 0 },
+    { 4, 0, 1 },
+    { 4, UINT32_MAX, UINT64_MAX },
+    { 5, UINT32_MAX, UINT64_MAX },
+};
+
+#define STRAYS (sizeof strays / sizeof *strays)
+
 struct model {
     struct dx_pages_file files[FILES];
     char paths[FILES][64];
@@ -112,6 +124,9 @@ static void build(struct model *m, uint8_t build_byte, struct dx_buf *out)
             dx_buf_release(&record);
         }
     }
+    for (size_t i = 0; i < STRAYS && rc >= 0; i++)
+        rc = dx_pages_writer_stray(&w, &strays[i], &err);
+    EXPECT(dx_pages_writer_stray(&w, &strays[1], NULL) < 0, "a row behind a later one");
     if (rc >= 0)
         rc = dx_pages_writer_end(&w, &err);
     EXPECT(rc >= 0, "%s", err.text);
@@ -166,6 +181,31 @@ static enum verdict try_group(const struct model *m, const struct dx_pages *p,
                                                                          : WRONG_ANSWER;
 }
 
+static enum verdict try_strays(const struct model *m, const struct dx_pages *p, uint32_t file)
+{
+    bool same = true;
+    uint64_t first, count;
+    uint64_t want = 0;
+    int listed = dx_pages_strays(p, file, &first, &count, NULL);
+
+    if (listed < 0)
+        return REFUSED;
+    for (size_t i = 0; i < STRAYS; i++) {
+        struct dx_page_stray got;
+
+        if (strays[i].file_id != file || dx_page_stray_is_unknown(&strays[i]))
+            continue;
+        if (want++ >= count)
+            continue;
+        if (dx_pages_stray(p, first + want - 1, &got, NULL) < 0)
+            return REFUSED;
+        same = same && got.file_id == file && got.row_group == strays[i].row_group &&
+               got.row == strays[i].row;
+    }
+    same = same && want == count && listed == (file < 4);
+    return same || (m->flags & DX_OPEN_UNCHECKED) != 0 ? SAME_ANSWERS : WRONG_ANSWER;
+}
+
 static enum verdict try_file(void *ctx, struct dx_span bytes)
 {
     const struct model *m = ctx;
@@ -180,6 +220,9 @@ static enum verdict try_file(void *ctx, struct dx_span bytes)
 
         int rc = dx_pages_file(&p, f, &got, NULL);
 
+        v = try_strays(m, &p, f);
+        if (v != SAME_ANSWERS)
+            continue;
         if (rc == 0 && f == HOLE)
             continue;
         if (rc <= 0) {
@@ -237,7 +280,8 @@ static void test_sections(const struct dx_buf *file)
         { NULL, 8, 9, "FILE" },
         { NULL, 12, 9, "header" },
         { NULL, 16, 99, "GRPX" },
-        { NULL, 32, 1, "reserved" },
+        { NULL, 32, 2, "header" },
+        { NULL, 40, 1, "reserved" },
         { "FILE", 4, 0xff, "row groups" },
         { "FILE", 15, 1, "row groups" },
         { "FILE", 39, 1, "path is not in PATH" },
