@@ -75,8 +75,7 @@ static int strays_of_files(struct dx_index_state *b, struct dx_pages_writer *w,
     for (size_t i = b->lake->first_file; rc == DX_OK && i < b->lake->file_count; i++) {
         if (b->lake->files[i].path == NULL)
             continue;
-        while (rc == DX_OK &&
-               (rc = dx_index_strays_next(&strays, (uint32_t)i, &stray, err)) == 1) {
+        while (rc == DX_OK && (rc = dx_index_strays_next(&strays, (uint32_t)i, &stray, err)) == 1) {
             stray.file_id -= (uint32_t)b->lake->first_file;
             rc = dx_pages_writer_stray(w, &stray, err);
         }

@@ -230,8 +230,8 @@ static int add_stray(void *ctx, const struct dx_page_stray *stray, struct dx_err
 
     dx_index_stray_key(stray, key);
     (void)pthread_mutex_lock(&scan->lock);
-    rc = dx_spill_sort_add(scan->lake->strays, 0, dx_span_of(key, sizeof key),
-                           dx_span_of(NULL, 0), err);
+    rc = dx_spill_sort_add(scan->lake->strays, 0, dx_span_of(key, sizeof key), dx_span_of(NULL, 0),
+                           err);
     (void)pthread_mutex_unlock(&scan->lock);
     return rc;
 }

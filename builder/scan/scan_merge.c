@@ -9,8 +9,8 @@
 #include "builder/scan/known_pair.h"
 #include "builder/sort/blob_spill.h"
 #include "format/text/host_pages.h"
-#include "format/version/pages.h"
 #include "format/version/facts.h"
+#include "format/version/pages.h"
 #include "format/version/pair_tally.h"
 #include "loader/version.h"
 

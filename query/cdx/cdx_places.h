@@ -40,7 +40,8 @@ struct dx_cdx_places {
     uint64_t rows; /* visible */
     struct dx_span *bounds;
     size_t bound_count;
-    bool by_paths; /* some file has rows whose keys stray that are not listed: they may be missing */
+    bool
+        by_paths; /* some file has rows whose keys stray that are not listed: they may be missing */
 
     /* private */
     struct dx_cdx_host *host;

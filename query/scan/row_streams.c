@@ -205,9 +205,9 @@ int dx_row_streams_strays(const struct dx_row_streams *s, size_t stream, uint64_
     const struct dx_part *part = dx_version_part_of_file(s->rows->version,
                                                          runs[st->first_run].file_id);
     uint64_t at, records;
-    int rc = part == NULL ? 0
-                          : dx_pages_strays(&part->pages, runs[st->first_run].file_id, &at,
-                                            &records, err);
+    int rc = part == NULL
+                 ? 0
+                 : dx_pages_strays(&part->pages, runs[st->first_run].file_id, &at, &records, err);
 
     *count = 0;
     if (rc != 1 || records == 0)

@@ -15,12 +15,8 @@ static int failures;
 
 /* Of file 1 all are listed, of file 4 not all, of file 5 none are known. */
 static const struct dx_page_stray strays[] = {
-    { 1, 0, 7 },
-    { 1, 0, UINT64_C(1) << 40 },
-    { 1, 2, 0 },
-    { 4, 0, 1 },
-    { 4, UINT32_MAX, UINT64_MAX },
-    { 5, UINT32_MAX, UINT64_MAX },
+    { 1, 0, 7 }, { 1, 0, UINT64_C(1) << 40 },   { 1, 2, 0 },
+    { 4, 0, 1 }, { 4, UINT32_MAX, UINT64_MAX }, { 5, UINT32_MAX, UINT64_MAX },
 };
 
 #define STRAYS (sizeof strays / sizeof *strays)

@@ -134,9 +134,8 @@ static void check(struct dx_cdx_between *b, const struct entry *entries, size_t 
     }
     EXPECT(answer != DX_CDX_NOTHING || within == 0, "%zu URLs of [%s, %s) between %s and %s",
            within, low, high, entries[first].path, entries[last].path);
-    EXPECT(answer != DX_CDX_ALL || within == count,
-           "%zu URLs of %zu of [%s, %s) between %s and %s", within, count, low, high,
-           entries[first].path, entries[last].path);
+    EXPECT(answer != DX_CDX_ALL || within == count, "%zu URLs of %zu of [%s, %s) between %s and %s",
+           within, count, low, high, entries[first].path, entries[last].path);
     *nothing += within == 0;
     *said += within == 0 && answer == DX_CDX_NOTHING;
 }
