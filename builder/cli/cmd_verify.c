@@ -49,7 +49,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
                    DX_OPT_ONE_TEXT, AT(base) },
     [OPT_MEMORY] = { "memory", "SIZE", "1G", "memory budget of --deep",
                      DX_OPT_SIZE(MEMORY_MIN, DX_OPTION_OPEN), AT(memory) },
-    [OPT_THREADS] = { "threads", "N", "2", "threads that read the lake", DX_OPT_NUMBER(1, 256),
+    [OPT_THREADS] = { "threads", "N", "2", "threads that read the lake and look all names up", DX_OPT_NUMBER(1, 256),
                       AT(threads) },
     [OPT_WORK_DIR] = { "work-dir", "DIR", NULL, "where temporary files go; else TMPDIR, else /tmp",
                        DX_OPT_TEXT, AT(tmp_dir) },
