@@ -6,6 +6,7 @@
 #include "query/rows/listing_parts.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define KIND_PAIR DX_KIND('P', 'A', 'I', 'R')
@@ -170,16 +171,19 @@ void dx_pair_rows_keep(struct dx_version *v, const struct dx_part *part, uint64_
 {
     const struct dx_cache_key key = key_of(part, ordinal, dataset_id);
     struct dx_error err = DX_ERROR_INIT;
-    struct maker m; /* its rows are not zeroed: 40 kB */
+    struct maker *m = malloc(sizeof *m); /* its rows are not zeroed: 40 kB */
     struct dx_listing l;
 
-    m.head = (struct header){ 0, 0 };
-    memset(m.runs, 0, sizeof m.runs);
-    dx_buf_init(&m.text, TEXT_MAX);
+    if (m == NULL)
+        return;
+    m->head = (struct header){ 0, 0 };
+    memset(m->runs, 0, sizeof m->runs);
+    dx_buf_init(&m->text, TEXT_MAX);
     dx_listing_init(&l, v, part, ordinal, dataset_id,
                     (struct dx_page_of){ 0, DX_PAIR_ROWS_MAX + 1 }, DX_PAIR_ROWS_FIELDS, 0);
-    if (dx_listing_step(&l, &err) == DX_LISTING_DONE && l.found && take_rows(&m, &l))
-        add_block(&m, v->caches->pages, &key);
+    if (dx_listing_step(&l, &err) == DX_LISTING_DONE && l.found && take_rows(m, &l))
+        add_block(m, v->caches->pages, &key);
     dx_listing_release(&l);
-    dx_buf_release(&m.text);
+    dx_buf_release(&m->text);
+    free(m);
 }
