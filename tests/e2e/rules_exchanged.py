@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # labels: slow threads timed
-"""No request waits while suppressions are exchanged beside 200,000 others (20,000 where times are not judged): rules that are added, rules that are lifted, and a version that
-becomes current in the same moment, asked of the current version and of an older one. What a rule hides stays hidden from the moment on when
-it is hidden first. Times are those of the clients' clock. A machine that is busy makes some request late, so of the rounds of each kind the
-best one counts: where a request has to find the domains that rules concern, each exchange has one that takes 0.3 s or more.
+"""No request waits while suppressions are exchanged beside 200,000 others (20,000 where times are not judged): rules that are added, rules that
+are lifted, and a version that becomes current in the same moment, asked of the current version and of an older one. What a rule hides stays
+hidden from the moment on when it is hidden first. Times are those of the clients' clock. A machine that is busy makes some request late, so of the
+rounds of each kind the best one counts: where a request has to find the domains that rules concern, each exchange has one that takes 0.3 s or more.
 
 DX_RULES: rules; DX_ROUNDS. That no request searches the rules is also what test_exchange shows, without a clock.
 """
