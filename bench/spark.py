@@ -175,7 +175,7 @@ def main():
     options = parser.parse_args()
     dxtest.need_programs()
     if not spark_env.PYTHON.exists():
-        sys.exit("there is no Spark: scripts/spark_peers.sh makes build/spark-peers")
+        sys.exit("Spark is missing: run scripts/spark_peers.sh, which installs it into build/spark-peers")
     with tempfile.TemporaryDirectory(dir=options.work, prefix="dx-spark-") as work:
         bench = Bench(options, pathlib.Path(work))
         try:

@@ -3,7 +3,7 @@
  *
  *   dx_index_stray_key(&stray, key);                          the key of a record of lake->strays: ascending as they are
  *   dx_index_strays_begin(&s, lake);                          once all files were scanned
- *   rc = dx_index_strays_next(&s, file_id, &stray, &err);     of the files in ascending order: 1, 0 there are no more of it
+ *   rc = dx_index_strays_next(&s, file_id, &stray, &err);     in ascending order of files: 1 found, 0 the file has no more
  *
  * Of a file that was scanned they come from lake->strays, of one that the base has and that was not read again from the base. One
  * thread.

@@ -317,34 +317,35 @@ static int get_of(struct dx_ruled_domains **out, struct dx_version *v, struct dx
                      : get_from(d, out, v, canon, rules, turn, err);
 }
 
-int dx_ruled_domains_get(struct dx_ruled_domains **out, struct dx_version *v,
-                         struct dx_canon *canon, struct dx_error *err)
+/* rules: pinned, or NULL; unpinned here. */
+static int get_pinned(struct dx_ruled_domains **out, struct dx_version *v, struct dx_canon *canon,
+                      const struct dx_rules *rules, uint64_t turn, struct dx_error *err)
 {
-    struct dx_suppressions_live *o = dx_suppressed_by(v);
-    uint64_t turn;
-    const struct dx_rules *rules = dx_suppressions_live_pin_turn(o, &turn);
     int rc = 0;
 
     *out = NULL;
     if (rules != NULL)
         rc = get_of(out, v, canon, rules, turn, err);
-    dx_suppressions_live_unpin(o, rules);
+    dx_suppressions_live_unpin(dx_suppressed_by(v), rules);
     return rc;
+}
+
+int dx_ruled_domains_get(struct dx_ruled_domains **out, struct dx_version *v,
+                         struct dx_canon *canon, struct dx_error *err)
+{
+    uint64_t turn;
+    const struct dx_rules *rules = dx_suppressions_live_pin_turn(dx_suppressed_by(v), &turn);
+
+    return get_pinned(out, v, canon, rules, turn, err);
 }
 
 static int get_next(struct dx_ruled_domains **out, struct dx_version *v, struct dx_canon *canon,
                     struct dx_error *err)
 {
-    struct dx_suppressions_live *o = dx_suppressed_by(v);
     uint64_t turn;
-    const struct dx_rules *rules = dx_suppressions_live_pin_next(o, &turn);
-    int rc = 0;
+    const struct dx_rules *rules = dx_suppressions_live_pin_next(dx_suppressed_by(v), &turn);
 
-    *out = NULL;
-    if (rules != NULL)
-        rc = get_of(out, v, canon, rules, turn, err);
-    dx_suppressions_live_unpin(o, rules);
-    return rc;
+    return get_pinned(out, v, canon, rules, turn, err);
 }
 
 /* Again if rules were exchanged meanwhile: they may have come when v was not open yet. Those that come from now on find

@@ -51,7 +51,7 @@ class World:
         return done
 
     def publish(self):
-        """Each version has the rows of the one before it, and those that no version had. An ingest may be told that a rollback
+        """Each version has the rows of the one before it, and those that no version had. An ingest may report that a rollback
         came between (rows that no version had stand once all the same), or that the store was late."""
         self.batch += 1
         done = self.run("ingest", "--dataset", "d", "--format", "list", "-",

@@ -59,7 +59,7 @@ def same(hot, cold, targets, words):
     wants = {}
     for target, turn in itertools.product(targets, range(3)):
         got = told(hot.get(target))
-        if turn == 0 or got != wants[target]:       # the time of cursors may have gone on between the two
+        if turn == 0 or got != wants[target]:       # the clock in cursors may have advanced between the two requests
             want = wants[target] = told(cold.get(target))
             got = told(hot.get(target)) if got != want else got
         want = wants[target]

@@ -80,13 +80,13 @@ def refused(path, *arguments):
 
 def shown(*paths):
     """The JSON of files that must be read, the same for people, and with --deep: a list of what is shown of each."""
-    told = []
+    outputs = []
     for more in (("--json",), ("--json", "--deep"), ()):
         code, out, words = inspect(*more, *paths)
         if not dxtest.equal(code, 0, f"{paths} {more}: {words}"):
             return [{} for _ in paths]
-        told.append(out.decode())
-    out, deep, text = told[0].splitlines(), told[1].splitlines(), re.split(r"(?m)^(?=file: |root: )", told[2])[1:]
+        outputs.append(out.decode())
+    out, deep, text = outputs[0].splitlines(), outputs[1].splitlines(), re.split(r"(?m)^(?=file: |root: )", outputs[2])[1:]
     if not dxtest.equal((len(out), len(deep), len(text)), (len(paths),) * 3, f"{paths}: what is shown of each"):
         return [{} for _ in paths]
     values = list(map(json.loads, out))

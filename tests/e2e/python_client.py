@@ -149,7 +149,7 @@ def check_listings(domaindex, index, server, what):
     equal([r.raw for r in index.urls("site1.com", sort="url", reverse=False)], down[::-1], f"{what}: False is no")
     ids = listing.to_pandas()["dataset_id"].unique()     # numbers of NumPy
     equal(len(list(index.urls("big.example", ids[0], limit=3))) + len(list(index.urls("big.example", ids, limit=3))), 6, f"{what}: datasets by ids of a table")
-    raises(ValueError, f"{what}: get of what is no JSON", lambda: index.get("/v1/tlds", format="csv"))
+    raises(ValueError, f"{what}: get of an answer that is not JSON", lambda: index.get("/v1/tlds", format="csv"))
     chosen = index.urls("site1.com", ["a/b, c", "new"])
     equal({row.dataset_id for row in chosen}, {index.dataset("a/b, c").dataset_id, index.dataset("new").dataset_id}, f"{what}: two datasets")
     frame, polar = listing.to_pandas(), listing.to_polars()
@@ -176,7 +176,7 @@ def check_names(domaindex, index, root, what):
     equal(index.domains(names[-4:]).to_arrow().column("reason").to_pylist(), ["withheld", "public_suffix", "absent", "host_invalid"], f"{what}: reasons")
     raises(ValueError, f"{what}: a name with a line end", lambda: list(index.domains(["a.com", "b\nc"])))
     raises(TypeError, f"{what}: one text for a list of names", lambda: index.domains("a.com"))
-    raises(TypeError, f"{what}: a name that is none", lambda: list(index.domains(["a.com", float("nan")])))
+    raises(TypeError, f"{what}: a name that is not a string", lambda: list(index.domains(["a.com", float("nan")])))
     raises(ValueError, f"{what}: an empty name", lambda: list(index.domains([""])))
 
 

@@ -11,7 +11,7 @@ asked, under the rules of that moment. After each round all is still, every answ
 descriptors, mappings and threads are counted: they must not grow with each round.
 
     DX_SOAK=10              rounds (4); DX_SOAK_REQUESTS, of each server in a round (4000); DX_SOAK_RATE a second (1200)
-    DX_SOAK_MINUTES=120     no fewer than DX_SOAK rounds, and until so much time has gone
+    DX_SOAK_MINUTES=120     run at least DX_SOAK rounds, and for this long
     DX_SOAK_SAMPLES=FILE    what was counted after each round, a line of JSON for each server, as it comes
 
 In detail: a day in small: two servers of one root, one in its directory with a lease, one over HTTP with one

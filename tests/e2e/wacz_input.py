@@ -240,7 +240,7 @@ def lies(tmp):
     run("directory-outside", put([(end + 16, 0xfffffff0, 4)]), refused=("damaged or cut", "does not end with a directory"))
     run("directory-long", put([(end + 12, 0x7fffffff, 4)]), refused=("damaged or cut", "does not end with a directory"))
     # A member: longer than it is, into the next ones or out of the archive; shorter: its last record is cut.
-    run("member-into-next", put([(entry + 20, size + 100, 4), (entry + 24, size + 100, 4)]), rejects=1)     # what follows is no WARC file
+    run("member-into-next", put([(entry + 20, size + 100, 4), (entry + 24, size + 100, 4)]), rejects=1)     # the next bytes are not WARC records
     entry_a = data.index(b"archive/a.warc.gz", directory) - 46
     run("member-into-warc", put([(entry_a + 20, size + 100, 4), (entry_a + 24, size + 100, 4)]), refused=("members overlap",))
     run("member-outside", put([(entry + 20, 0xfffffff0, 4), (entry + 24, 0xfffffff0, 4)]), refused=("lies outside", "members overlap", "damaged or cut"))

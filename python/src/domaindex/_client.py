@@ -85,7 +85,7 @@ class Index:
         try:
             return json.loads(answer)
         except ValueError:
-            raise ValueError(f"{path}: the answer is no JSON document; get() is for those ({answer[:60]!r})") from None
+            raise ValueError(f"{path}: the answer is not JSON, and get() reads JSON only ({answer[:60]!r})") from None
 
     def _ask(self, path: str, params: Mapping[str, Any]) -> bytes:
         name = "to" if path.endswith("/diff") else "version"
@@ -126,7 +126,7 @@ class Index:
         """What is known of each name of a list, of any length, in its order; all of one version. progress(done, total) is called after
         each batch; `total` is the length of the list where that has one."""
         if isinstance(names, (str, bytes)):
-            raise TypeError(f"a list of names is expected, and not the text {names[:60]!r}, whose letters are no names")
+            raise TypeError(f"expected a list of names, got the text {names[:60]!r}")
         if total is None and isinstance(names, (list, tuple, set, frozenset, dict)):
             total = len(names)
         return Names(self._names(names, progress, total))
@@ -198,7 +198,7 @@ def _batches(names: Iterable[str]) -> Iterator[List[str]]:
     size = 0
     for number, name in enumerate(names):
         if not isinstance(name, str):
-            raise TypeError(f"name {number} of the list, {name!r:.60}, is no text")
+            raise TypeError(f"name {number} of the list, {name!r:.60}, is not a string")
         if not name.strip() or "\n" in name or "\r" in name:
             raise ValueError(f"name {number} of the list, {name[:60]!r}, is empty or has a line end")
         length = len(name.encode("utf-8", "surrogateescape")) + 1
