@@ -355,8 +355,10 @@ void *dx_suppressions_live_kept(struct dx_suppressions_live *o,
 {
     void *kept;
 
+    if (o == NULL)
+        return NULL;
     (void)pthread_mutex_lock(&o->lock);
-    if (o->kept == NULL) {
+    if (o->kept == NULL && make != NULL) {
         o->kept = make(o);
         o->drop = drop;
     }

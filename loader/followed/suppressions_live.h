@@ -76,7 +76,7 @@ void dx_suppressions_live_health(struct dx_suppressions_live *o,
 enum dx_suppressions_live_use dx_suppressions_live_use_of(const struct dx_suppressions_live *o);
 
 /* What a layer above keeps as long as they are open: made by the first call, dropped first by close.
- * NULL: out of memory. */
+ * make NULL: only what is there. NULL: out of memory, or it is not there. */
 void *dx_suppressions_live_kept(struct dx_suppressions_live *o,
                                 void *(*make)(struct dx_suppressions_live *o),
                                 void (*drop)(void *kept));

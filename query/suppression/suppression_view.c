@@ -2,408 +2,17 @@
 #include "query/suppression/suppression_view.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "format/root/rules.h"
 #include "loader/followed/suppressions_live.h"
 #include "loader/version.h"
 #include "query/suppression/ruled_domains.h"
+#include "query/suppression/suppression_cache.h"
 #include "query/view/suppressed.h"
 #include "query/view/view.h"
-
-#define BUCKETS (1u << 16)
-
-/* Of what is kept: the least recently requested go first. A domain with a million separate
- * hidden rows holds 24 MB. What was requested within KEPT_MS is kept beyond it: an answer about many domains needs what is
- * hidden of all of them at once, and would never be given if some of it went whenever more came. */
-#define KEPT_BYTES ((size_t)256 << 20)
-#define KEPT_MOST ((size_t)2 << 30)
-#define KEPT_MS 60000
-
-/* Rows that could not be read are not tried again sooner: each try may wait for a store. */
-#define AGAIN_MS 1000
-
-/* The answer is the same for the same rules about the same domain of the same build, whatever else
- * the log says and whatever the version is called. */
-struct key {
-    struct dx_build_id build;
-    uint64_t domain_id;
-    uint64_t sign;
-};
-
-enum state { WANTED, READY, FAILED };
-
-struct dx_suppression_view_entry {
-    struct key key;
-    enum state state;
-    long pins;
-    struct dx_suppression_rows rows; /* of READY; never changes then */
-    char *failure;                   /* of FAILED; NULL: out of memory */
-    uint64_t again_ms;
-    uint64_t used_ms; /* of a listed one */
-    bool listed;      /* not of WANTED */
-    struct desk *desk;
-    struct dx_suppression_view_entry *in_bucket;
-    struct dx_suppression_view_entry *newer, *older; /* by use, of listed ones */
-};
-
-struct job {
-    struct key key;
-    struct dx_version *version; /* pinned */
-    struct dx_found found;
-    struct job *next;
-};
-
-struct desk {
-    struct dx_suppressions_live *suppressions;
-    pthread_mutex_t lock; /* of all below, and of the entries */
-    pthread_cond_t work;
-    pthread_cond_t done;
-    struct dx_suppression_view_entry **buckets;
-    struct dx_suppression_view_entry *newest, *oldest;
-    size_t bytes, kept_bytes; /* now; what is kept of any age */
-    struct job *first, **last;
-    size_t jobs; /* queued, or in the thread's hands */
-    bool started;
-    _Atomic bool stopping;
-    pthread_t thread;
-};
-
-/* ---- entries, under the lock ---- */
-
-static size_t bucket_of(const struct key *key)
-{
-    uint8_t bytes[32];
-
-    memcpy(bytes, key->build.bytes, 16);
-    dx_store_u64(bytes + 16, key->domain_id);
-    dx_store_u64(bytes + 24, key->sign);
-    return (size_t)dx_hash64(dx_span_of(bytes, sizeof bytes)) % BUCKETS;
-}
-
-static bool same_key(const struct key *a, const struct key *b)
-{
-    return a->domain_id == b->domain_id && a->sign == b->sign &&
-           memcmp(a->build.bytes, b->build.bytes, sizeof a->build.bytes) == 0;
-}
-
-static void unlink_use(struct desk *d, struct dx_suppression_view_entry *e)
-{
-    if (!e->listed)
-        return;
-    e->listed = false;
-    *(e->newer != NULL ? &e->newer->older : &d->newest) = e->older;
-    *(e->older != NULL ? &e->older->newer : &d->oldest) = e->newer;
-    e->newer = e->older = NULL;
-}
-
-static void link_use(struct desk *d, struct dx_suppression_view_entry *e)
-{
-    e->older = d->newest;
-    *(d->newest != NULL ? &d->newest->newer : &d->oldest) = e;
-    d->newest = e;
-    e->listed = true;
-    e->used_ms = dx_clock_ms();
-}
-
-static size_t bytes_of(const struct dx_suppression_view_entry *e)
-{
-    return sizeof *e + e->rows.bytes;
-}
-
-static struct dx_suppression_view_entry *find(struct desk *d, const struct key *key)
-{
-    struct dx_suppression_view_entry *e = d->buckets[bucket_of(key)];
-
-    while (e != NULL && !same_key(&e->key, key))
-        e = e->in_bucket;
-    return e;
-}
-
-static void forget(struct desk *d, struct dx_suppression_view_entry *e)
-{
-    struct dx_suppression_view_entry **at = &d->buckets[bucket_of(&e->key)];
-
-    while (*at != e)
-        at = &(*at)->in_bucket;
-    *at = e->in_bucket;
-    unlink_use(d, e);
-    d->bytes -= bytes_of(e);
-    dx_suppression_rows_release(&e->rows);
-    free(e->failure);
-    free(e);
-}
-
-static struct dx_suppression_view_entry *make(struct desk *d, const struct key *key)
-{
-    struct dx_suppression_view_entry *e = calloc(1, sizeof *e);
-
-    if (e == NULL)
-        return NULL;
-    e->key = *key;
-    e->desk = d;
-    e->in_bucket = d->buckets[bucket_of(key)];
-    d->buckets[bucket_of(key)] = e;
-    d->bytes += bytes_of(e);
-    return e;
-}
-
-static void make_room(struct desk *d)
-{
-    struct dx_suppression_view_entry *e = d->oldest;
-    uint64_t now_ms = dx_clock_ms();
-
-    while (e != NULL && d->bytes > d->kept_bytes &&
-           (d->bytes > KEPT_MOST || now_ms - e->used_ms > KEPT_MS)) {
-        struct dx_suppression_view_entry *newer = e->newer;
-
-        if (e->pins == 0)
-            forget(d, e);
-        e = newer;
-    }
-}
-
-/* What reading the rows came to. rows: taken. */
-static void settle(struct desk *d, struct dx_suppression_view_entry *e, int rc,
-                   struct dx_suppression_rows *rows, const struct dx_error *err)
-{
-    d->bytes -= bytes_of(e);
-    free(e->failure);
-    e->failure = NULL;
-    e->rows = *rows;
-    *rows = (struct dx_suppression_rows){ .pairs = NULL };
-    e->state = rc < 0 ? FAILED : READY;
-    if (rc < 0) {
-        e->failure = strdup(err->text);
-        e->again_ms = dx_clock_ms() + AGAIN_MS;
-    }
-    d->bytes += bytes_of(e);
-    unlink_use(d, e);
-    link_use(d, e);
-}
-
-/* ---- the thread that reads rows ---- */
-
-static void free_job(struct job *job)
-{
-    dx_version_unpin(job->version);
-    free(job);
-}
-
-static void perform(struct desk *d, struct job *job)
-{
-    const struct dx_rules *rules = dx_suppressions_live_pin(d->suppressions);
-    struct dx_error err = DX_ERROR_INIT;
-    struct dx_suppression_rows rows = { .pairs = NULL };
-    struct dx_suppression_view_entry *e;
-    struct dx_rules_of of;
-    bool current = dx_rules_of(rules, dx_span_of(job->found.domain, job->found.domain_size), &of) &&
-                   of.sign == job->key.sign;
-    int rc = !current ? 0
-                      : dx_suppression_rows_read(job->version, &job->found, &of, &d->stopping,
-                                                 &rows, &err);
-
-    dx_suppressions_live_unpin(d->suppressions, rules);
-    if (rc < 0)
-        dx_log(DX_LOG_ERROR, "suppressions: rows of a domain could not be read: %s", err.text);
-    (void)pthread_mutex_lock(&d->lock);
-    e = find(d, &job->key);
-    if (e != NULL && !current)
-        forget(d, e); /* other rules by now: they are another entry */
-    else if (e != NULL && e->state == WANTED)
-        settle(d, e, rc, &rows, &err);
-    make_room(d);
-    d->jobs--;
-    (void)pthread_cond_broadcast(&d->done);
-    (void)pthread_mutex_unlock(&d->lock);
-    dx_suppression_rows_release(&rows);
-}
-
-static void *run(void *argument)
-{
-    struct desk *d = argument;
-
-    (void)pthread_mutex_lock(&d->lock);
-    for (;;) {
-        struct job *job = d->first;
-
-        if (atomic_load(&d->stopping))
-            break;
-        if (job == NULL) {
-            (void)pthread_cond_wait(&d->work, &d->lock);
-            continue;
-        }
-        d->first = job->next;
-        if (d->first == NULL)
-            d->last = &d->first;
-        (void)pthread_mutex_unlock(&d->lock);
-        perform(d, job);
-        free_job(job);
-        (void)pthread_mutex_lock(&d->lock);
-    }
-    (void)pthread_mutex_unlock(&d->lock);
-    return NULL;
-}
-
-/* With the lock. false: out of memory, or no thread. */
-static bool enqueue(struct desk *d, struct dx_version *v, const struct dx_found *found,
-                    const struct key *key)
-{
-    struct job *job = malloc(sizeof *job);
-
-    if (job == NULL)
-        return false;
-    if (!d->started && pthread_create(&d->thread, NULL, run, d) != 0) {
-        free(job);
-        return false;
-    }
-    d->started = true;
-    *job = (struct job){ .key = *key, .version = v, .found = *found };
-    dx_version_pin(v);
-    *d->last = job;
-    d->last = &job->next;
-    d->jobs++;
-    (void)pthread_cond_signal(&d->work);
-    return true;
-}
-
-static void *desk_new(struct dx_suppressions_live *suppressions)
-{
-    struct desk *d = calloc(1, sizeof *d);
-
-    if (d == NULL)
-        return NULL;
-    d->suppressions = suppressions;
-    d->last = &d->first;
-    d->kept_bytes = KEPT_BYTES;
-    d->buckets = calloc(BUCKETS, sizeof *d->buckets);
-    if (d->buckets == NULL) {
-        free(d);
-        return NULL;
-    }
-    (void)pthread_mutex_init(&d->lock, NULL);
-    (void)pthread_cond_init(&d->work, NULL);
-    dx_cond_init(&d->done);
-    return d;
-}
-
-static void desk_free(void *kept)
-{
-    struct desk *d = kept;
-
-    (void)pthread_mutex_lock(&d->lock);
-    atomic_store(&d->stopping, true);
-    (void)pthread_cond_signal(&d->work);
-    (void)pthread_mutex_unlock(&d->lock);
-    if (d->started)
-        (void)pthread_join(d->thread, NULL);
-    while (d->first != NULL) {
-        struct job *next = d->first->next;
-        struct dx_suppression_view_entry *e = find(d, &d->first->key);
-
-        if (e != NULL && e->state == WANTED)
-            forget(d, e);
-        free_job(d->first);
-        d->first = next;
-    }
-    while (d->newest != NULL)
-        forget(d, d->newest);
-    (void)pthread_cond_destroy(&d->work);
-    (void)pthread_cond_destroy(&d->done);
-    (void)pthread_mutex_destroy(&d->lock);
-    free(d->buckets);
-    free(d);
-}
-
-/* ---- asking the desk ---- */
-
-/* 1: *out is READY and pinned. 0: wanted, and being read. <0: could not be read. */
-static int ask_thread(struct desk *d, struct dx_version *v, const struct dx_found *found,
-                      const struct key *key, struct dx_suppression_view_entry **out,
-                      struct dx_error *err)
-{
-    struct dx_suppression_view_entry *e;
-    int rc = 0;
-
-    (void)pthread_mutex_lock(&d->lock);
-    e = find(d, key);
-    if (e != NULL && e->state == READY) {
-        unlink_use(d, e);
-        link_use(d, e);
-        e->pins++;
-        *out = e;
-        rc = 1;
-    } else if (e != NULL && e->state == FAILED && dx_clock_ms() < e->again_ms) {
-        rc = dx_fail(err, DX_E_IO, "%s", e->failure == NULL ? "out of memory" : e->failure);
-    } else if (e == NULL || e->state == FAILED) {
-        e = e == NULL ? make(d, key) : e;
-        if (e == NULL || !enqueue(d, v, found, key)) {
-            if (e != NULL)
-                forget(d, e);
-            rc = dx_no_memory(err, "suppressed rows");
-        } else {
-            e->state = WANTED;
-            unlink_use(d, e);
-        }
-    }
-    (void)pthread_mutex_unlock(&d->lock);
-    return rc;
-}
-
-/* The same by the caller's own time. */
-static int ask_here(struct desk *d, struct dx_version *v, const struct dx_found *found,
-                    const struct dx_rules_of *of, const struct key *key,
-                    struct dx_suppression_view_entry **out, struct dx_error *err)
-{
-    struct dx_suppression_rows rows = { .pairs = NULL };
-    struct dx_suppression_view_entry *e;
-    int rc;
-
-    *out = NULL;
-    (void)pthread_mutex_lock(&d->lock);
-    e = find(d, key);
-    if (e != NULL && e->state == READY) {
-        e->pins++;
-        *out = e;
-    }
-    (void)pthread_mutex_unlock(&d->lock);
-    if (*out != NULL)
-        return 1;
-    rc = dx_suppression_rows_read(v, found, of, &d->stopping, &rows, err);
-    if (rc < 0)
-        return rc;
-    (void)pthread_mutex_lock(&d->lock);
-    e = find(d, key);
-    if (e == NULL)
-        e = make(d, key);
-    if (e != NULL && e->state != READY)
-        settle(d, e, DX_OK, &rows, NULL);
-    if (e != NULL)
-        e->pins++;
-    make_room(d);
-    (void)pthread_mutex_unlock(&d->lock);
-    dx_suppression_rows_release(&rows);
-    *out = e;
-    return e != NULL ? 1 : dx_no_memory(err, "suppressed rows");
-}
-
-static int ask(struct dx_suppressions_live *o, struct dx_version *v, const struct dx_found *found,
-               const struct dx_rules_of *of, struct dx_suppression_view_entry **out,
-               struct dx_error *err)
-{
-    struct desk *d = dx_suppressions_live_kept(o, desk_new, desk_free);
-    const struct key key = { v->entry.build, found->domain_id, of->sign };
-
-    if (d == NULL)
-        return dx_no_memory(err, "suppressed rows");
-    return dx_suppressions_live_use_of(o) == DX_SUPPRESSIONS_LIVE_WAIT
-               ? ask_here(d, v, found, of, &key, out, err)
-               : ask_thread(d, v, found, &key, out, err);
-}
 
 /* ---- answers ---- */
 
@@ -444,27 +53,27 @@ int dx_suppression_view_of(const struct dx_view *view, const struct dx_found *fo
     DX_UNINITIALIZED struct dx_error err;
     struct dx_rules_of of;
     bool concerned = dx_rules_of(rules, domain, &of);
+    const struct dx_suppression_rows *rows;
     struct dx_hidden_sums sums;
     int rc = 1;
 
     dx_error_begin(&err);
     *w = (struct dx_suppression_view){ .entry = NULL };
     if (concerned && of.whole.number == 0 && of.last > cleansed_of(view->version, rules))
-        rc = ask(o, view->version, found, &of, &w->entry, &err);
+        rc = dx_suppression_cache_get(&w->entry, view->version, found, &of, &err);
     dx_suppressions_live_unpin(o, rules);
     if (concerned && of.whole.number != 0)
         return dx_lookup_without(view, domain, of.whole.effect, problem);
     if (rc <= 0)
         return not_known(rc, &err, problem);
-    if (w->entry != NULL) {
-        w->distinct_url_count = w->entry->rows.distinct_url_count;
-        w->distinct_dense = w->entry->rows.distinct_dense;
-    }
     if (w->entry == NULL)
         return 1;
-    sums = w->entry->rows.all;
+    rows = dx_suppression_cache_rows(w->entry);
+    w->distinct_url_count = rows->distinct_url_count;
+    w->distinct_dense = rows->distinct_dense;
+    sums = rows->all;
     if (dx_view_restricted(view))
-        dx_suppression_rows_sums(&w->entry->rows, view->scope, &sums);
+        dx_suppression_rows_sums(rows, view->scope, &sums);
     if (sums.visible_rows > 0)
         return 1;
     rc = dx_lookup_without(view, domain,
@@ -475,13 +84,7 @@ int dx_suppression_view_of(const struct dx_view *view, const struct dx_found *fo
 
 void dx_suppression_view_release(struct dx_suppression_view *w)
 {
-    struct desk *d = w->entry == NULL ? NULL : w->entry->desk;
-
-    if (d == NULL)
-        return;
-    (void)pthread_mutex_lock(&d->lock);
-    w->entry->pins--;
-    (void)pthread_mutex_unlock(&d->lock);
+    dx_suppression_cache_release(w->entry);
     w->entry = NULL;
 }
 
@@ -496,11 +99,12 @@ static int by_dataset(const void *key, const void *element)
 const struct dx_suppression_pair *dx_suppression_view_pair(const struct dx_suppression_view *w,
                                                            uint32_t dataset_id)
 {
-    const struct dx_suppression_view_entry *e = w->entry;
+    const struct dx_suppression_rows *rows = w->entry == NULL ? NULL
+                                                              : dx_suppression_cache_rows(w->entry);
 
-    if (e == NULL || e->rows.count == 0)
+    if (rows == NULL || rows->count == 0)
         return NULL;
-    return bsearch(&dataset_id, e->rows.pairs, e->rows.count, sizeof *e->rows.pairs, by_dataset);
+    return bsearch(&dataset_id, rows->pairs, rows->count, sizeof *rows->pairs, by_dataset);
 }
 
 size_t dx_suppression_view_show(const struct dx_suppression_view *w, uint32_t *ids,
@@ -623,7 +227,7 @@ static int want_all(struct dx_version *v, struct dx_canon *canon, const struct d
 {
     *pending = 0;
     for (size_t i = 0; i < rules->count; i++) {
-        struct dx_suppression_view_entry *entry = NULL;
+        struct dx_suppression_entry *entry = NULL;
         enum dx_reject why;
         struct dx_rules_of of;
         struct dx_found found;
@@ -642,34 +246,11 @@ static int want_all(struct dx_version *v, struct dx_canon *canon, const struct d
             continue;
         found.domain_size = domain.size;
         memcpy(found.domain, domain.data, domain.size);
-        rc = ask(dx_suppressed_by(v), v, &found, &of, &entry, NULL);
+        rc = dx_suppression_cache_get(&entry, v, &found, &of, NULL);
         *pending += rc != 1;
-        dx_suppression_view_release(&(struct dx_suppression_view){ .entry = entry });
+        dx_suppression_cache_release(entry);
     }
     return DX_OK;
-}
-
-static void wait_for_jobs(struct dx_suppressions_live *o, uint64_t until_ms)
-{
-    struct desk *d = dx_suppressions_live_kept(o, desk_new, desk_free);
-
-    if (d == NULL)
-        return;
-    (void)pthread_mutex_lock(&d->lock);
-    while (d->jobs > 0 && dx_cond_wait_until(&d->done, &d->lock, until_ms))
-        ;
-    (void)pthread_mutex_unlock(&d->lock);
-}
-
-void dx_suppression_view_keep(struct dx_version *v, size_t bytes)
-{
-    struct desk *d = dx_suppressions_live_kept(dx_suppressed_by(v), desk_new, desk_free);
-
-    if (d == NULL)
-        return;
-    (void)pthread_mutex_lock(&d->lock);
-    d->kept_bytes = bytes;
-    (void)pthread_mutex_unlock(&d->lock);
 }
 
 int dx_suppression_view_ruled(struct dx_ruled_domains **out, struct dx_version *v,
@@ -694,7 +275,7 @@ int dx_suppression_view_prepare(struct dx_version *v, uint64_t until_ms, struct 
     if (rc == DX_OK && rules != NULL)
         rc = want_all(v, canon, rules, &pending, err);
     if (rc == DX_OK && pending > 0 && until_ms > 0) {
-        wait_for_jobs(o, until_ms);
+        dx_suppression_cache_wait(o, until_ms);
         rc = want_all(v, canon, rules, &pending, err);
     }
     dx_canon_free(&canon);
@@ -730,5 +311,6 @@ int dx_suppression_view_follow(struct dx_caches *caches, struct dx_error *err)
     }
     free(versions);
     dx_suppressions_live_exchange(caches->suppressions);
+    dx_suppression_cache_sweep(caches, dx_clock_ms());
     return rc;
 }

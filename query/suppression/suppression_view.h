@@ -45,10 +45,10 @@
 struct dx_caches;
 struct dx_canon;
 struct dx_ruled_domains;
-struct dx_suppression_view_entry;
+struct dx_suppression_entry;
 
 struct dx_suppression_view {
-    struct dx_suppression_view_entry *entry; /* NULL: nothing is hidden, and all below is 0 */
+    struct dx_suppression_entry *entry; /* NULL: nothing is hidden, and all below is 0 */
 
     /* Distinct visible URLs of the domain over all datasets, whatever the view shows: as the index
      * counts them, of what is visible. */
@@ -101,8 +101,5 @@ int dx_suppression_view_prepare(struct dx_version *v, uint64_t until_ms, struct 
  * (query/suppression/ruled_domains.h), so that no request waits for that; what could not be found (it is logged) does not
  * keep the rules back. 1 other rules, 0 the same, <0 kept the old ones. One thread at a time. */
 int dx_suppression_view_follow(struct dx_caches *caches, struct dx_error *err);
-
-/* How many bytes are kept of what has not been asked for lately, for tests; 256 MiB without it. */
-void dx_suppression_view_keep(struct dx_version *v, size_t bytes);
 
 #endif

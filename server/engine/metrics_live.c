@@ -7,6 +7,7 @@
 #include "loader/followed/suppressions_live.h"
 #include "loader/guard/guard.h"
 #include "loader/version.h"
+#include "query/suppression/suppression_cache.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -179,6 +180,8 @@ static void write_suppressions(struct dx_suppressions_live *suppressions, struct
 
     dx_suppressions_live_health(suppressions, &h);
     dx_metric_one(out, DX_METRIC_SUPPRESSIONS_RULES, h.rules);
+    dx_metric_one(out, DX_METRIC_SUPPRESSIONS_ROWS_BYTES, dx_suppression_cache_bytes(suppressions));
+
     dx_metric_one(out, DX_METRIC_SUPPRESSIONS_LINES, h.number);
     dx_metric_one(out, DX_METRIC_SUPPRESSIONS_LAST_LOOK_SUCCESSFUL, h.sound);
     dx_metric_ago(out, DX_METRIC_SUPPRESSIONS_LAST_LOOK_TIMESTAMP_SECONDS, h.look_age_ms);

@@ -28,7 +28,8 @@ SECONDS = 4
 PAGES, FAULTS = 200, 4
 CONNECTION = 96 << 10  # its buffers, and a reply of up to 16 KiB that goes on
 DOMAINS, ROWS = 60, 160_000
-CACHES = ("domaindex_cache_size_bytes", "domaindex_answer_cache_size_bytes", "domaindex_hot_replies_bytes")
+CACHES = ("domaindex_cache_size_bytes", "domaindex_answer_cache_size_bytes", "domaindex_hot_replies_bytes",
+          "domaindex_suppressions_rows_bytes")
 
 
 def traffic(port, seed, wrong):

@@ -338,7 +338,8 @@ class Served:
         proc = pathlib.Path(f"/proc/{self.server.process.pid}")
         status = (proc / "status").read_text()
         # Caches fill for many rounds, up to what they may have.
-        cached = sum(self.metrics("domaindex_cache_size_bytes|domaindex_answer_cache_size_bytes|domaindex_hot_replies_bytes"))
+        cached = sum(self.metrics("domaindex_cache_size_bytes|domaindex_answer_cache_size_bytes|domaindex_hot_replies_bytes|"
+                                  "domaindex_suppressions_rows_bytes"))
         # Those to the store come and go with its keep-alive.
         pool = {line.split()[9] for line in (proc / "net" / "tcp").read_text().splitlines()[1:]
                 if int(line.split()[2].rpartition(":")[2], 16) == self.store_port}

@@ -16,6 +16,7 @@
 #include "loader/version.h"
 #include "query/answers/answer.h"
 #include "query/suppression/ruled_domains.h"
+#include "query/suppression/suppression_cache.h"
 #include "tests/support/asker.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
@@ -378,11 +379,45 @@ static void test_more_than_is_kept(const struct dx_test_root *r)
         suppress(r, DX_SUPPRESS_PREFIX, DX_SUPPRESS_ABSENT, value);
     }
     open_asker_with_rules(&a, r->path, DX_SUPPRESSIONS_LIVE_SERVE);
-    dx_suppression_view_keep(a.v, 1);
+    dx_suppression_cache_keep(a.v->caches->suppressions, 1);
     while ((rc = ask_domains(&a, 6, DOMAINS)) == DX_E_BUSY && dx_clock_ms() < until_ms)
         (void)usleep(1000);
     EXPECT(rc == 1, "never known at once");
     EXPECT(dx_suppression_view_prepare(a.v, dx_clock_ms() + 20000, &err) == 1, "%s", err.text);
+    close_asker(&a);
+}
+
+/* Rows of rules that are others by now, and of versions that are closed, go a minute after their last use. */
+static void test_sweep(const struct dx_test_root *r)
+{
+    struct dx_suppressions_live *o;
+    struct dx_error err = DX_ERROR_INIT;
+    struct asker a;
+    char value[128];
+    char name[64];
+    size_t kept, more;
+
+    open_asker_with_rules(&a, r->path, DX_SUPPRESSIONS_LIVE_SERVE);
+    o = a.caches->suppressions;
+    EXPECT(dx_suppression_cache_bytes(o) == 0, "nothing was asked for");
+    EXPECT(dx_suppression_view_prepare(a.v, dx_clock_ms() + 20000, &err) == 1, "%s", err.text);
+    kept = dx_suppression_cache_bytes(o);
+    dx_test_root_domain(7, name);
+    (void)snprintf(value, sizeof value, "%s/d0/00", name);
+    suppress(r, DX_SUPPRESS_PREFIX, DX_SUPPRESS_ABSENT, value);
+    EXPECT(dx_suppression_view_follow(a.caches, &err) == 1, "%s", err.text);
+    EXPECT(dx_suppression_view_prepare(a.v, dx_clock_ms() + 20000, &err) == 1, "%s", err.text);
+    more = dx_suppression_cache_bytes(o);
+    EXPECT(more > kept && kept > 0, "%zu, %zu bytes", kept, more);
+    dx_suppression_cache_sweep(a.caches, dx_clock_ms() + 30000);
+    EXPECT(dx_suppression_cache_bytes(o) == more, "used half a minute ago");
+    dx_suppression_cache_sweep(a.caches, dx_clock_ms() + 90000);
+    EXPECT(dx_suppression_cache_bytes(o) < more, "rows of other rules stay");
+    EXPECT(ask_domains(&a, 6, DOMAINS) == 1, "those of the rules in force are gone");
+    a.v->entry.build.bytes[0] ^= 1;
+    dx_suppression_cache_sweep(a.caches, dx_clock_ms() + 180000);
+    EXPECT(dx_suppression_cache_bytes(o) == 0, "rows of a version that is not open stay");
+    a.v->entry.build.bytes[0] ^= 1;
     close_asker(&a);
 }
 
@@ -752,6 +787,7 @@ int main(void)
     test_same_words(&r);
     test_served(&r);
     test_more_than_is_kept(&r);
+    test_sweep(&r);
     test_unreadable(&r);
     test_cleansed(&r);
     test_diff_words(&r);
