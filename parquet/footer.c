@@ -738,11 +738,7 @@ static int read_file(struct parse *p)
         case 6:
             dx_thrift_binary(t, &f, &p->f->created_by);
             break;
-        case 8:
-        case 9:
-            rc = dx_fail(p->err, DX_E_UNSUPPORTED, "parquet footer: the file is encrypted");
-            break;
-        default:
+        default: /* 8 and 9: some columns are encrypted (read_chunk), and a signature follows */
             dx_thrift_skip(t, f.type);
         }
     }
@@ -790,7 +786,9 @@ static int read_tail(struct dx_span tail, uint64_t file_size, uint32_t *size, st
         return dx_fail(err, DX_E_TRUNCATED, "parquet: a file of %" PRIu64 " bytes", file_size);
     tail.data += tail.size - DX_PQ_TAIL_SIZE;
     if (memcmp(tail.data + 4, "PARE", 4) == 0)
-        return dx_fail(err, DX_E_UNSUPPORTED, "parquet: the footer is encrypted");
+        return dx_fail(err, DX_E_UNSUPPORTED,
+                       "parquet: the footer is encrypted, and with it what all columns are; decrypt "
+                       "the file first");
     if (memcmp(tail.data + 4, "PAR1", 4) != 0)
         return dx_fail(err, DX_E_CORRUPT, "parquet: no PAR1 at the end");
     *size = dx_load_u32(tail.data);
@@ -934,7 +932,7 @@ int dx_pq_footer_nested_column(const struct dx_pq_footer *f, uint32_t group, uin
         .with_levels = true,
     };
     if (c->is_encrypted)
-        return refuse(err, path, "encrypted");
+        return refuse(err, path, "encrypted; decrypt it first, or do without that column");
     if (c->is_external)
         return refuse(err, path, "in another file");
     if (n->max_rep == 0 && c->value_count != f->group[group].row_count)

@@ -81,7 +81,8 @@ static int write_chunk(const struct dx_inspect *in, const struct dx_pq_footer *f
 
     dx_json_object(in->json);
     dx_inspect_str(in, "column", dx_span_str(dx_pq_footer_path(footer, leaf, name, sizeof name)));
-    dx_inspect_str(in, "codec", dx_span_str(dx_pq_codec_name(c->codec)));
+    dx_inspect_str(in, "codec",
+                   dx_span_str(c->is_encrypted ? "encrypted" : dx_pq_codec_name(c->codec)));
     write_encodings(in, c->encodings);
     dx_inspect_u64(in, "values", c->value_count);
     dx_inspect_u64(in, "bytes", c->compressed_size);

@@ -8,6 +8,7 @@ that follow from pyarrow's values (test_parquet_rows --dump). Then files in the 
 listing shows is what was written. Folders, patterns, lists, Hive folders, http and S3, and what is refused.
 $DX_PEERS_PYTHON names the python that has pyarrow. Exit 77: skipped.
 """
+import base64
 import datetime
 import decimal
 import json
@@ -27,6 +28,7 @@ import stores  # noqa: E402
 try:
     import pyarrow as pa
     import pyarrow.parquet as pq
+    import pyarrow.parquet.encryption as encryption
 except ImportError:
     print(f"SKIPPED: no pyarrow in {sys.executable}; set DX_PEERS_PYTHON")
     sys.exit(77)
@@ -363,6 +365,50 @@ def refused(tmp, made):
     dxtest.check(b"name the file" in done.stderr, f"standard input: {done.stderr[:300]}")
 
 
+class Kms(encryption.KmsClient):
+    """A key server without secrets: it wraps a key by writing its name in front."""
+    def wrap_key(self, key, master):
+        return base64.b64encode(master.encode() + b":" + key)
+
+    def unwrap_key(self, wrapped, master):
+        return base64.b64decode(wrapped).partition(b":")[2]
+
+
+def encrypted(tmp):
+    """Parquet modular encryption, written by pyarrow: a column that is needed must be readable, others need not."""
+    u, t = urls(900), times(900)
+    table = pa.table({"url": u, "date": list(map(lake.iso, t)), "text": ["secret"] * 900, "meta": [{"id": i, "key": str(i)} for i in range(900)]})
+    factory = encryption.CryptoFactory(lambda config: Kms())
+
+    def write(name, plaintext_footer, **keys):
+        setup = encryption.EncryptionConfiguration(footer_key="footer", plaintext_footer=plaintext_footer, data_key_length_bits=128, **keys)
+        properties = factory.file_encryption_properties(encryption.KmsConnectionConfig(), setup)
+        with pq.ParquetWriter(tmp / name, table.schema, encryption_properties=properties) as writer:
+            writer.write_table(table, row_group_size=400)
+        return tmp / name
+
+    root = tmp / "encrypted"
+    rows = [(write("footer.parquet", False, column_keys={"key": ["text"]}), [], b"footer.parquet: is a Parquet file whose footer is encrypted"),
+            (write("all.parquet", True, column_keys={"key": ["url", "date", "text", "meta.id", "meta.key"]}), [], b"all.parquet: row group 0, column url: column url is encrypted"),
+            (write("url.parquet", True, column_keys={"key": ["url"]}), [], b"url.parquet: row group 0, column url: column url is encrypted"),
+            (write("date.parquet", True, column_keys={"key": ["date"]}), [], b"date.parquet: row group 0, column date: column date is encrypted"),
+            (write("text.parquet", True, column_keys={"key": ["text", "meta.key"]}), ["--extra-column", "text"], b"column text is encrypted"),
+            (tmp / "text.parquet", ["--extra-column", "meta.key"], b"column meta.key is encrypted")]
+    for path, arguments, words in rows:
+        dxtest.equal(path.read_bytes()[-4:], b"PARE" if path.name == "footer.parquet" else b"PAR1", f"{path.name}: its last bytes")
+        done = ingest(root, "--dataset", "r", *arguments, path, expect=1)
+        dxtest.check(words in done.stderr, f"{path.name} {arguments}: {done.stderr[:300]}")
+    dxtest.check(not list(root.glob("urls/dataset_id=*/*")), "a refused file left rows")
+    done = dxtest.domaindex("ingest", "--detect", tmp / "text.parquet")
+    dxtest.check(done.stdout.count(b"STRING, encrypted") == 2, f"--detect does not name what is encrypted: {done.stdout}")
+    ingest(root, "--dataset", "text", "--extra-column", "meta.id", tmp / "text.parquet")
+    compare_stored(root, "text", {(a, lake.iso(b), str(i)) for i, (a, b) in enumerate(zip(u, t))}, "columns beside an encrypted one")
+    ingest(root, "--dataset", "date", "--no-ts", tmp / "date.parquet")
+    compare_stored(root, "date", {(a, None) for a in u}, "an encrypted time that is not wanted")
+    done = dxtest.domaindex("fetch-record", "--base", tmp, "text.parquet#row=0:1", expect=1)
+    dxtest.check(b"column text is encrypted" in done.stderr, f"fetch-record of an encrypted column: {done.stderr[:300]}")
+
+
 def rejects(tmp):
     """Rows that are no URL are shown with their columns, and counted at their row."""
     path = tmp / "in" / "rejects.parquet"
@@ -452,6 +498,7 @@ def main():
         ways_to_name(tmp, made)
         rejects(tmp)
         refused(tmp, made)
+        encrypted(tmp)
         seldom(tmp)
         large_footer(tmp)
         remote(tmp, made)

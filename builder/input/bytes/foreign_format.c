@@ -30,7 +30,7 @@ struct foreign {
 static const struct foreign binaries[] = {
     { 0, MAGIC("PAR1"), "a Parquet file in a stream or under another name",
       "it is read by ranges: name the file or object, with --format parquet" },
-    { 0, MAGIC("PARE"), "an encrypted Parquet file", "decrypt and convert it first" },
+    { 0, MAGIC("PARE"), "a Parquet file whose footer is encrypted", "decrypt it first" },
     { 0, MAGIC("ARROW1"), "a Feather (Arrow IPC) file", FEATHER_WAY },
     { 0, MAGIC("FEA1"), "a Feather version 1 file", FEATHER_WAY },
     { 0, MAGIC("\xFF\xFF\xFF\xFF"), "an Arrow IPC stream",

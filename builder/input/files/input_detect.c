@@ -231,13 +231,13 @@ static void look_at_table(struct look *l)
 }
 
 static void look_at_parquet(void *ctx, const char *path, const struct dx_pq_node *node,
-                            const char *codec)
+                            const struct dx_pq_chunk *chunk)
 {
     static const char *const units[] = { "", " (ms)", " (us)", " (ns)", " (INT96)" };
     struct look *l = ctx;
     struct dx_detected_column *c = column_at(l->d, path);
 
-    l->d->container = codec;
+    l->d->container = chunk == NULL ? "" : dx_pq_codec_name(chunk->codec);
     if (c == NULL)
         return;
     if (node->time_unit != DX_PQ_TIME_NONE && node->time_unit <= DX_PQ_TIME_INT96)
@@ -246,8 +246,9 @@ static void look_at_parquet(void *ctx, const char *path, const struct dx_pq_node
         (void)snprintf(c->type, sizeof c->type, "%s", dx_pq_type_name((unsigned)node->type));
     else
         (void)snprintf(c->type, sizeof c->type, "%s", dx_pq_logical_name(node->logical));
-    if (node->max_rep > 0)
-        (void)snprintf(c->type + strlen(c->type), sizeof c->type - strlen(c->type), ", list");
+    (void)snprintf(c->type + strlen(c->type), sizeof c->type - strlen(c->type), "%s%s",
+                   node->max_rep > 0 ? ", list" : "",
+                   chunk != NULL && chunk->is_encrypted ? ", encrypted" : "");
     if (node->logical == DX_PQ_LOGICAL_TIMESTAMP || node->type == DX_PQ_INT96)
         c->values = c->times = 1;
 }

@@ -235,8 +235,7 @@ int dx_parquet_rows_schema(const char *path, dx_parquet_rows_on_column *on_colum
     for (uint32_t i = 0; rc == DX_OK && i < p->footer.leaf_count; i++)
         on_column(ctx, dx_pq_footer_path(&p->footer, i, name, sizeof name),
                   &p->footer.node[p->footer.leaf[i]],
-                  p->footer.group_count == 0 ? ""
-                                             : dx_pq_codec_name(p->footer.group[0].chunk[i].codec));
+                  p->footer.group_count == 0 ? NULL : &p->footer.group[0].chunk[i]);
     dx_parquet_rows_close(&p);
     return rc;
 }

@@ -24,6 +24,9 @@
  * otherwise are joined by commas; another repeated time or dataset is refused. A null URL is a
  * record without a URL, an empty list none. The line number of a record is that of its row, from 1.
  *
+ * A wanted column that is encrypted (Parquet modular encryption) is an error, also one that files may
+ * lack; others may be. No key is taken, so the signature of the footer is not checked.
+ *
  * Several threads, each with a handle of its own on the file:
  *
  *   rc = dx_parquet_rows_split(p, memory, &split, &err);           1 worth it, 0 not
@@ -49,6 +52,7 @@
 
 struct dx_parquet_rows;
 
+struct dx_pq_chunk;
 struct dx_pq_node;
 
 bool dx_parquet_rows_named(const char *path); /* by its ending, in any case */
@@ -56,9 +60,9 @@ int dx_parquet_rows_is(const char *path, struct dx_error *err);
 int dx_parquet_rows_open(struct dx_parquet_rows **p, const char *path, struct dx_columns_want *want,
                          uint64_t memory, struct dx_error *err);
 void dx_parquet_rows_close(struct dx_parquet_rows **p);
-/* codec: of the first row group; "" of a file without one. */
+/* chunk: of the first row group; NULL of a file without one. */
 typedef void dx_parquet_rows_on_column(void *ctx, const char *path, const struct dx_pq_node *node,
-                                       const char *codec);
+                                       const struct dx_pq_chunk *chunk);
 int dx_parquet_rows_schema(const char *path, dx_parquet_rows_on_column *on_column, void *ctx,
                            struct dx_error *err);
 int dx_parquet_rows_fill(struct dx_parquet_rows *p, struct dx_batch *batch, struct dx_error *err);
