@@ -786,9 +786,10 @@ static int read_tail(struct dx_span tail, uint64_t file_size, uint32_t *size, st
         return dx_fail(err, DX_E_TRUNCATED, "parquet: a file of %" PRIu64 " bytes", file_size);
     tail.data += tail.size - DX_PQ_TAIL_SIZE;
     if (memcmp(tail.data + 4, "PARE", 4) == 0)
-        return dx_fail(err, DX_E_UNSUPPORTED,
-                       "parquet: the footer is encrypted, and with it what all columns are; decrypt "
-                       "the file first");
+        return dx_fail(
+            err, DX_E_UNSUPPORTED,
+            "parquet: the footer is encrypted, and with it what all columns are; decrypt "
+            "the file first");
     if (memcmp(tail.data + 4, "PAR1", 4) != 0)
         return dx_fail(err, DX_E_CORRUPT, "parquet: no PAR1 at the end");
     *size = dx_load_u32(tail.data);
