@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/path.h"
+#include "base/plural.h"
 #include "base/process.h"
 #include "builder/cli/command.h"
 #include "builder/cli/detect_report.h"
@@ -583,6 +584,25 @@ static void print_rejects(const struct dx_ingest_options *o, const struct dx_ing
                             "--no-ts leaves it out");
 }
 
+/* Extra columns that some inputs are without, and those asked for that have no value at all. */
+static void print_lacking(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
+{
+    char inputs[32], records[32], all[32];
+
+    for (size_t i = 0; i < o->want.extra_count; i++) {
+        const struct dx_ingest_lacking *e = &s->extra[i];
+
+        if (e->inputs > 0)
+            (void)dx_line_print(
+                stderr, "  column '%s' is null in %s record%s: inputs without it: %s of %s",
+                o->want.extra[i], dx_progress_count(e->records, records), dx_plural(e->records),
+                dx_progress_count(e->inputs, inputs), dx_progress_count(s->inputs, all));
+        if (!e->has_value && i >= o->want.extra_optional && s->accepted > 0)
+            (void)dx_line_print(stderr, "  WARNING: no record has a value of the column '%s'",
+                                o->want.extra[i]);
+    }
+}
+
 static void dry_summary(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
 {
     if (s->samples.row_count > 0)
@@ -593,6 +613,7 @@ static void dry_summary(const struct dx_ingest_options *o, const struct dx_inges
     print_count("records read", s->records);
     print_count("records accepted", s->accepted);
     print_rejects(o, s);
+    print_lacking(o, s);
 }
 
 static void summary(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
@@ -607,6 +628,7 @@ static void summary(const struct dx_ingest_options *o, const struct dx_ingest_st
     print_count("rows stored", s->stored);
     print_count(o->counts ? "added to their host's" : "duplicates", s->accepted - s->stored);
     print_rejects(o, s);
+    print_lacking(o, s);
     if (s->unlocated > 0)
         print_count("records not located", s->unlocated);
     if (s->repaired > 0)
@@ -1000,6 +1022,7 @@ static int ingest_step(const struct dx_options *options, const struct step *s,
     o.input = s->input;
     o.input_count = s->count;
     o.input_size = s->size;
+    o.in_steps = true;
     if (rc == DX_OK)
         rc = ingest(options, &o, NULL, err);
     return rc < 0 ? rc : dx_ingest_journal_write(j, err);
@@ -1126,7 +1149,12 @@ const struct dx_command dx_command_ingest = {
         "--detect FILE prints what is recognised in its first records and the command to use; "
         "--dry-run reads all of INPUT, prints the first rows as they would be stored and three "
         "examples of each kind of reject, and writes nothing.\n\n"
-        "Which columns are used is printed for each input that differs from the one before. "
+        "Which columns are used is printed for each input that differs from the one before. Of "
+        "several inputs some may lack a column that --extra-column names: it is null in their "
+        "rows, "
+        "and the summary counts inputs and records. If no input has it, the run fails and nothing "
+        "is added. In JSON lines, CDXJ and WARC a column is what a record has; one without a value "
+        "in the whole run is a warning. A column of the URL, the time or the dataset may not lack. "
         "Without --url-column and --ts-column the usual names are found, in any case: url, uri, "
         "link, page_url, original, meta.url, \"warc-target-uri\" and so on; date, timestamp, when, "
         "meta.timestamp, \"warc-date\" and so on. Files of other formats (Feather, "

@@ -51,6 +51,29 @@ static void put_rejects(struct dx_json *j, const struct dx_ingest_stats *s)
     dx_json_end(j);
 }
 
+/* Extra columns that are not in every input, or without a value in any record. */
+static void put_extras(struct dx_json *j, const struct dx_ingest_options *o,
+                       const struct dx_ingest_stats *s)
+{
+    dx_json_key(j, "extras_lacking");
+    dx_json_array(j);
+    for (size_t i = 0; i < o->want.extra_count; i++) {
+        const struct dx_ingest_lacking *e = &s->extra[i];
+
+        if (e->inputs == 0 && e->has_value)
+            continue;
+        dx_json_object(j);
+        dx_json_key(j, "column");
+        dx_json_str(j, o->want.extra[i]);
+        dx_json_key_u64(j, "inputs", e->inputs);
+        dx_json_key_u64(j, "records", e->records);
+        dx_json_key(j, "has_value");
+        dx_json_bool(j, e->has_value);
+        dx_json_end(j);
+    }
+    dx_json_end(j);
+}
+
 static void put_run(struct dx_json *j, const struct dx_ingest_options *o,
                     const struct dx_ingest_stats *s, const struct dx_error *failure)
 {
@@ -72,6 +95,7 @@ static void put_run(struct dx_json *j, const struct dx_ingest_options *o,
     dx_json_key_u64(j, "texts_repaired", s->repaired);
     dx_json_key_u64(j, "canonical_refused", s->canonical_refused);
     dx_json_key_u64(j, "not_located", s->unlocated);
+    put_extras(j, o, s);
     dx_json_key_u64(j, "datasets", s->datasets);
     dx_json_key_u64(j, "datasets_new", s->datasets_new);
     dx_json_key_u64(j, "files_added", is_stored ? s->files : 0);

@@ -531,6 +531,21 @@ static int name_locators(struct dx_columns_want *want, struct dx_error *err)
     return want->extra_name[want->extra_count] != NULL ? DX_OK : dx_no_memory(err, "columns");
 }
 
+/* A name that no input has is a mistake, and its column would be null in all rows. */
+static int check_extras(const struct run *r, struct dx_error *err)
+{
+    const struct dx_columns_want *want = &r->o->want;
+
+    for (size_t i = want->extra_optional; i < want->extra_count; i++)
+        if (!r->o->in_steps && r->stats->inputs > 0 &&
+            r->stats->extra[i].inputs == r->stats->inputs)
+            return dx_fail(err, DX_E_INVALID,
+                           "none of %llu inputs has a column '%s'; nothing was added to the lake; "
+                           "'domaindex ingest --detect FILE' lists those that a file has",
+                           (unsigned long long)r->stats->inputs, want->extra[i]);
+    return DX_OK;
+}
+
 int dx_ingest_run(struct dx_ingest_options *o, struct dx_ingest_stats *stats, struct dx_error *err)
 {
     struct run *r = calloc(1, sizeof *r); /* too large for a small stack */
@@ -549,6 +564,7 @@ int dx_ingest_run(struct dx_ingest_options *o, struct dx_ingest_stats *stats, st
     r->work = (struct dx_work_folder)DX_WORK_FOLDER_INIT;
     if (o->test_scale == 0)
         o->test_scale = 1;
+    o->want.extras_may_lack = !o->counts && (o->input_count > 1 || o->in_steps);
     rc = name_rejects_dir(r, err);
     if (rc == DX_OK)
         rc = name_locators(&o->want, err);
@@ -562,8 +578,11 @@ int dx_ingest_run(struct dx_ingest_options *o, struct dx_ingest_stats *stats, st
         rc = read_all(r, err);
     stats->read_seconds = dx_clock_s() - begun;
     if (rc == DX_OK) {
-        rc = check_accepted(r, err);
-        is_refused = rc < 0;
+        rc = check_extras(r, err);
+        if (rc == DX_OK) {
+            rc = check_accepted(r, err);
+            is_refused = rc < 0;
+        }
     }
     if (rc == DX_OK && !o->dry_run)
         rc = store_all(r, err);

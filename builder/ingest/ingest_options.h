@@ -34,6 +34,7 @@ struct dx_ingest_options {
     uint32_t accept_min_ppm; /* of the records; fewer end the run with nothing added; 0: any */
     uint64_t lock_wait_ms;   /* for another run that writes into a directory */
     bool dry_run;            /* read and count only: nothing is written */
+    bool in_steps;           /* others of the inputs are for other runs */
     bool in_place;           /* inputs are Parquet files that stay where they are: ingest.h */
     bool counts;             /* records are hosts, and the only extra is how many pages each has */
     bool replace;            /* the rows of the run take the place of all that its datasets had */
@@ -52,6 +53,13 @@ struct dx_ingest_options {
     uint64_t test_scale;    /* tests: row counts count this many times; else 1 */
     size_t test_sort_bytes; /* tests: memory of the sort, else 0 */
     unsigned test_fan_in;   /* tests: runs merged at a time, else 0 */
+};
+
+/* Of an extra column that is not in every input. */
+struct dx_ingest_lacking {
+    uint64_t inputs;  /* that have no such column */
+    uint64_t records; /* of these, where it is null */
+    bool has_value;   /* somewhere in the run */
 };
 
 struct dx_ingest_stats {
@@ -76,6 +84,8 @@ struct dx_ingest_stats {
     double total_seconds;
     char *rejects_path;        /* NULL: no rejects, or the run failed; free it */
     uint64_t rejects_unlisted; /* of rejected_total: not in that file, which is full */
+    uint64_t inputs;           /* that had a record */
+    struct dx_ingest_lacking extra[DX_EXTRA_COLUMNS_MAX];
     struct dx_ingest_samples samples;
 };
 

@@ -93,6 +93,8 @@ static int extras(struct dx_ingest_worker *w, size_t count, struct dx_ingest_row
     for (size_t i = 0; i < count; i++) {
         if (w->fields.extra[i].size == 0)
             w->fields.extra[i].data = NULL;
+        else
+            w->extras_seen |= UINT32_C(1) << i;
         bytes += w->fields.extra[i].size;
     }
     if (bytes > DX_EXTRAS_BYTES_MAX)
@@ -383,5 +385,6 @@ int dx_ingest_worker_batch(struct dx_ingest_worker *w, const struct dx_batch *ba
             rc = dx_buf_fail(rejects, err, "ingest: rejects");
     }
     settle_count(w);
+    atomic_fetch_add_explicit(from->records, batch->count - first, memory_order_relaxed);
     return rc;
 }

@@ -50,6 +50,7 @@ struct resolved {
     struct dx_ingest_origin from;
     char name[DX_LOCATOR_NAME_MAX + 1];
     struct dx_buf text; /* describes them */
+    _Atomic uint64_t records;
     struct resolved *next;
 };
 
@@ -385,7 +386,7 @@ static void announce(const struct ring *r, const char *name, struct resolved *fr
     const struct resolved *before = fresh->next;
 
     dx_buf_init(&fresh->text, TEXT_MAX);
-    dx_columns_describe(&fresh->cols, &fresh->text);
+    dx_columns_describe(&fresh->cols, &o->want, &fresh->text);
     dx_buf_u8(&fresh->text, 0);
     if (o->columns != NULL && !fresh->text.failed &&
         (before == NULL || fresh->text.size != before->text.size ||
@@ -410,9 +411,9 @@ static int name_origin(const struct ring *r, const struct feed *f, const char *i
 {
     bool in_place = r->read->options->in_place;
 
-    fresh->from = (struct dx_ingest_origin){ .input = input,
-                                             .cols = &fresh->cols,
-                                             .located = located(f) };
+    fresh->from = (struct dx_ingest_origin){
+        .input = input, .cols = &fresh->cols, .located = located(f), .records = &fresh->records
+    };
     fresh->from.name = dx_span_of(fresh->name, dx_locator_name(input, fresh->name));
     if (in_place && fresh->from.name.size == 0)
         return dx_fail(err, DX_E_INVALID,
@@ -718,7 +719,22 @@ static void join(struct ring *r, struct thread *threads, unsigned count)
             stats->rejected[why] += threads[i].worker.rejected[why];
             stats->rejected_total += threads[i].worker.rejected[why];
         }
+        for (size_t k = 0; k < DX_EXTRA_COLUMNS_MAX; k++)
+            stats->extra[k].has_value |= (threads[i].worker.extras_seen >> k & 1) != 0;
         dx_ingest_worker_release(&threads[i].worker);
+    }
+}
+
+/* Which inputs were without which extras; all threads have ended. */
+static void count_lacking(const struct resolved *list, struct dx_ingest_stats *stats)
+{
+    for (; list != NULL; list = list->next) {
+        stats->inputs++;
+        for (size_t i = 0; i < list->cols.extra_count; i++)
+            if ((list->cols.lacking >> i & 1) != 0) {
+                stats->extra[i].inputs++;
+                stats->extra[i].records += list->records;
+            }
     }
 }
 
@@ -752,6 +768,7 @@ int dx_ingest_read(struct dx_ingest_read *read, struct dx_error *err)
     (void)pthread_cond_broadcast(&r.changed);
     (void)pthread_mutex_unlock(&r.lock);
     join(&r, threads, count);
+    count_lacking(list, read->stats);
     if (r.err.code != DX_OK) {
         if (err != NULL)
             *err = r.err;

@@ -249,6 +249,53 @@ def columns(tmp):
     equal(rows(tmp / "columns"), sorted((u, TIME) for u in PAGES), "by number: rows")
 
 
+def lacking(tmp):
+    """An extra column that some inputs are without is null there, and said; a name that none has is refused."""
+    half = PAGES[:COUNT // 2], PAGES[COUNT // 2:]
+    kinds = {
+        "csv": (table("url,title\n", "{u},x", half[0]), table("lang,url\n", "en,{u}", half[1])),
+        "tsv": (table("url\ttitle\n", "{u}\tx", half[0]), table("url\tlang\n", "{u}\ten", half[1])),
+        # the field is there, by its letter; then a layout of seven fields
+        "cdx": ((" CDX N b a m s k r M S V g\n" + "".join(f"com,example)/ 20240102030405 {u} text/html 200 AAAA - - 9 7 f.gz\n" for u in half[0])).encode(),
+                "".join(f"com,example)/ 20240102030405 {u} text/html 200 AAAA 77\n" for u in half[1]).encode()),
+    }
+    for kind, (with_it, without) in kinds.items():
+        column, name = ("g", "filename") if kind == "cdx" else ("title", "title")
+        value = "f.gz" if kind == "cdx" else "x"
+        for number, (data, other) in enumerate(((with_it, without), (without, with_it))):
+            first, second = tmp / f"{kind}{number}-1.{kind}", tmp / f"{kind}{number}-2.{kind}"
+            first.write_bytes(data)
+            second.write_bytes(other)
+            root = tmp / f"{kind}{number}"
+            done = dxtest.domaindex("ingest", "--root", root, "--memory", "64M", "--dataset", "d", "--extra-column", column, first, second, first)
+            said = done.stderr.decode()
+            lines = [line for line in said.splitlines() if f"no column: {column} (null)" in line]
+            equal([line.partition(":")[0] for line in lines], [str(first)] * 2 if number else [str(second)], f"{kind}: the inputs that are said to lack it: {said}")
+            check(f"column '{column}' is null in {COUNT // 2 * (2 if number else 1)} records: inputs without it: {2 if number else 1} of 3" in said, f"{kind}: the summary: {said}")
+            rows(root)
+            done = dxtest.domaindex("lookup", "--root", root, "--dataset", 1, "--limit", 1000, "--fields", "url,ts,extras", "example.com")
+            got = sorted((item["url"], item["ts"], (item.get("extras") or {}).get(name)) for item in dxtest.json.loads(done.stdout)["items"])
+            equal(got, [(u, TIME if kind == "cdx" else None, value if u in half[0] else None) for u in sorted(PAGES)], f"{kind}: rows")
+            said = ingest(tmp / "none", "--dataset", "d", "--extra-column", "titel", first, second, expect=1)
+            check("none of 2 inputs has a column 'titel'; nothing was added" in said, f"{kind}: a column that none has: {said}")
+            check(not list((tmp / "none").glob("urls/dataset_id=*")), "a refused run left rows")
+    # One input must have it at once; a line without a header is never taken for one on account of an extra alone.
+    said = ingest(tmp / "none", "--dataset", "d", "--extra-column", "lang", tmp / "csv0-1.csv", expect=1)
+    check("the header has no column 'lang'; it has: url, title" in said, f"one input: {said}")
+    (tmp / "bare.tsv").write_bytes(table("", "{u}\tx"))
+    (tmp / "some.tsv").write_bytes(table("address\tlang\n", "{u}\ten"))
+    said = ingest(tmp / "none", "--dataset", "d", "--url-column", "1", "--extra-column", "lang", tmp / "some.tsv", tmp / "bare.tsv", expect=1)
+    check("bare.tsv: the header has no column 'lang'" in said, f"a file without a header: {said}")
+    # What a record has is seen at the end; a step of a journal is not all of the inputs.
+    (tmp / "a.jsonl").write_bytes(table("", '{{"url": "{u}", "lang": ""}}'))
+    said = ingest(tmp / "json", "--dataset", "d", "--extra-column", "lang", "--extra-column", "url", tmp / "a.jsonl")
+    check("WARNING: no record has a value of the column 'lang'" in said and "column 'url'" not in said, f"JSON lines: {said}")
+    done = dxtest.domaindex("ingest", "--root", tmp / "json", "--memory", "64M", "--dataset", "e", "--extra-column", "lang", "--json", tmp / "a.jsonl", tmp / "csv0-1.csv", tmp / "csv0-2.csv")
+    equal(dxtest.json.loads(done.stdout)["extras_lacking"], [{"column": "lang", "inputs": 1, "records": COUNT // 2, "has_value": True}], "--json")
+    said = ingest(tmp / "steps", "--dataset", "d", "--extra-column", "lang", "--journal", tmp / "journal", "--journal-step", "1", tmp / "csv0-1.csv", tmp / "csv0-2.csv")
+    check("inputs without it: 1 of 1" in said and "2 were added" in said, f"a step without the column: {said}")
+
+
 def snapshot(root):
     return {str(p.relative_to(root)): p.read_bytes() for p in sorted(pathlib.Path(root).rglob("*"))
             if p.is_file() and p.name != ".lock"}
@@ -344,7 +391,7 @@ def json_summary(tmp):
 
 def main():
     dxtest.need_programs()
-    for part in (good, refused, pipes, rejects, json_summary, times, columns, dry_runs, words, waiting):
+    for part in (good, refused, pipes, rejects, json_summary, times, columns, lacking, dry_runs, words, waiting):
         with dxtest.tempdir() as tmp:
             part(tmp)
     dxtest.finish()

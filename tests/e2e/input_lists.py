@@ -109,6 +109,8 @@ def lists(tmp):
     names = "".join(f"crawl-data/{i}.txt\n" for i in range(3))
     (folder / "paths.gz").write_bytes(gzip.compress(("# of a crawl\n\n" + names).encode()))
     dxtest.equal(accepted("--base", folder, f"@{folder}/paths.gz"), 30, "a compressed list below --base")
+    (folder / "spaced").write_bytes(b"\xef\xbb\xbf# made by hand\r\n\r\n \t \r\n" + names.replace("\n", " \t\r\n").replace("crawl", "\t crawl", 1).encode() + b"  # the end")
+    dxtest.equal(accepted("--base", folder, f"@{folder}/spaced"), 30, "a list with CRLF, blanks around names, lines of blanks, comments behind blanks")
     (folder / "twice").write_text(f"@{folder}/paths.gz\n")
     refused("a list cannot name a list", f"@{folder}/twice")
     (folder / "long").write_text("x" * 9000 + "\n")

@@ -409,6 +409,26 @@ def encrypted(tmp):
     dxtest.check(b"column text is encrypted" in done.stderr, f"fetch-record of an encrypted column: {done.stderr[:300]}")
 
 
+def lacking(tmp):
+    """A column that is in some files, whole or below a struct, or in some folders' names; with row groups read in parallel."""
+    u, t = urls(50_000), times(50_000)
+    folder = tmp / "lacking"
+    (folder / "lang=de").mkdir(parents=True)
+    pq.write_table(pa.table({"url": u[:20_000], "date": t[:20_000], "title": [f"t{i}" for i in range(20_000)]}), folder / "a.parquet", row_group_size=5_000)
+    pq.write_table(pa.table({"url": u[20_000:40_000], "date": t[20_000:40_000], "meta": [{"n": i} for i in range(20_000)]}), folder / "b.parquet", row_group_size=5_000)
+    pq.write_table(pa.table({"url": u[40_000:], "date": t[40_000:]}), folder / "lang=de" / "c.parquet")
+    want = {(a, lake.iso(b), f"t{i}" if i < 20_000 else None, str(i - 20_000) if 20_000 <= i < 40_000 else None, "de" if i >= 40_000 else None)
+            for i, (a, b) in enumerate(zip(u, t))}
+    columns = ["--extra-column", "title", "--extra-column", "meta.n", "--extra-column", "lang"]
+    for threads in ("1", "3"):
+        done = ingest(tmp / f"lacking{threads}", "--dataset", "d", "--threads", threads, *columns, f"{folder}/")
+        compare_stored(tmp / f"lacking{threads}", "d", want, f"files without a column, {threads} threads")
+        for column, inputs, records in (("title", 2, "30,000"), ("meta.n", 2, "30,000"), ("lang", 2, "40,000")):
+            dxtest.check(f"column '{column}' is null in {records} records: inputs without it: {inputs} of 3".encode() in done.stderr, f"{column}: {done.stderr}")
+    done = ingest(tmp / "none", "--dataset", "d", "--extra-column", "meta.m", f"{folder}/", expect=1)
+    dxtest.check(b"none of 3 inputs has a column 'meta.m'; nothing was added" in done.stderr, f"{done.stderr}")
+
+
 def rejects(tmp):
     """Rows that are no URL are shown with their columns, and counted at their row."""
     path = tmp / "in" / "rejects.parquet"
@@ -499,6 +519,7 @@ def main():
         rejects(tmp)
         refused(tmp, made)
         encrypted(tmp)
+        lacking(tmp)
         seldom(tmp)
         large_footer(tmp)
         remote(tmp, made)

@@ -167,6 +167,13 @@ int dx_cdx_column(const struct dx_cdx_layout *layout, const char *name)
     return -1;
 }
 
+const char *dx_cdx_name(const char *given)
+{
+    const char *name = given[0] != '\0' && given[1] == '\0' ? name_of(given[0]) : "";
+
+    return name[0] != '\0' ? name : given;
+}
+
 bool dx_cdx_json(struct dx_span line, struct dx_span *time, struct dx_span *json)
 {
     struct dx_span rest = line;

@@ -33,6 +33,8 @@ bool dx_cdx_is_header(struct dx_span line);
 bool dx_cdx_passed_over(struct dx_span line);
 bool dx_cdx_layout(struct dx_span head, struct dx_cdx_layout *layout);
 int dx_cdx_column(const struct dx_cdx_layout *layout, const char *name);
+/* What a field is called that is given by its letter; else the name as given. */
+const char *dx_cdx_name(const char *given);
 size_t dx_cdx_split(struct dx_span line, struct dx_span *field, size_t max);
 bool dx_cdx_json(struct dx_span line, struct dx_span *time, struct dx_span *json);
 

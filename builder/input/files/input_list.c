@@ -564,10 +564,19 @@ static int add_line(struct dx_input_list *l, const char *list, const char *line,
     return add_operand(l, line, true, err);
 }
 
+static struct dx_span trimmed(struct dx_span s)
+{
+    while (s.size > 0 && (s.data[0] == ' ' || s.data[0] == '\t'))
+        s = dx_span_of(s.data + 1, s.size - 1);
+    while (s.size > 0 && memchr(" \t\r", s.data[s.size - 1], 3) != NULL)
+        s.size--;
+    return s;
+}
+
 static int take_line(struct dx_input_list *l, const char *list, const struct dx_batch *batch,
                      size_t i, struct dx_error *err)
 {
-    struct dx_span s = dx_batch_record(batch, i);
+    struct dx_span s = trimmed(dx_batch_record(batch, i));
     char line[LINE_MAX_BYTES];
     int rc = DX_OK;
 
@@ -578,7 +587,7 @@ static int take_line(struct dx_input_list *l, const char *list, const struct dx_
     if (rc == DX_OK) {
         memcpy(line, s.data, s.size);
         line[s.size] = '\0';
-        if (line[0] != '#')
+        if (line[0] != '#' && line[0] != '\0')
             rc = add_line(l, list, line, err);
     }
     return rc < 0 ? dx_fail_in(err, "line %llu", (unsigned long long)batch->records[i].line)

@@ -17,8 +17,8 @@
  *   'data-*.parquet', 's3://bucket/crawl=*'          glob(7), where no file has that very name; what matches
  *                                                     may be folders, of a store prefixes
  *   @LIST                                             each line of a text file, also of a compressed or a remote one,
- *                                                     is one of these; empty lines and those that begin with #
- *                                                     are passed over; no list names a list. With filter.base a
+ *                                                     is one of these, without the blanks and tabs around it; empty lines and
+ *                                                     those that begin with # are passed over; no list names a list. With filter.base a
  *                                                     line that is a relative path is below that address or folder. A remote
  *                                                     list cannot name local files
  *   FILE.idx, https://host/FILE.idx                   where it is the cluster index of a ZipNum CDX

@@ -157,7 +157,8 @@ static int fail_column(const struct find *w, const char *given)
     return rc;
 }
 
-static int locate(const struct find *w, const char *given, size_t field)
+/* may_lack: a column that is not there is DX_PARQUET_ABSENT. */
+static int locate(const struct find *w, const char *given, size_t field, bool may_lack)
 {
     struct dx_parquet_column *c = &w->out->column[field];
     struct dx_json_path whole = { .part = { dx_span_str(given) }, .count = 1 };
@@ -180,22 +181,7 @@ static int locate(const struct find *w, const char *given, size_t field)
         return DX_OK;
     *c = (struct dx_parquet_column){ .from = DX_PARQUET_ABSENT };
     rc = in_path(w, given, field, c);
-    return rc < 0 ? rc : rc > 0 ? DX_OK : fail_column(w, given);
-}
-
-/* A column that files may lack. */
-static int locate_optional(const struct find *w, const char *given, size_t field)
-{
-    struct find quiet = *w;
-    int rc;
-
-    quiet.err = NULL;
-    rc = locate(&quiet, given, field);
-    if (rc == DX_E_NOMEM)
-        return dx_no_memory(w->err, "%s", w->path);
-    if (rc < 0)
-        w->out->column[field] = (struct dx_parquet_column){ .from = DX_PARQUET_ABSENT };
-    return DX_OK;
+    return rc < 0 ? rc : rc > 0 || may_lack ? DX_OK : fail_column(w, given);
 }
 
 /* The usual names that the JSON of one column could have: which of them it has is seen in each
@@ -285,7 +271,7 @@ static int find_all(const struct find *w)
     int rc = DX_OK;
 
     if (name != NULL)
-        rc = locate(w, name, DX_ROW_URL);
+        rc = locate(w, name, DX_ROW_URL, false);
     else
         rc = locate_usual(w, url_names(w), DX_ROW_URL, &name);
     if (rc == DX_OK && name == NULL)
@@ -293,17 +279,19 @@ static int find_all(const struct find *w)
     label(w, DX_ROW_URL, name, labels->url);
     name = want->ts;
     if (rc == DX_OK && name != NULL)
-        rc = locate(w, name, DX_ROW_TS);
+        rc = locate(w, name, DX_ROW_TS, false);
     else if (rc == DX_OK && !want->no_ts)
         rc = locate_usual(w, want->ts_names != NULL ? want->ts_names : dx_column_ts_names,
                           DX_ROW_TS, &name);
     label(w, DX_ROW_TS, name, labels->ts);
     if (rc == DX_OK && want->dataset != NULL)
-        rc = locate(w, want->dataset, DX_ROW_DATASET);
+        rc = locate(w, want->dataset, DX_ROW_DATASET, false);
     label(w, DX_ROW_DATASET, want->dataset, labels->dataset);
     for (size_t i = 0; rc == DX_OK && i < want->extra_count; i++) {
-        rc = i < want->extra_optional ? locate_optional(w, want->extra[i], DX_ROW_EXTRA + i)
-                                      : locate(w, want->extra[i], DX_ROW_EXTRA + i);
+        rc = locate(w, want->extra[i], DX_ROW_EXTRA + i,
+                    i < want->extra_optional || want->extras_may_lack);
+        if (w->out->column[DX_ROW_EXTRA + i].from == DX_PARQUET_ABSENT)
+            labels->lacking |= UINT32_C(1) << i;
         label(w, DX_ROW_EXTRA + i, want->extra[i], labels->extra[i]);
     }
     for (size_t i = DX_ROW_TS; rc == DX_OK && i < DX_ROW_EXTRA + want->extra_count; i++)

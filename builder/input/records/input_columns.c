@@ -449,6 +449,45 @@ static void label_field(char out[DX_COLUMN_LABEL], const struct dx_columns *cols
     dx_buf_release(&b);
 }
 
+/* ASCII letters, digits, blanks, '_' and '-' with a letter among them: no host has a registered
+ * domain without a dot, so this is not a URL. */
+static bool is_bare_word(struct dx_span s)
+{
+    bool letter = false;
+
+    for (size_t i = 0; i < s.size; i++) {
+        letter = letter || (isascii(s.data[i]) && isalpha(s.data[i]));
+        if (!isascii(s.data[i]) || (!isalnum(s.data[i]) && strchr(" _-", s.data[i]) == NULL) ||
+            s.data[i] == 0)
+            return false;
+    }
+    return letter;
+}
+
+static bool looks_like_header(const struct dx_columns_want *want, const struct table *t)
+{
+    size_t at = 0;
+
+    if (want->url == NULL && dx_column_find(t->field, t->count, url_names(want)) >= 0)
+        return true;
+    if (want->url != NULL)
+        at = is_number(want->url) ? strtoul(want->url, NULL, 10) - 1 : t->count;
+    else if (t->count_max > 1)
+        return false;
+    return at < t->count && (dx_column_is_url_name(t->field[at]) || is_bare_word(t->field[at]));
+}
+
+/* Whether a table may be without an extra. Where nothing but the extra's name says that its first
+ * line is a header, that line may be data as well, which must not be lost. */
+static bool may_lack(const struct dx_columns_want *want, size_t extra, const struct table *t)
+{
+    if (is_number(want->extra[extra]))
+        return false;
+    return extra < want->extra_optional ||
+           (want->extras_may_lack && (want->header == DX_HEADER_YES || looks_like_header(want, t) ||
+                                      (want->url != NULL && !is_number(want->url))));
+}
+
 static int locate_extras(struct dx_columns *cols, struct dx_columns_want *want,
                          const struct table *t, struct dx_error *err)
 {
@@ -456,8 +495,10 @@ static int locate_extras(struct dx_columns *cols, struct dx_columns_want *want,
     int rc = DX_OK;
 
     for (size_t i = 0; rc == DX_OK && i < want->extra_count; i++) {
-        if (i < want->extra_optional && !is_number(want->extra[i])) {
-            cols->extra[i] = cols->header ? find_field(t->field, t->count, want->extra[i]) : -1;
+        cols->extra[i] = -1;
+        if (may_lack(want, i, t) &&
+            (!cols->header || find_field(t->field, t->count, want->extra[i]) < 0)) {
+            cols->lacking |= UINT32_C(1) << i;
             flat_name(want->extra[i], numbered, sizeof numbered);
             rc = name_extra(want, i, dx_span_str(numbered), t->input, err);
             continue;
@@ -521,34 +562,6 @@ static size_t split(enum dx_record_format format, struct dx_span record, size_t 
         return dx_json_row(record, f->split, max, &f->scratch, ok);
     f->split[0] = record;
     return 1;
-}
-
-/* ASCII letters, digits, blanks, '_' and '-' with a letter among them: no host has a registered
- * domain without a dot, so this is not a URL. */
-static bool is_bare_word(struct dx_span s)
-{
-    bool letter = false;
-
-    for (size_t i = 0; i < s.size; i++) {
-        letter = letter || (isascii(s.data[i]) && isalpha(s.data[i]));
-        if (!isascii(s.data[i]) || (!isalnum(s.data[i]) && strchr(" _-", s.data[i]) == NULL) ||
-            s.data[i] == 0)
-            return false;
-    }
-    return letter;
-}
-
-static bool looks_like_header(const struct dx_columns_want *want, const struct table *t)
-{
-    size_t at = 0;
-
-    if (want->url == NULL && dx_column_find(t->field, t->count, url_names(want)) >= 0)
-        return true;
-    if (want->url != NULL)
-        at = is_number(want->url) ? strtoul(want->url, NULL, 10) - 1 : t->count;
-    else if (t->count_max > 1)
-        return false;
-    return at < t->count && (dx_column_is_url_name(t->field[at]) || is_bare_word(t->field[at]));
 }
 
 static int resolve_table(struct dx_columns *cols, struct dx_columns_want *want,
@@ -634,15 +647,17 @@ static int resolve_cdx(struct dx_columns *cols, struct dx_columns_want *want,
         label(cols->dataset_label, want->dataset);
     }
     for (size_t i = 0; rc == DX_OK && i < want->extra_count; i++) {
-        if (i < want->extra_optional)
-            cols->extra[i] = dx_cdx_column(&layout, want->extra[i]);
+        cols->extra[i] = dx_cdx_column(&layout, want->extra[i]);
+        if (cols->extra[i] < 0 &&
+            (i < want->extra_optional || (want->extras_may_lack && !is_number(want->extra[i]))))
+            cols->lacking |= UINT32_C(1) << i;
         else
             rc = locate_cdx(&layout, want->extra[i], input, &cols->extra[i], err);
         if (rc == DX_OK)
-            rc = name_extra(
-                want, i,
-                dx_span_str(cols->extra[i] < 0 ? want->extra[i] : layout.name[cols->extra[i]]),
-                input, err);
+            rc = name_extra(want, i,
+                            dx_span_str(cols->extra[i] < 0 ? dx_cdx_name(want->extra[i])
+                                                           : layout.name[cols->extra[i]]),
+                            input, err);
     }
     cols->cdx_fields = layout.count;
     cols->cdx_type = dx_cdx_column(&layout, "mimetype");
@@ -706,6 +721,7 @@ int dx_columns_of_row(struct dx_columns *cols, struct dx_columns_want *want,
                                  .ts = -1,
                                  .dataset = -1,
                                  .extra_count = want->extra_count,
+                                 .lacking = labels->lacking,
                                  .canonical = want->canonical };
     memcpy(cols->url_label, labels->url, sizeof labels->url);
     memcpy(cols->ts_label, labels->ts, sizeof labels->ts);
@@ -718,7 +734,22 @@ int dx_columns_of_row(struct dx_columns *cols, struct dx_columns_want *want,
     return rc;
 }
 
-void dx_columns_describe(const struct dx_columns *cols, struct dx_buf *out)
+/* Names of a list in `out`, behind what stands there. */
+static void put_lacking(const struct dx_columns *cols, const struct dx_columns_want *want,
+                        struct dx_buf *out)
+{
+    struct dx_buf names = DX_BUF_INIT(DX_EXTRA_COLUMNS_MAX * DX_COLUMN_LABEL * 16);
+
+    for (size_t i = 0; i < cols->extra_count; i++)
+        if ((cols->lacking >> i & 1) != 0)
+            put_name(&names, ", ", dx_span_str(want->extra[i]));
+    dx_buf_u8(&names, 0);
+    dx_buf_fmt(out, "; no column: %s (null)", names.failed ? "?" : (const char *)names.data);
+    dx_buf_release(&names);
+}
+
+void dx_columns_describe(const struct dx_columns *cols, const struct dx_columns_want *want,
+                         struct dx_buf *out)
 {
     dx_buf_fmt(out, "%s%s; ", dx_record_format_name(cols->format),
                cols->header ? " with a header" : "");
@@ -732,6 +763,8 @@ void dx_columns_describe(const struct dx_columns *cols, struct dx_buf *out)
                    cols->dataset_prefix, cols->dataset_label);
     else if (cols->dataset_label[0] != '\0')
         dx_buf_fmt(out, "; dataset column: %s", cols->dataset_label);
+    if (cols->lacking != 0)
+        put_lacking(cols, want, out);
 }
 
 int dx_fields_init(struct dx_fields *f, struct dx_error *err)

@@ -10,14 +10,16 @@
  *   want.extra_name[i]                                   set by the first resolve
  *   dx_columns_want_extra(&want, "status=fetch_status")  a column, or one that is stored as NAME
  *
- *   dx_columns_describe(&cols, &text);                   "url column: link; time column: none"
+ *   dx_columns_describe(&cols, &want, &text);            "url column: link; time column: none"
  *
  * A column is a number from 1, or a name: of a header (TSV, CSV) or a dotted path (JSONL). Without
  * a URL column JSONL (and the JSON of CDXJ) takes the first present of a fixed list of paths, and
  * TSV and CSV the first such name in the header; the same for the time (column_names.h). A header
  * is expected where a name is asked for, and recognised where the URL's field of the first record
  * is one of those names, or a bare word, which is not a URL either. The sample is what an input
- * begins with: a column that no record of it has is an error that lists those there are. Resolved
+ * begins with: a column that no record of it has is an error that lists those there are; of an extra
+ * that may be lacking, bit i of cols.lacking, and it is null. In formats whose records name their
+ * members (JSONL, CDXJ, WARC) nothing is lacking, and a member is null where a record has none. Resolved
  * columns are read-only: threads may share them; each has its own dx_fields. Spans in fields point
  * into the record or into fields.scratch.
  */
@@ -50,6 +52,8 @@ struct dx_columns_want {
     struct dx_span extra_as[DX_EXTRA_COLUMNS_MAX]; /* its name in the lake; size 0: that of C */
     size_t extra_count;
     size_t extra_optional; /* the first so many: null in inputs that lack them */
+    bool
+        extras_may_lack; /* so are all others that are named, by name: others inputs may have them */
     size_t canonical; /* 1 + the extra that says which URL the record's content is; 0: none does */
     bool locators;    /* where a record of CDX says its WARC record lies */
     enum dx_header header;
@@ -76,6 +80,7 @@ struct dx_columns {
     int dataset;
     int extra[DX_EXTRA_COLUMNS_MAX];
     size_t extra_count;
+    uint32_t lacking; /* bit i: the input has no such extra */
     size_t canonical; /* as wanted */
     size_t field_max; /* fields that a record must have */
     bool places;      /* of CDX and CDXJ, if wanted; CDXJ has them behind the extras */
@@ -104,6 +109,7 @@ struct dx_column_labels {
     char ts[DX_COLUMN_LABEL];
     char dataset[DX_COLUMN_LABEL];
     char extra[DX_EXTRA_COLUMNS_MAX][DX_COLUMN_LABEL];
+    uint32_t lacking; /* as of dx_columns */
 };
 
 struct dx_fields {
@@ -135,7 +141,8 @@ static inline enum dx_ts_unit dx_columns_ts_unit(const struct dx_columns *cols,
     return asked == DX_TS_AUTO && cols->ts_archive ? DX_TS_ARCHIVE : asked;
 }
 
-void dx_columns_describe(const struct dx_columns *cols, struct dx_buf *out);
+void dx_columns_describe(const struct dx_columns *cols, const struct dx_columns_want *want,
+                         struct dx_buf *out);
 
 int dx_fields_init(struct dx_fields *f, struct dx_error *err);
 void dx_fields_release(struct dx_fields *f);
