@@ -35,6 +35,12 @@ void dx_log(enum dx_log_level level, const char *fmt, ...) __attribute__((format
 /* 0, or -1 if the stream refuses it. */
 int dx_line_print(FILE *to, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* "%zu file%s", n, dx_plural(n) */
+static inline const char *dx_plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 void dx_log_never_wait(void);
 uint64_t dx_log_dropped(void);
 int dx_log_bytes(const void *lines, size_t size);

@@ -9,7 +9,6 @@
 
 #include "base/log.h"
 #include "base/path.h"
-#include "base/plural.h"
 #include "base/process.h"
 #include "builder/cli/command.h"
 #include "builder/cli/detect_report.h"
