@@ -226,7 +226,7 @@ static int without_memory(void *ctx, struct dx_error *err)
 
     if (rc == 1 && s->want.size == 0)
         dx_buf_append(&s->want, body.data, body.size);
-    if (rc == 1) /* a page that is short is no answer */
+    if (rc == 1) /* a short page must not pass for an answer */
         EXPECT(
             dx_span_equal(dx_span_of(body.data, body.size), dx_span_of(s->want.data, s->want.size)),
             "%.*s", (int)body.size, (const char *)body.data);
