@@ -3,9 +3,8 @@
 
 #include "base/clock.h"
 #include "loader/current.h"
+#include "loader/memory_room.h"
 #include "loader/warm.h"
-
-#include <stdio.h>
 
 static void phase_done(struct dx_current *cur, double *phase, double begin)
 {
@@ -25,22 +24,6 @@ static int prepare(struct dx_current *cur, struct dx_version *v, struct dx_error
         phase_done(cur, &cur->stats.prepare_s[i], begin);
     }
     return DX_OK;
-}
-
-/* What the kernel says that programs may take without swapping; UINT64_MAX: it does not say. */
-static uint64_t memory_available(void)
-{
-    FILE *f = fopen("/proc/meminfo", "re");
-    unsigned long long kb = 0;
-    char line[128];
-
-    if (f == NULL)
-        return UINT64_MAX;
-    while (fgets(line, sizeof line, f) != NULL)
-        if (sscanf(line, "MemAvailable: %llu kB", &kb) == 1)
-            break;
-    (void)fclose(f);
-    return kb == 0 ? UINT64_MAX : (uint64_t)kb * 1024;
 }
 
 /* Bytes that are mapped if all goes that may: of the current version, if only fetched ones go also
@@ -75,6 +58,7 @@ static int admit(struct dx_current *cur, const struct dx_manifest *m,
     uint64_t bytes = dx_version_fresh_bytes_of(cur->caches, cur->root, m, entry);
     uint64_t mapped = dx_open_parts_bytes(&cur->caches->parts);
     uint64_t available;
+    bool capped = false;
 
     while (vain || (cap > 0 && (mapped > cap || bytes > cap - mapped))) {
         struct dx_version *gone = NULL;
@@ -95,12 +79,13 @@ static int admit(struct dx_current *cur, const struct dx_manifest *m,
         mapped = dx_open_parts_bytes(&cur->caches->parts);
         bytes = dx_version_fresh_bytes_of(cur->caches, cur->root, m, entry);
     }
-    available = cur->how.warm ? memory_available() : UINT64_MAX;
+    available = cur->how.warm ? dx_memory_room("", &capped) : UINT64_MAX;
     if (bytes > available)
         return dx_fail(err, DX_E_BUSY,
-                       "version %s has %llu bytes to map and the machine has %llu bytes of memory "
-                       "to give; with warm no it is loaded all the same",
-                       name, (unsigned long long)bytes, (unsigned long long)available);
+                       "version %s has %llu bytes to map and %s has %llu bytes of memory to give; "
+                       "with warm no it is loaded all the same",
+                       name, (unsigned long long)bytes,
+                       capped ? "the control group" : "the machine", (unsigned long long)available);
     return DX_OK;
 }
 
@@ -149,7 +134,7 @@ int dx_current_load(struct dx_current *cur, struct dx_shared_manifest *listed,
                     enum dx_reload_step *step, struct dx_error *err)
 {
     uint64_t bytes = dx_version_mapped_bytes_of(&listed->manifest, entry);
-    bool warm = cur->how.warm && (!first || bytes <= memory_available());
+    bool warm = cur->how.warm && (!first || bytes <= dx_memory_room("", NULL));
     double begin;
     int rc;
 

@@ -21,6 +21,7 @@
 #include "fetch/store.h"
 #include "format/root/registry_json.h"
 #include "format/version/manifest.h"
+#include "loader/memory_room.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define DESCRIPTORS_FEW 4096 /* a connection takes one, a connection to a store another */
@@ -84,7 +85,7 @@ static void examine_limits(struct examination *e)
            (uint64_t)size.rlim_cur);
 }
 
-/* The number in a file of one line, as in /proc/sys and cgroups; false: none, as "max". */
+/* The number in a file of one line, as in /proc/sys; false: none. */
 static bool read_number(const char *path, uint64_t *n)
 {
     FILE *f = fopen(path, "re");
@@ -95,36 +96,19 @@ static bool read_number(const char *path, uint64_t *n)
     return found;
 }
 
-static bool memory_available(uint64_t *bytes)
-{
-    FILE *f = fopen("/proc/meminfo", "re");
-    char line[128];
-    bool found = false;
-
-    while (f != NULL && !found && fgets(line, sizeof line, f) != NULL)
-        found = sscanf(line, "MemAvailable: %" SCNu64, bytes) == 1;
-    if (f != NULL)
-        (void)fclose(f);
-    *bytes *= 1024;
-    return found;
-}
-
 static void examine_memory(struct examination *e)
 {
-    uint64_t available = 0;
-    uint64_t capped = UINT64_MAX;
-    bool known = memory_available(&available);
+    bool capped;
+    uint64_t available = dx_memory_room("", &capped);
 
-    if (read_number("/sys/fs/cgroup/memory.max", &capped) && capped < available)
-        available = capped;
-    if (!known) {
+    if (available == UINT64_MAX) {
         report(e, DX_FINDING_WARNING, "memory", "mount /proc", "/proc/meminfo cannot be read");
         return;
     }
     report(e, available < MEMORY_LITTLE ? DX_FINDING_WARNING : DX_FINDING_SOUND, "memory",
            "give ingest and publish a smaller --memory, or the machine more",
            "%" PRIu64 " MiB available%s", available / MIB,
-           capped != UINT64_MAX ? " (a cgroup has a limit)" : "");
+           capped ? " below the limit of the control group" : "");
 }
 
 static void examine_kernel(struct examination *e)

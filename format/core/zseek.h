@@ -43,6 +43,13 @@ struct dx_zstd_decoder;                            /* one thread at a time */
 struct dx_zstd_decoder *dx_zstd_decoder_new(void); /* NULL: out of memory */
 void dx_zstd_decoder_free(struct dx_zstd_decoder **d);
 
+/* Whether frames of so many plain bytes can take so many stored ones. What does not compress takes half a percent more, and is held by
+ * a reader before it can be checked. */
+static inline bool dx_zstd_stored_fits(uint64_t stored, uint64_t plain)
+{
+    return stored <= 2 * plain + 4096;
+}
+
 /* Exactly one frame in, exactly plain_size bytes out (plain_size at most DX_ZSEEK_PLAIN_MAX). */
 int dx_zstd_frame_decode(struct dx_zstd_decoder *d, struct dx_span compressed, size_t plain_size,
                          uint8_t *to, struct dx_error *err);

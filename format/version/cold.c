@@ -160,6 +160,8 @@ static const char *page_fault(const struct dx_cold *c, const struct dx_cold_page
     if (p->stored_size == 0 || p->offset > size || p->stored_size > size - p->offset ||
         size - p->offset - p->stored_size < SEEK_TABLE_MIN)
         return "is not within its file";
+    if (!dx_zstd_stored_fits(p->stored_size, p->plain_size))
+        return "takes more bytes than its plain size can";
     return NULL;
 }
 

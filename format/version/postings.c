@@ -156,6 +156,9 @@ static const char *page_fault(const struct dx_postings_page *page,
     if (page->dat_size == 0 || page->dat_offset > t->dat_size ||
         page->dat_size > t->dat_size - page->dat_offset)
         return "dat frame is not within its file";
+    if (!dx_zstd_stored_fits(page->idx_size, page->idx_packed) ||
+        !dx_zstd_stored_fits(page->dat_size, page->dat_plain))
+        return "frame takes more bytes than its plain size can";
     return NULL;
 }
 

@@ -7,7 +7,8 @@
 
 #define KIND_COLD DX_KIND('C', 'O', 'L', 'D')
 
-/* What a page needs of its part to be read; the page itself is known. */
+/* What a page needs of its part to be read; the page itself is known. The same lake gives the same build id, and
+ * another program may have cut it into other pages: so the key has what the bytes sum up to as well. */
 static int want(struct dx_cold_page_wanted *p, const struct dx_caches *caches, struct dx_error *err)
 {
     const struct dx_manifest_version *entry = &p->part->entry;
@@ -23,7 +24,9 @@ static int want(struct dx_cold_page_wanted *p, const struct dx_caches *caches, s
     p->wanted = (struct dx_block_request){
         .of = { .part = p->part, .object = { DX_OBJECT_COLD, p->page.file }, .total = place.total },
         .cache = caches->payload,
-        .key = { .part = (uint64_t)p->page.file << 32 | p->page.number, .kind = KIND_COLD },
+        .key = { .part = (uint64_t)p->page.file << 32 | p->page.number,
+                 .kind = KIND_COLD,
+                 .more = (uint32_t)p->page.sum },
         .offset = place.at + p->page.offset,
         .size = p->page.stored_size,
     };
@@ -81,9 +84,17 @@ int dx_cold_page_advance(struct dx_cold_page_wanted *p, struct dx_read_batch *re
                          struct dx_zstd_decoder *decoder, struct dx_error *err)
 {
     struct decoding d = { p, decoder };
+    int rc;
 
     p->wanted.of.name = p->name; /* here, for p may have been copied since it was found */
-    return dx_block_request_advance(&p->wanted, reading, decode, &d, err);
+    rc = dx_block_request_advance(&p->wanted, reading, decode, &d, err);
+    if (rc == DX_OK && p->wanted.block != NULL && p->wanted.block->bytes.size != p->page.plain_size)
+        rc = dx_fail(err, DX_E_CORRUPT,
+                     "%s, page %u: %zu bytes are cached, and cold.dxp says %u: two versions have "
+                     "one build id",
+                     p->name, (unsigned)p->page.number, p->wanted.block->bytes.size,
+                     (unsigned)p->page.plain_size);
+    return rc;
 }
 
 bool dx_cold_page_there(const struct dx_cold_page_wanted *p)

@@ -24,7 +24,7 @@ void dx_posting_frames_release(struct dx_posting_frames *f)
     dx_block_request_release(&f->dat);
 }
 
-/* A frame of one of the two files. */
+/* A frame of one of the two files. Its sum is part of the key, as in query/rows/cold_page.c. */
 static int want_frame(struct dx_posting_frames *f, struct dx_block_request *w,
                       enum dx_object_kind which, char name[DX_MANIFEST_FILE_PATH],
                       struct dx_error *err)
@@ -42,6 +42,7 @@ static int want_frame(struct dx_posting_frames *f, struct dx_block_request *w,
     memcpy(w->key.object, page->build.bytes, sizeof w->key.object);
     w->key.part = page->number;
     w->key.kind = which == DX_OBJECT_IDX ? KIND_IDX : KIND_DAT;
+    w->key.more = (uint32_t)(which == DX_OBJECT_IDX ? page->idx_sum : page->dat_sum);
     w->of.part = f->part;
     w->of.object = (struct dx_object){ which, 0 };
     w->of.name = name;

@@ -692,6 +692,7 @@ class Postings:
             need((idx_off, dat_off) == (idx_at, dat_at), f"{where}: page {number} does not follow")
             need(count == len(pages[number]), f"{where}: entries of page {number}")
             need(idx.frames[number][:3] == (idx_off, idx_c, idx_p), f"{where}: idx frame {number}")
+            need(idx_c <= 2 * idx_p + 4096 and dat_c <= 2 * dat_p + 4096, f"{where}: page {number} takes more bytes than its plain size can")
             need(checksum(bid, b"PIDX", key, idx.data[idx_off:idx_off + idx_c]) == idx_sum, f"{where}: sum of idx {number}")
             need(checksum(bid, b"PDAT", key, dat.data[dat_off:dat_off + dat_c]) == dat_sum, f"{where}: sum of dat {number}")
             sizes = [row[2] for row in mine]
@@ -997,6 +998,7 @@ class Cold:
             key, sub, entries, offset, size, plain, want = struct.unpack_from("<QIIQIIQ", records, 40 * number)
             need((key, sub) > last and offset == at and 1 <= entries and 1 <= plain <= 64 << 20, f"{name}: page {number}")
             need(entries <= (1 << 14 if tag == b"UIDS" else plain), f"{name}: entries of page {number}")
+            need(size <= 2 * plain + 4096, f"{name}: page {number} takes more bytes than its plain size can")
             last = (key, sub)
             need(checksum(build_id, tag, number, data[at:at + size]) == want, f"{name}: sum of page {number}")
             text, at = b"", at + size

@@ -132,12 +132,12 @@ def strip(out):
     return re.sub(rb"[0-9.]+ (s|ms|MiB|KiB|GiB|kB|MB)\b|\d+/s|/dev/shm/\S+|\d{6}-\d{8}T\d{6}Z|\d{4}-\d\d-\d\dT[0-9:.]+Z|[0-9.]+ (CPU|peak)", b"N", out)
 
 
-def try_point(base, case, point, reference):
+def try_point(base, case, point, reference, run=starve.run):
     words = f"{case.name}, {point[0]} {point[2]} {point[1]}"
     place = Workplace(base, case)
     command = case.words(place.root)
     try:
-        done = starve.run(command, point, place.env, place.folder)
+        done = run(command, point, place.env, place.folder)
     except subprocess.TimeoutExpired:
         dxtest.check(False, f"{words}: did not end")
         return

@@ -41,7 +41,7 @@ ERRORS = {
 # What must stand in the words of a command that such a call has ended.
 CAUSES = {
     "ENOMEM": "memory|Resource temporarily unavailable",  # a thread cannot begin
-    "ENOSPC": "No space left on device",
+    "ENOSPC": "No space left on device|(MiB|inodes) are free",
     "EIO": "Input/output error",
     "EMFILE": "Too many open files",
     "EFBIG": "File too large",

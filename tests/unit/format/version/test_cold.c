@@ -322,6 +322,28 @@ static void check_bounds(const struct built *b)
     damaged_free(&d);
 }
 
+/* What a reader holds before it can check it follows from what it is to get: the last page of facts takes more bytes of its file. */
+static void check_stored(const struct built *b, uint32_t more, bool fits)
+{
+    struct damaged d = damaged_copy(directory_of(b));
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_cold_page page;
+    struct dx_cold c;
+    uint64_t size;
+    uint8_t *last = envelope_find(d.bytes, d.size, "FACT", &size) + size - 40;
+    int rc;
+
+    dx_store_u64(d.bytes + 16, dx_load_u64(d.bytes + 16) + more);
+    dx_store_u32(last + 24, dx_load_u32(last + 24) + more);
+    envelope_resum(d.bytes, d.size);
+    EXPECT(dx_cold_open(&c, dx_span_of(d.bytes, d.size), 0, "stored", &err) >= 0, "%s", err.text);
+    rc = dx_cold_page(&c, DX_COLD_FACTS, (uint32_t)(size / 40) - 1, &page, &err);
+    EXPECT(fits ? rc == 1 : rc == DX_E_CORRUPT && strstr(err.text, "takes more bytes") != NULL,
+           "%u bytes more: %d: %s", (unsigned)more, rc, err.text);
+    dx_cold_close(&c);
+    damaged_free(&d);
+}
+
 struct page_attempt {
     const struct dx_cold *c;
     struct dx_cold_page page;
@@ -429,6 +451,8 @@ int main(void)
     check_seek(&b, &c);
     check_places(&b, &c, &other);
     check_directory_damage(&b);
+    check_stored(&b, 100, true);
+    check_stored(&b, 1u << 30, false);
     check_bounds(&b);
     check_page_damage(&b, &c);
     dx_cold_close(&c);

@@ -633,6 +633,49 @@ static void test_plain(const struct version *s)
     dx_buf_release(&plain[1]);
 }
 
+/* What a reader holds before it can check it follows from what it is to get. */
+static void check_stored(uint32_t idx_size, uint32_t dat_size, bool fits)
+{
+    static const uint8_t first_file[8] = { 1 };
+    const struct dx_postings_totals totals = { .pages = 1,
+                                               .pairs = 1,
+                                               .domains = 1,
+                                               .datasets = 1,
+                                               .idx_size = UINT32_MAX,
+                                               .dat_size = UINT32_MAX };
+    const struct dx_build_id build = { { 9 } };
+    struct dx_buf file = DX_BUF_INIT(1 << 16);
+    struct dx_buf record = DX_BUF_INIT(64);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_postings_page page;
+    struct dx_postings_writer w;
+    struct dx_postings p;
+    int rc = dx_postings_writer_begin(&w, &totals, &build, dx_envelope_sink_buf, &file, &err);
+
+    dx_buf_zero(&record, 12);
+    dx_buf_u32(&record, 1);
+    dx_buf_zero(&record, 16);
+    dx_buf_u32(&record, idx_size);
+    dx_buf_u32(&record, 40);
+    dx_buf_u32(&record, dat_size);
+    dx_buf_u32(&record, 20);
+    dx_buf_zero(&record, 16);
+    if (rc >= 0)
+        rc = dx_postings_writer_pages(&w, dx_span_of(record.data, record.size), &err);
+    if (rc >= 0)
+        rc = dx_postings_writer_end(&w, dx_span_of(first_file, sizeof first_file), &err);
+    dx_postings_writer_release(&w);
+    if (rc >= 0)
+        rc = dx_postings_open(&p, dx_span_of(file.data, file.size), 0, "p", &err);
+    EXPECT(rc >= 0, "%s", err.text);
+    rc = dx_postings_page_at(&p, 0, &page, &err);
+    EXPECT(fits ? rc == 1 : rc == DX_E_CORRUPT && strstr(err.text, "takes more bytes") != NULL,
+           "%u and %u bytes: %d: %s", (unsigned)idx_size, (unsigned)dat_size, rc, err.text);
+    dx_postings_close(&p);
+    dx_buf_release(&record);
+    dx_buf_release(&file);
+}
+
 /* A directory alone, whose pages begin where `first` says: however ids lie, the last page that does
  * not begin behind the pair is found. */
 static void search(size_t pages, uint64_t (*first)(size_t i))
@@ -728,6 +771,9 @@ int main(void)
     test_first_files(v);
     test_lookups(v);
     test_plain(v);
+    check_stored(4000, 4000, true);
+    check_stored(1u << 30, 20, false);
+    check_stored(20, 1u << 30, false);
     test_search();
     test_sections(v);
     test_frames(v, other);

@@ -135,6 +135,31 @@ static void test_find(const struct dx_test_root *root)
     close_root(&o);
 }
 
+/* Two versions with one build id, of which the second says that the page is larger than the first one's, which is cached: what is
+ * behind that in memory is not of the page. */
+static void test_same_build(const struct dx_test_root *root)
+{
+    struct dx_buf plain = DX_BUF_INIT(PLAIN_MAX);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_cold_page_wanted p = { 0 };
+    struct dx_read_batch r = { 0 };
+    struct opened o = { 0 };
+
+    open_root(&o, root);
+    EXPECT(take(&o, DX_COLD_FACTS, 0, &plain, &err) == 1, "%s", err.text);
+    EXPECT(dx_cold_page_at(&p, dx_version_own(o.v), o.v->caches, DX_COLD_FACTS, 0, &err) == 1, "%s",
+           err.text);
+    p.page.plain_size += 4096;
+    dx_read_batch_begin(&r, o.v, dx_part_cold_source(dx_version_own(o.v), DX_COLD_FACTS), 0);
+    EXPECT(dx_cold_page_advance(&p, &r, o.decoder, &err) == DX_E_CORRUPT &&
+               strstr(err.text, "one build id") != NULL,
+           "%s", err.text);
+    dx_cold_page_release(&p);
+    dx_read_batch_release(&r);
+    dx_buf_release(&plain);
+    close_root(&o);
+}
+
 /* Both readers, with caches of their own: nothing good is left from before. */
 static void expect_refused(const struct dx_test_root *root, enum dx_cold_file file,
                            const char *what, size_t at)
@@ -203,6 +228,7 @@ int main(void)
 
     dx_test_root_make(&root, DOMAINS, DATASETS);
     test_same(&root);
+    test_same_build(&root);
     test_find(&root);
     for (unsigned i = 0; i < DX_COLD_FILES; i++)
         test_damage(&root, (enum dx_cold_file)i);
