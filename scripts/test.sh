@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# test.sh [short | long | STAGE…] - installs what the tests need, builds, and runs the tests.
+# test.sh [short | long [resume] | STAGE…] - installs what the tests need, builds, and runs the tests.
 #
 #   test.sh          the gate, which CI runs: at most 15 minutes on two cores once packages, servers and the compiler cache are there
 #   test.sh short    while working, at most 3 minutes: style, and of the debug build unit tests and a few scripts
 #   test.sh long     everything, with the variables of docs/TESTING.md at their largest and an hour of fuzzing: hours
+#   test.sh long resume   what no run of `long` at this revision passed yet: one that was ended goes on
 #   test.sh STAGE…   some stages, one after the other
 #
 #   packages   Debian packages (scripts/packages.txt), storage servers, the Python peers and the npm packages of the page
@@ -39,8 +40,13 @@ build() { # PRESET TARGET [CMAKE ARGUMENT…]
 }
 
 tests_of() { # PRESET [CTEST ARGUMENT…]
-    local preset=$1
+    local preset=$1 passed
     shift
+    passed=$(passed_before "$stage" | paste -sd '|')
+    if [ -n "$passed" ]; then
+        set -- "$@" -E "^($passed)\$"
+        ! ctest --test-dir "build/$preset" -N "$@" | grep -q '^Total Tests: 0$' || return 0
+    fi
     ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$jobs" "$@" || second_run "$preset"
 }
 
@@ -63,6 +69,22 @@ second_run() { # PRESET
             echo "SECOND RUN: $name failed, and passed when it was run once more"
     done
     return "$status"
+}
+
+# ---- long resume: build/long-passed has a line "REVISION STAGE TEST" for each test that passed ----
+
+passed_before() { # STAGE
+    [ -z "$resumed" ] || awk -v revision="$resumed" -v stage="$1" '$1 == revision && $2 == stage { print $3 }' build/long-passed
+}
+
+# Of the run before, if it was a long one, ended or not.
+keep_passed() {
+    local revision log
+    revision=$(cat "$logs/long-revision" 2>/dev/null) || return 0
+    for log in "$logs"/{release,asan,tsan,compilers,alone}.log; do
+        [ ! -e "$log" ] || sed -n "s/.* Test *#[0-9]*: \([^ ]*\) \.* *Passed .*/$revision $(basename "$log" .log) \1/p" "$log"
+    done >>build/long-passed
+    ! grep -q passed "$logs/fuzz.result" 2>/dev/null || echo "$revision fuzz all" >>build/long-passed
 }
 
 # The storage servers are built beside the first stages: that takes minutes the first time.
@@ -212,6 +234,7 @@ fuzz_one() { # PROGRAM
 stage_fuzz() {
     local found
     build fuzz all -DDX_WERROR=ON || return 1
+    [ -z "$(passed_before fuzz)" ] || return 0
     found=$(find build/fuzz/tests -maxdepth 1 -name 'fuzz_*' -type f -perm -u+x | sort)
     [ -n "$found" ] || { echo "no fuzz targets were built"; return 1; }
     fuzz_seconds=1
@@ -309,11 +332,11 @@ run_lane() { # STAGE…
     done
 }
 
-tier=stages timeout_s=900
+tier=stages timeout_s=900 resumed=
 case "${*:-gate}" in
 gate) tier=gate stages="packages style release compilers asan fuzz tsan alone" ;;
 short) tier=short stages="style dev" ;;
-long) tier=long stages="packages style release compilers asan fuzz tsan alone" timeout_s=14400 ;;
+long | "long resume") tier=long stages="packages style release compilers asan fuzz tsan alone" timeout_s=14400 ;;
 *) stages=$* ;;
 esac
 for stage in $stages; do
@@ -326,10 +349,18 @@ if [ $tier = long ]; then # as large as docs/TESTING.md says; what is set alread
     export DX_WHOLE=1 DX_KILL_POINTS=${DX_KILL_POINTS:-200} DX_ABUSE_ROUNDS=${DX_ABUSE_ROUNDS:-3}
     export DX_HISTORIES=${DX_HISTORIES:-24} DX_BESIDE_S=${DX_BESIDE_S:-120} DX_SERVERS_S=${DX_SERVERS_S:-120}
     export DX_SOAK=${DX_SOAK:-20} DX_FLIPS=${DX_FLIPS:-2000} DX_CURSOR_LISTINGS=${DX_CURSOR_LISTINGS:-3000}
+    revision=$(git describe --always --dirty)
+    keep_passed
+    if [ "${2:-}" = resume ]; then
+        [[ $revision != *-dirty ]] || { echo "test.sh: commit first: a run goes on at its revision only" >&2; exit 2; }
+        resumed=$revision
+        touch build/long-passed
+    fi
 fi
 
 mkdir -p "$logs"
 rm -rf "${logs:?}"/* # of the run before
+[ $tier != long ] || echo "$revision" >"$logs/long-revision"
 if [[ " $stages " == *" packages "* ]]; then
     run_stage packages
     grep -q passed "$logs/packages.result" && DX_PEERS_PYTHON=$(tail -n 1 "$logs/packages.log") && export DX_PEERS_PYTHON
@@ -364,6 +395,7 @@ grep -a -h '^SECOND RUN: ' "$logs"/*.log || true
 [ $tier != long ] || printf 'for the table in docs/TESTING.md:\n| %s | %s | %s | %d min |\n' "$(date -u +%F)" \
     "$(git describe --always --dirty)" "$(grep -l FAILED "$logs"/*.result | sed 's,.*/,,;s,.result,,' | xargs | sed 's/^$/passed/;t;s/^/FAILED: /')" \
     $((SECONDS / 60))
+[ -z "$resumed" ] || echo "passed in runs of $resumed before this one: $(grep -c "^$resumed " build/long-passed) tests"
 echo "total $((SECONDS)) s"
 cat "$logs"/*.result | awk '
     { for (i = 2; i <= NF; i++) n[$i] += $(i - 1) }
