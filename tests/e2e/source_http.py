@@ -612,29 +612,36 @@ def check_amplification(proxy, faults):
     dxtest.check(proxy.count <= 1.1 * offered, f"amplification: {proxy.count} for {offered}")
 
 
+def late_batches(proxy, objects, hedge):
+    """Of 400 batches where one reply in a hundred never begins: how many are late, how many replies were held back, requests."""
+    faults = Faults(objects, f"hedge={hedge}", ("loop=1", f"hedge={hedge}"))
+    proxy.settle()
+    late = 0
+    with Driver(proxy.url + "/r", *faults.options) as driver:
+        proxy.set()
+        for _ in range(60):
+            faults.batch(driver, "before")
+        proxy.set(["first_byte_late"], 1)
+        for _ in range(400):
+            faults.batch(driver, "late ones")
+            late += driver.ms >= 500
+    dxtest.check(faults.wrong == 0 and faults.good == faults.batches, f"hedge={hedge}: all right")
+    return late, sum(proxy.injected.values()), proxy.count
+
+
 def check_hedges(proxy, objects):
-    """Of the ranges one in two hundred is late: with hedges fewer batches are, for 2 % more GETs."""
-    late, sent = {}, {}
-    for hedge in (0, 1):
-        faults = Faults(objects, f"hedge={hedge}", ("loop=1", f"hedge={hedge}"))
-        proxy.settle()
-        times = []
-        with Driver(proxy.url + "/r", *faults.options) as driver:
-            proxy.set()
-            for _ in range(60):
-                faults.batch(driver, "before")
-            proxy.set(["first_byte_late"], 0.5)
-            before = proxy.count
-            for _ in range(400):
-                faults.batch(driver, "late ones")
-                times.append(driver.ms)
-        sent[hedge] = proxy.count - before
-        late[hedge] = sum(ms >= 500 for ms in times)
-        dxtest.check(faults.wrong == 0 and faults.good == faults.batches, f"hedge={hedge}: all right")
-    print(f"hedging: {late[0]} of 400 batches are late without, {late[1]} with it; {sent[0]} and "
-          f"{sent[1]} requests")
-    dxtest.check(late[1] < late[0], f"hedges do not pay: {late}")
-    dxtest.check(sent[1] <= 1.03 * 1600 + 10, f"hedges: {sent[1]} requests for 1600")
+    """Without hedges a batch with such a reply waits until it is given up; with them most do not, for 2 % more GETs. On a busy machine a hedge can be as
+    late, so they have three trials; hedges that are not sent fail in each."""
+    late, held, sent = late_batches(proxy, objects, 0)
+    print(f"hedging: {late} of 400 batches are late without, {held} replies held back, {sent} requests")
+    dxtest.check(late * 2 > held, f"without hedges: {late} late, {held} held back")
+    for _ in range(3):
+        late, held, sent = late_batches(proxy, objects, 1)
+        print(f"hedging: {late} of 400 batches are late with it, {held} replies held back, {sent} requests")
+        dxtest.check(sent <= 1.03 * 1600 + 10, f"hedges: {sent} requests for 1600")
+        if late * 2 <= held:
+            return
+    dxtest.check(False, f"hedges do not pay: {late} late, {held} held back")
 
 
 def check_faults():
