@@ -57,13 +57,21 @@ NOT_KEPT = ("--cache-answers", 0, "--cache-domains", 0)
 # ------------------------------------------------------------------------------------- the data
 
 def rows_of(source):
-    """(dataset, Unix time or None, URL): as they are in the file, those in ASCII and without spaces (one peer keeps no others)."""
+    """(dataset, Unix time or None, URL): as they are in the file, those with a host, in ASCII and without spaces (one peer keeps no others)."""
     cat = ["zstd", "-dc"] if str(source).endswith(".zst") else ["cat"]
     with subprocess.Popen([*cat, str(source)], stdout=subprocess.PIPE) as run:
         for line in run.stdout:
             f = line.rstrip(b"\n").split(b"\t")
-            if len(f) > 2 and f[2].isascii() and b" " not in f[2] and f[2].startswith(b"http"):
+            if len(f) > 2 and f[2].isascii() and b" " not in f[2] and f[2].startswith(b"http") and has_host(f[2].decode()):
                 yield f[0].decode(), int(f[1]) if f[1] else None, f[2].decode()
+
+
+def has_host(url):
+    """Not http://[Imgur](http://imgur.com/a), of Markdown: Python raises an error at brackets without an address, from which no key of an index can be made."""
+    try:
+        return bool(urllib.parse.urlsplit(url).hostname)
+    except ValueError:
+        return False
 
 
 def stamp(seconds):

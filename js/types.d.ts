@@ -651,6 +651,10 @@ export type RangeAnswer = {
   from: string;
   to: string;
   layout: "8-24-8-24" | "8-24-24-8";
+  /** Rows of the range, exact; with a filter those that it takes. With sort, closest or offset. */
+  total?: number;
+  /** That of the question, if it was given. */
+  offset?: number;
   items?: Array<RangeItem>;
   /** With plan=N: that many cursors of disjoint parts, together the whole listing. */
   cursors?: Array<string>;
@@ -751,14 +755,14 @@ export type SuffixUrlsAnswer = {
   domain: string | null;
   dataset_id?: DatasetId;
   dataset?: string;
-  /** Rows of all domains of the suffix, with offset. */
+  /** Rows of all domains of the suffix, with offset; with sort or closest those that the filter takes. */
   total?: number;
   /** That of the question, if it was given. */
   offset?: number;
   items?: Array<SuffixUrlsItem>;
   /** With plan=N: that many cursors of disjoint parts, together the whole listing. */
   cursors?: Array<string>;
-  /** Of a page that is filtered: rows examined, pages of the lake that they lie on, and bytes of these as stored. Missing while a suppression is in force. */
+  /** Of a page that is filtered, or in another order: rows examined, pages of the lake that they lie on, and bytes of these as stored. Missing while a suppression is in force. */
   cost?: {
     rows: number;
     pages: number;

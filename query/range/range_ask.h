@@ -5,6 +5,9 @@
  *
  * /v1/range: the rows whose domain64 is in [first, end), by number of their domain, then dataset, then as listings go. A page may be
  * short, and even empty, and go on all the same: what a request may look at is bounded.
+ *
+ * With an order, and of /v1/range with an offset, all rows are read for each page (query/range/range_price.h), and counted: the answer has
+ * their total.
  */
 #ifndef DX_QUERY_RANGE_RANGE_ASK_H
 #define DX_QUERY_RANGE_RANGE_ASK_H
@@ -15,7 +18,8 @@ struct dx_range_ask {
     bool one_dataset; /* of dataset_id alone */
     uint32_t dataset_id;
     uint64_t limit;
-    uint64_t offset; /* rows to leave out, of a suffix; not with a filter */
+    uint64_t offset;           /* rows to leave out; not with a filter or an order */
+    struct dx_url_order order; /* without collapse. Of a cursor: its own */
     unsigned fields;
     unsigned plan;               /* so many cursors instead of rows; 0: rows */
     struct dx_row_filter filter; /* of a cursor: its own */

@@ -2,8 +2,9 @@
 #include "query/range/range_rows.h"
 
 #include "base/clock.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 #include "query/answers/task.h"
+#include "query/range/range_price.h"
 
 #define STEP_US 500
 
@@ -18,6 +19,8 @@ enum { ENDED = 1, GO_ON = 3, NOTHING = 4 };
 #define FEW_ROWS 2048
 /* Of a domain that is only in part in a range of numbers so many rows are read at least: few of them may be of it. */
 #define CHUNK_ROWS 1024
+/* Where all rows are taken, so many of a domain are read at once. */
+#define WHOLE_ROWS 8192
 #define DOMAIN_NUMBERS (UINT64_C(1) << 32) /* of a domain and all below it, in each layout */
 #define SCRATCH_MAX (64u << 20)            /* of a tag: as large as a page of the lake may be */
 
@@ -33,9 +36,11 @@ int dx_range_rows_init(struct dx_range_rows *r, const struct dx_view *view,
     };
     r->half_ms = what->deadline_ms > now_ms ? now_ms + (what->deadline_ms - now_ms) / 2
                                             : what->deadline_ms;
+    if (what->whole)
+        r->what.limit = UINT64_MAX;
     if (what->look_max == 0)
         r->what.look_max = DX_RANGE_DOMAINS;
-    r->most = dx_row_filter_any(&what->filter) ? FIRST_GROUP : DX_AHEAD_DOMAINS;
+    r->most = dx_row_filter_any(&what->filter) && !what->whole ? FIRST_GROUP : DX_AHEAD_DOMAINS;
     r->extra_count = dx_row_filter_extras(&r->what.filter, r->extras);
     dx_buf_init(&r->scratch, SCRATCH_MAX);
     dx_domains_ahead_init(&r->ahead, view->version, what->deadline_ms);
@@ -63,7 +68,7 @@ static bool has_filter(const struct dx_range_rows *r)
 /* Whether rows are looked at one by one, and some are left out. */
 static bool is_choosy(const struct dx_range_rows *r)
 {
-    return has_filter(r) || r->what.numbers != NULL;
+    return has_filter(r) || r->what.numbers != NULL || r->what.whole;
 }
 
 void dx_range_rows_release(struct dx_range_rows *r)
@@ -80,9 +85,10 @@ static bool is_late(const struct dx_range_rows *r)
 
 static bool is_enough(const struct dx_range_rows *r)
 {
-    return r->full || r->looked >= r->what.look_max || r->batches >= DX_RANGE_BATCHES ||
-           r->rows_seen >= DX_FILTERED_LOOK_MAX || r->bytes_seen >= DX_LISTING_READ_MAX ||
-           dx_row_filter_is_enough(&r->what.filter) || is_late(r);
+    return !r->what.whole &&
+           (r->full || r->looked >= r->what.look_max || r->batches >= DX_RANGE_BATCHES ||
+            r->rows_seen >= DX_FILTERED_LOOK_MAX || r->bytes_seen >= DX_LISTING_READ_MAX ||
+            dx_row_filter_is_enough(&r->what.filter) || is_late(r));
 }
 
 static int end_before(struct dx_range_rows *r, struct dx_range_place place)
@@ -103,9 +109,7 @@ static int add_pairs(struct dx_range_rows *r, struct dx_ahead_domain *s, struct 
         const struct dx_pair_count *c = &r->walk.pairs.counts[i];
         const struct dx_suppression_pair *hidden = dx_suppression_view_pair(&s->withheld, id);
 
-        if ((r->what.dataset != NULL && id != r->what.dataset->dataset_id) ||
-            (hidden != NULL && hidden->visible.row_count == 0) ||
-            !dx_row_filter_may_take(&r->what.filter, c->has_ts, c->first_us, c->last_us))
+        if (dx_range_price_pair(&r->what, &r->walk.pairs, i, &s->withheld) == 0)
             continue;
         if (dx_view_dataset(&r->walk.view, s->found.part, id, err) == NULL)
             return (int)err->code;
@@ -149,12 +153,23 @@ static void begin_dataset(void *ctx, uint32_t dataset_id)
     r->dataset_id = dataset_id;
 }
 
+static uint64_t number_in_version(const struct dx_range_rows *r, const struct dx_ahead_domain *s)
+{
+    const struct dx_version *v = r->walk.view.version;
+    size_t i = 0;
+
+    while (v->parts[i].part != s->found.part)
+        i++;
+    return v->parts[i].first + s->found.ordinal;
+}
+
 static int take_row(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
 {
     struct dx_range_rows *r = ctx;
     struct dx_ahead_domain *s = dx_domains_ahead_first(&r->ahead);
-    struct dx_range_row out = { row, dx_span_of(s->found.domain, s->found.domain_size),
-                                r->dataset_id, 0 };
+    struct dx_range_row out = { .row = row,
+                                .domain = dx_span_of(s->found.domain, s->found.domain_size),
+                                .dataset_id = r->dataset_id };
     int rc = DX_OK;
 
     if (r->what.numbers != NULL && s->is_filtered) /* others were looked at since */
@@ -162,6 +177,11 @@ static int take_row(void *ctx, const struct dx_listing_row *row, struct dx_error
     if (rc < 0)
         return rc;
     out.number = s->numbers.key;
+    if (r->what.whole)
+        out.place = (struct dx_range_place){ s->number,
+                                             dx_domain_rows_place(&s->rows, r->place - 1) };
+    if (r->what.whole)
+        out.version_number = number_in_version(r, s);
     rc = r->take(r->take_ctx, &out, err);
     r->full = ++r->count >= r->what.limit || rc == 1 || r->full;
     return rc < 0 ? rc : (s->is_filtered && rc == 1);
@@ -183,7 +203,7 @@ static int look_at_row(void *ctx, const struct dx_listing_row *row, struct dx_er
     struct dx_range_rows *r = ctx;
     int rc;
 
-    if (r->full || dx_row_filter_is_enough(&r->what.filter))
+    if (r->full || (!r->what.whole && dx_row_filter_is_enough(&r->what.filter)))
         return DX_OK;
     r->place++;
     rc = dx_row_filter_takes(&r->look, row, &r->scratch, err);
@@ -212,6 +232,8 @@ static uint64_t rows_wanted(const struct dx_range_rows *r, const struct dx_ahead
     uint64_t left = r->what.limit - r->count;
     uint64_t wanted = left > r->wanted ? left - r->wanted : 1;
 
+    if (r->what.whole)
+        return there < WHOLE_ROWS ? there : WHOLE_ROWS;
     if (r->what.numbers != NULL && wanted < CHUNK_ROWS && !is_whole(r, s))
         wanted = CHUNK_ROWS;
     return has_filter(r) || wanted > there ? there : wanted;
@@ -235,7 +257,7 @@ static int begin_rows(struct dx_range_rows *r, struct dx_ahead_domain *s,
         return astray(problem);
     if (offset >= total)
         return NOTHING;
-    if (has_filter(r) && (total > FEW_ROWS || r->what.filter.tag.data != NULL)) {
+    if (has_filter(r) && !r->what.whole && (total > FEW_ROWS || r->what.filter.tag.data != NULL)) {
         ask.end = dx_domain_rows_place(&s->rows, total);
         dx_ahead_domain_filter(s, &ask, &taker);
         return GO_ON;
@@ -309,7 +331,8 @@ static int enter_domain(struct dx_range_rows *r, struct dx_domain_rows_place at,
     if (rc == 0 && r->what.numbers != NULL)
         r->looked++;
     if (rc == 0)
-        return is_late(r) || (r->what.numbers != NULL && r->passed > 1 && is_enough(r))
+        return (is_late(r) && !r->what.whole) ||
+                       (r->what.numbers != NULL && r->passed > 1 && is_enough(r))
                    ? stop_at(r, r->walk.number, at)
                    : GO_ON;
     if (r->skip > 0) {
@@ -337,7 +360,8 @@ static int find_domain(struct dx_range_rows *r, struct dx_problem *problem)
     if (r->goes_on && r->passed == 0 && r->walk.number == r->next.number)
         at = r->next.at;
     r->passed += rc != 0;
-    if (rc == DX_E_BUSY && r->passed > 1 && r->skip == 0) /* the next page may know */
+    if (rc == DX_E_BUSY && r->passed > 1 && r->skip == 0 &&
+        !r->what.whole) /* the next page may know */
         return stop_at(r, r->walk.number, at);
     if (rc == 1)
         return skips(r) ? skip_domain(r, problem) : enter_domain(r, at, problem);
@@ -400,6 +424,17 @@ static int give_window(struct dx_range_rows *r, struct dx_ahead_domain *s, struc
     return rc;
 }
 
+/* What is only known once it was read. */
+static int check_whole(const struct dx_range_rows *r, struct dx_error *err)
+{
+    if (!r->what.whole ||
+        (r->pages_seen <= DX_RANGE_WHOLE_PAGES && r->bytes_seen <= DX_RANGE_WHOLE_BYTES))
+        return DX_OK;
+    return dx_fail(err, DX_E_LIMIT,
+                   "the rows to be put in order lie on over %u pages of the lake, or over %llu MiB",
+                   DX_RANGE_WHOLE_PAGES, (unsigned long long)(DX_RANGE_WHOLE_BYTES >> 20));
+}
+
 static int give_rows(struct dx_range_rows *r, struct dx_ahead_domain *s, struct dx_error *err)
 {
     int rc = DX_OK;
@@ -413,6 +448,7 @@ static int give_rows(struct dx_range_rows *r, struct dx_ahead_domain *s, struct 
     } else {
         rc = give_window(r, s, err);
         r->wanted -= s->wanted;
+        rc = rc < 0 ? rc : check_whole(r, err);
     }
     dx_ahead_domain_again(s);
     return rc;
@@ -453,7 +489,10 @@ static int read_rows(struct dx_range_rows *r, struct dx_problem *problem)
         rc = give_rows(r, s, &err);
     return rc == DX_LISTING_DONE
                ? go_on(r, s, problem)
-               : dx_problem_advised(problem, &err, "Ask for fewer rows with a smaller limit.");
+               : dx_problem_advised(problem, &err,
+                                    r->what.whole
+                                        ? "Ask for less: a smaller range, one dataset, a time."
+                                        : "Ask for fewer rows with a smaller limit.");
 }
 
 int dx_range_rows_step(struct dx_range_rows *r, struct dx_problem *problem)

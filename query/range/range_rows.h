@@ -29,6 +29,10 @@
  * visible domains and rows count: what is hidden ends no page; of a registry all domains count, whatever is there of them. Without a
  * filter and numbers `more` is exact; with them, rows that they take may be missing among those that are left.
  *
+ * With what.whole there are no pages: all rows are given, or it is a problem. The caller has looked what they are before
+ * (query/range/range_price.h). What is known only as they are read ends it with DX_E_LIMIT: over DX_RANGE_WHOLE_PAGES or
+ * DX_RANGE_WHOLE_BYTES, or steps of regexes (query/rows/row_filter.h).
+ *
  * What the view has, `numbers`, and the texts and regexes of the filter, must be held until release. One thread at a time.
  */
 #ifndef DX_QUERY_RANGE_RANGE_ROWS_H
@@ -40,6 +44,9 @@
 
 #define DX_RANGE_DOMAINS 20000
 #define DX_RANGE_BATCHES 256
+#define DX_RANGE_WHOLE_PAGES \
+    524288u /* of the whole; domains that share a page count it once each */
+#define DX_RANGE_WHOLE_BYTES (UINT64_C(4) << 30)
 
 struct dx_range_place {
     uint64_t number; /* of a domain */
@@ -56,6 +63,7 @@ struct dx_range_what {
     uint64_t limit;                             /* at least 1 */
     uint64_t offset;                            /* of a suffix, without a filter */
     uint64_t look_max;                          /* 0: DX_RANGE_DOMAINS */
+    bool whole; /* no page: see above; limit, offset and look_max say nothing */
     uint64_t deadline_ms;
 };
 
@@ -64,6 +72,10 @@ struct dx_range_row {
     struct dx_span domain;
     uint32_t dataset_id;
     uint64_t number; /* of a range of them */
+
+    /* Of the whole: */
+    struct dx_range_place place;
+    uint64_t version_number; /* of its domain: loader/version_parts.h */
 };
 
 typedef int dx_range_take(void *ctx, const struct dx_range_row *row, struct dx_error *err);

@@ -3,34 +3,104 @@
 
 #include <stdlib.h>
 
-#include "loader/version.h"
+#include "loader/version_parts.h"
 #include "query/answers/answer_end.h"
 #include "query/view/lookup.h"
+#include "query/view/suppressed.h"
 
 #define ITEMS_MAX ((size_t)64 << 20)   /* bytes of the items of a page */
 #define ITEMS_ENOUGH ((size_t)8 << 20) /* a page that comes to it ends */
 
+enum { PAGE, PRICE, AFTER, WHOLE };
+
+static bool has_order(const struct dx_range_task *task)
+{
+    return task->ask.order.sort != DX_CURSOR_SORT_NONE;
+}
+
 /* ---- items ---- */
 
-static int take_row(void *ctx, const struct dx_range_row *row, struct dx_error *err)
+static int write_item(struct dx_range_task *task, const struct dx_listing_row *row,
+                      struct dx_span domain, uint32_t dataset_id, uint64_t number,
+                      struct dx_error *err)
 {
-    struct dx_range_task *task = ctx;
     struct dx_json *j = &task->json;
     int rc;
 
     dx_json_object(j);
-    rc = dx_item_text_members(&task->text, row->row, err);
+    rc = dx_item_text_members(&task->text, row, err);
     if (task->what.numbers != NULL) {
         dx_json_key(j, "domain64");
-        dx_json_hex64(j, row->number);
+        dx_json_hex64(j, number);
     }
     dx_json_key(j, "domain");
-    dx_json_text(j, row->domain);
-    dx_json_key_u64(j, "dataset_id", row->dataset_id);
+    dx_json_text(j, domain);
+    dx_json_key_u64(j, "dataset_id", dataset_id);
     dx_json_end(j);
     if (rc == DX_OK && task->items.failed)
         rc = dx_buf_fail(&task->items, err, "answer");
-    return rc < 0 ? rc : task->items.size >= ITEMS_ENOUGH;
+    return rc;
+}
+
+static bool is_full(const struct dx_range_task *task)
+{
+    return task->items.size >= ITEMS_ENOUGH;
+}
+
+static int take_row(void *ctx, const struct dx_range_row *row, struct dx_error *err)
+{
+    struct dx_range_task *task = ctx;
+    int rc = write_item(task, row->row, row->domain, row->dataset_id, row->number, err);
+
+    return rc < 0 ? rc : is_full(task);
+}
+
+/* Of all rows those of the page behind an offset. */
+static int count_row(void *ctx, const struct dx_range_row *row, struct dx_error *err)
+{
+    struct dx_range_task *task = ctx;
+    uint64_t before = task->total++;
+
+    if (before < task->ask.offset || task->has_next)
+        return DX_OK;
+    if (before - task->ask.offset < task->ask.limit && !is_full(task))
+        return write_item(task, row->row, row->domain, row->dataset_id, row->number, err);
+    task->has_next = true;
+    task->next = row->place;
+    return DX_OK;
+}
+
+static int order_row(void *ctx, const struct dx_range_row *row, struct dx_error *err)
+{
+    struct dx_range_task *task = ctx;
+    const struct dx_range_order_at of = { row->dataset_id, row->place.at.row, row->version_number,
+                                          row->number };
+
+    task->total++;
+    return dx_range_order_add(&task->order, row->row, &of, err);
+}
+
+static int write_ordered(struct dx_range_task *task, struct dx_error *err)
+{
+    struct dx_range_order *o = &task->order;
+    uint8_t domain[DX_SURT_MAX];
+    size_t size;
+    size_t i;
+    int rc = DX_OK;
+
+    dx_range_order_end(o);
+    for (i = 0; rc >= 0 && i < o->count && !is_full(task); i++) {
+        const struct dx_range_order_at *of = dx_range_order_get(o, i, &task->row);
+
+        task->last = of;
+        rc = dx_version_domain(task->page.view.version, of->domain, domain, &size, err);
+        if (rc == 1)
+            rc = write_item(task, &task->row, dx_span_of(domain, size), of->dataset_id, of->number,
+                            err);
+    }
+    if (i == o->count && !o->more)
+        task->last = NULL;
+    return rc < 0 ? rc : DX_OK;
 }
 
 /* ---- cursors ---- */
@@ -42,7 +112,10 @@ static struct dx_cursor cursor_of(const struct dx_range_task *task)
                            .began_s = task->ask.paging.began_s,
                            .limit = (uint32_t)task->ask.limit,
                            .fields = task->ask.fields,
-                           .filter_size = task->filter_size };
+                           .filter_size = task->filter_size,
+                           .sort = (uint8_t)task->ask.order.sort,
+                           .reverse = task->ask.order.reverse,
+                           .closest_us = task->ask.order.closest_us };
 
     memcpy(c.filter, task->filter, task->filter_size);
     dx_tag_page_place(&task->page, &c);
@@ -58,12 +131,13 @@ static int write_cursor(const struct dx_range_task *task, const struct dx_cursor
 
 static int write_next(const struct dx_range_task *task, struct dx_json *j, struct dx_error *err)
 {
-    const struct dx_range_place *next = &task->rows.next;
+    const struct dx_range_order_at *last = task->last;
+    const struct dx_range_place *next = task->has_next ? &task->next : &task->rows.next;
     struct dx_cursor c = cursor_of(task);
 
-    c.next_number = next->number;
-    c.next_dataset = next->at.dataset_id;
-    c.next_row = next->at.row;
+    c.next_number = last != NULL ? last->domain : next->number;
+    c.next_dataset = last != NULL ? last->dataset_id : next->at.dataset_id;
+    c.next_row = last != NULL ? last->row : next->at.row;
     return write_cursor(task, &c, j, err);
 }
 
@@ -92,11 +166,11 @@ static int write_rows(struct dx_range_task *task, struct dx_json *j, struct dx_e
     dx_json_end(&task->json);
     dx_json_key(j, "items");
     dx_json_number(j, dx_span_of(task->items.data, task->items.size));
-    if (task->filter_size > 0 || task->what.numbers != NULL)
+    if (task->filter_size > 0 || task->what.numbers != NULL || task->what.whole)
         dx_answer_cost(j, task->page.view.version, rows->rows_seen, rows->pages_seen,
                        rows->bytes_seen);
     dx_json_key(j, "next_cursor");
-    if (rows->more)
+    if (rows->more || task->has_next || task->last != NULL)
         return write_next(task, j, err);
     dx_json_null(j);
     return DX_OK;
@@ -110,6 +184,10 @@ static int write_answer(struct dx_range_task *task, struct dx_buf *body, struct 
     dx_json_open(&j, body);
     dx_json_object(&j);
     task->question->head(task, &j);
+    if (task->what.whole)
+        dx_json_key_u64(&j, "total", task->total);
+    if (task->what.whole && task->ask.offset > 0)
+        dx_json_key_u64(&j, "offset", task->ask.offset);
     rc = task->ask.plan > 0 ? write_plan(task, &j, err) : write_rows(task, &j, err);
     dx_answer_end(&j, task->page.view.version);
     if (task->items.failed)
@@ -119,16 +197,25 @@ static int write_answer(struct dx_range_task *task, struct dx_buf *body, struct 
 
 /* ---- the task ---- */
 
-static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
+static int check_line(const struct dx_range_task *task, struct dx_error *err)
 {
-    struct dx_range_task *task = (struct dx_range_task *)of;
-    struct dx_error err = DX_ERROR_INIT;
-    int rc = task->ask.plan > 0 ? 1 : dx_range_rows_step(&task->rows, problem);
+    const struct dx_version *v = task->page.view.version;
 
-    if (rc != 1)
-        return rc;
-    if (task->question->check != NULL)
+    if (!task->what.whole || task->line == dx_suppressed_line(v))
+        return DX_OK;
+    return dx_fail(err, DX_E_BUSY, "%s: suppressions changed while rows were put in order",
+                   v->entry.version);
+}
+
+static int end(struct dx_range_task *task, struct dx_buf *body, struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = check_line(task, &err);
+
+    if (rc >= 0 && task->question->check != NULL)
         rc = task->question->check(task, &err);
+    if (rc >= 0 && has_order(task))
+        rc = write_ordered(task, &err);
     if (rc >= 0)
         rc = write_answer(task, body, &err);
     if (rc == DX_OK)
@@ -137,14 +224,81 @@ static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *prob
     return dx_problem_of_error(problem, &err);
 }
 
-static int fetched(struct dx_task *of, int rc, struct dx_error *err)
+static int begin_after(struct dx_range_task *task, struct dx_problem *problem)
 {
-    return dx_range_rows_fetched(&((struct dx_range_task *)of)->rows, rc, err);
+    const struct dx_cursor *from = &task->page.from;
+    const struct dx_range_order_at of = { from->next_dataset, from->next_row, from->next_number,
+                                          0 };
+
+    task->state = WHOLE;
+    if (!has_order(task) || !task->page.goes_on)
+        return 1;
+    task->state = AFTER;
+    return dx_range_row_begin(&task->after, &task->page.view, &of, task->ask.deadline_ms, problem);
+}
+
+static int begin_order(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
+{
+    struct dx_range_task *task = ctx;
+    const struct dx_cursor *from = &task->page.from;
+    const struct dx_range_order_at of = { from->next_dataset, from->next_row, from->next_number,
+                                          0 };
+
+    return dx_range_order_begin(&task->order, row, &of, err);
+}
+
+static int step_after(struct dx_range_task *task, struct dx_problem *problem)
+{
+    const struct dx_listing_taker taker = { .ctx = task, .row = begin_order };
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = dx_listing_step(&task->after.listing, &err);
+
+    if (rc == DX_LISTING_WAITS)
+        return DX_TASK_WAITS;
+    if (rc == DX_LISTING_DONE)
+        rc = dx_listing_rows(&task->after.listing, &taker, &err);
+    task->state = WHOLE;
+    return rc < 0 ? dx_problem_of_error(problem, &err) : 1;
+}
+
+/* What comes before all rows are read. */
+static int step_before(struct dx_range_task *task, struct dx_problem *problem)
+{
+    int rc = 1;
+
+    if (task->state == PRICE) {
+        rc = dx_range_price_step(&task->price, problem);
+        if (rc == 0) /* for nothing: others have their turn */
+            return DX_TASK_WAITS;
+        if (rc == 1)
+            rc = begin_after(task, problem);
+    }
+    return rc == 1 && task->state == AFTER ? step_after(task, problem) : rc;
+}
+
+static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
+{
+    struct dx_range_task *task = (struct dx_range_task *)of;
+    int rc = task->ask.plan > 0 ? 1 : step_before(task, problem);
+
+    if (rc == 1 && task->ask.plan == 0)
+        rc = dx_range_rows_step(&task->rows, problem);
+    return rc == 1 ? end(task, body, problem) : rc;
 }
 
 static struct dx_read_batch *reading(struct dx_task *of)
 {
-    return dx_range_rows_reading(&((struct dx_range_task *)of)->rows);
+    struct dx_range_task *task = (struct dx_range_task *)of;
+
+    return task->state == AFTER ? &task->after.listing.reading : dx_range_rows_reading(&task->rows);
+}
+
+static int fetched(struct dx_task *of, int rc, struct dx_error *err)
+{
+    struct dx_range_task *task = (struct dx_range_task *)of;
+
+    return task->state == AFTER ? dx_listing_fetched(&task->after.listing, rc, err)
+                                : dx_range_rows_fetched(&task->rows, rc, err);
 }
 
 static void release(struct dx_task *of)
@@ -152,6 +306,9 @@ static void release(struct dx_task *of)
     struct dx_range_task *task = (struct dx_range_task *)of;
 
     dx_range_rows_release(&task->rows);
+    dx_range_price_release(&task->price);
+    dx_range_row_release(&task->after);
+    dx_range_order_release(&task->order);
     dx_item_text_release(&task->text);
     dx_buf_release(&task->items);
     dx_row_regexes_release(&task->regexes);
@@ -195,15 +352,38 @@ int dx_range_task_init(struct dx_range_task *task, const struct dx_range_questio
     return rc;
 }
 
+/* All rows are read: with an order, and where rows are counted by reading them. */
+static int begin_whole(struct dx_range_task *task, struct dx_error *err)
+{
+    task->state = PRICE;
+    task->line = dx_suppressed_line(task->page.view.version);
+    task->what.offset = 0;
+    if (has_order(task))
+        task->what.fields |= DX_FIELD_URL | DX_FIELD_TS; /* that orders look at */
+    if (has_order(task))
+        dx_range_order_init(&task->order, &task->ask.order, task->ask.limit);
+    return dx_range_price_init(&task->price, &task->page.view, &task->what, err);
+}
+
 int dx_range_task_begin(struct dx_range_task *task, struct dx_buf *body, struct dx_problem *problem)
 {
     const struct dx_cursor *from = &task->page.from;
     const struct dx_range_place place = { from->next_number,
                                           { from->next_dataset, from->next_row } };
     struct dx_error err = DX_ERROR_INIT;
-    int rc = dx_range_rows_init(&task->rows, &task->page.view, &task->what, take_row, task, &err);
+    bool by_count = task->what.numbers != NULL && task->ask.offset > 0;
+    int rc = DX_OK;
 
-    if (rc == DX_OK && task->page.goes_on)
+    task->what.whole = task->ask.plan == 0 && (has_order(task) || by_count);
+    if (task->what.whole)
+        rc = begin_whole(task, &err);
+    if (rc == DX_OK)
+        rc = dx_range_rows_init(&task->rows, &task->page.view, &task->what,
+                                !task->what.whole ? take_row
+                                : has_order(task) ? order_row
+                                                  : count_row,
+                                task, &err);
+    if (rc == DX_OK && task->page.goes_on && !task->what.whole)
         rc = dx_range_rows_begin(&task->rows, &place, from->has_end ? &from->end : NULL, &err);
     return rc < 0 ? dx_problem_of_error(problem, &err) : step(&task->task, body, problem);
 }

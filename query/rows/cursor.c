@@ -15,9 +15,10 @@
 #define BUILD_SIZE 16
 #define COMMON_SIZE (1 + NAME_SIZE + 8 + 4)
 #define CHANGES_SIZE (COMMON_SIZE + NAME_SIZE + BUILD_SIZE + 8 + 8)
-#define RANGE_SIZE (COMMON_SIZE + BUILD_SIZE + 8 + 8 + 1 + 4 + 2 + 8 + 4 + 8 + DX_ROW_FILTER_MAX)
 #define LISTING_SIZE (COMMON_SIZE + BUILD_SIZE + 8 + 4 + 2 + 8 + 8 + DX_ROW_FILTER_MAX)
 #define ORDER_SIZE (4 + 8 + 8)
+#define RANGE_SIZE \
+    (COMMON_SIZE + BUILD_SIZE + 8 + 8 + 1 + 4 + 2 + 8 + 4 + 8 + ORDER_SIZE + DX_ROW_FILTER_MAX)
 #define ALL_URLS_SIZE                                                                              \
     (COMMON_SIZE + BUILD_SIZE + 8 + 2 + 4 + 8 + 4 + 8 + 1 + 4 * DX_DATASET_LIST_MAX + ORDER_SIZE + \
      DX_ROW_FILTER_MAX)
@@ -193,6 +194,7 @@ static bool decode(struct dx_span text, uint8_t out[BYTES_MAX], size_t *size)
 
 #define WITH_ORDER 128u /* beside the number of datasets */
 #define WITH_END 2u     /* beside whether it is of one dataset */
+#define WITH_SORT 4u    /* likewise */
 #define FLAG_REVERSE 1u
 #define FLAG_KEPT 2u
 #define FLAG_SUBDOMAINS 4u
@@ -214,16 +216,42 @@ static void put_one_dataset(const struct dx_cursor *c, struct dx_buf *b)
     dx_buf_u32(b, c->dataset_id);
 }
 
+static bool has_order(const struct dx_cursor *c)
+{
+    return c->sort != DX_CURSOR_SORT_NONE || c->range != 0;
+}
+
+static void put_order(const struct dx_cursor *c, struct dx_buf *b)
+{
+    dx_buf_u8(b, c->sort);
+    dx_buf_u8(b, (uint8_t)((c->reverse ? FLAG_REVERSE : 0) | (c->has_kept ? FLAG_KEPT : 0) |
+                           (c->subdomains ? FLAG_SUBDOMAINS : 0)));
+    dx_buf_u8(b, c->collapse);
+    dx_buf_u8(b, c->collapse_digits);
+    dx_buf_u64(b, (uint64_t)c->closest_us);
+    dx_buf_u64(b, c->range);
+}
+
+/* Of a listing of many domains, which may have an end or an order. */
+static void put_flags(const struct dx_cursor *c, struct dx_buf *b)
+{
+    dx_buf_u8(b, (uint8_t)((c->one_dataset ? 1 : 0) | (c->has_end ? WITH_END : 0) |
+                           (c->sort != DX_CURSOR_SORT_NONE ? WITH_SORT : 0)));
+    dx_buf_u32(b, c->dataset_id);
+}
+
 static void put_range(const struct dx_cursor *c, struct dx_buf *b)
 {
     dx_buf_append(b, c->numbers.bytes, BUILD_SIZE);
     dx_buf_u64(b, c->first);
     dx_buf_u64(b, c->end);
-    put_one_dataset(c, b);
+    put_flags(c, b);
     dx_buf_u16(b, (uint16_t)c->fields);
     dx_buf_u64(b, c->next_number);
     dx_buf_u32(b, c->next_dataset);
     dx_buf_u64(b, c->next_row);
+    if (c->sort != DX_CURSOR_SORT_NONE)
+        put_order(c, b);
     dx_buf_append(b, c->filter, c->filter_size);
 }
 
@@ -250,8 +278,7 @@ static void put_suffix(const struct dx_cursor *c, struct dx_buf *b)
 
 static void put_suffix_urls(const struct dx_cursor *c, struct dx_buf *b)
 {
-    dx_buf_u8(b, (uint8_t)((c->one_dataset ? 1 : 0) | (c->has_end ? WITH_END : 0)));
-    dx_buf_u32(b, c->dataset_id);
+    put_flags(c, b);
     dx_buf_u64(b, c->tag_hash);
     dx_buf_u16(b, (uint16_t)c->fields);
     dx_buf_u64(b, c->next_number);
@@ -259,23 +286,9 @@ static void put_suffix_urls(const struct dx_cursor *c, struct dx_buf *b)
     dx_buf_u64(b, c->next_row);
     if (c->has_end)
         dx_buf_u64(b, c->end);
+    if (c->sort != DX_CURSOR_SORT_NONE)
+        put_order(c, b);
     dx_buf_append(b, c->filter, c->filter_size);
-}
-
-static bool has_order(const struct dx_cursor *c)
-{
-    return c->sort != DX_CURSOR_SORT_NONE || c->range != 0;
-}
-
-static void put_order(const struct dx_cursor *c, struct dx_buf *b)
-{
-    dx_buf_u8(b, c->sort);
-    dx_buf_u8(b, (uint8_t)((c->reverse ? FLAG_REVERSE : 0) | (c->has_kept ? FLAG_KEPT : 0) |
-                           (c->subdomains ? FLAG_SUBDOMAINS : 0)));
-    dx_buf_u8(b, c->collapse);
-    dx_buf_u8(b, c->collapse_digits);
-    dx_buf_u64(b, (uint64_t)c->closest_us);
-    dx_buf_u64(b, c->range);
 }
 
 static void put_all_urls(const struct dx_cursor *c, struct dx_buf *b)
@@ -420,18 +433,56 @@ static void take_filter(struct dx_bytes *r, struct dx_cursor *c)
     c->filter_size = (uint16_t)s.size;
 }
 
+/* False: what no server writes. */
+static bool take_order(struct dx_bytes *r, struct dx_cursor *c)
+{
+    unsigned flags;
+
+    c->sort = dx_bytes_u8(r);
+    flags = dx_bytes_u8(r);
+    c->reverse = (flags & FLAG_REVERSE) != 0;
+    c->has_kept = (flags & FLAG_KEPT) != 0;
+    c->subdomains = (flags & FLAG_SUBDOMAINS) != 0;
+    c->collapse = dx_bytes_u8(r);
+    c->collapse_digits = dx_bytes_u8(r);
+    c->closest_us = (int64_t)dx_bytes_u64(r);
+    c->range = dx_bytes_u64(r);
+    return flags <= (FLAG_REVERSE | FLAG_KEPT | FLAG_SUBDOMAINS) &&
+           c->sort < DX_CURSOR_SORT_COUNT && has_order(c);
+}
+
+/* The same, of a listing of many domains: without a collapse, and with an order. */
+static bool take_sort(struct dx_bytes *r, struct dx_cursor *c)
+{
+    return take_order(r, c) && c->sort != DX_CURSOR_SORT_NONE && c->range == 0 &&
+           c->collapse == 0 && c->collapse_digits == 0 && !c->has_kept && !c->subdomains;
+}
+
+/* *with: WITH_SORT and `may` are let through. False: others. */
+static bool take_flags(struct dx_bytes *r, unsigned may, struct dx_cursor *c, unsigned *with)
+{
+    *with = dx_bytes_u8(r);
+    c->one_dataset = (*with & 1) != 0;
+    c->has_end = (*with & WITH_END) != 0;
+    c->dataset_id = dx_bytes_u32(r);
+    return (*with & ~(1 | WITH_SORT | may)) == 0;
+}
+
 static bool take_range(struct dx_bytes *r, struct dx_cursor *c)
 {
+    unsigned with;
     bool ok;
 
     take_build(r, &c->numbers);
     c->first = dx_bytes_u64(r);
     c->end = dx_bytes_u64(r);
-    ok = take_one_dataset(r, c);
+    ok = take_flags(r, 0, c, &with);
     c->fields = dx_bytes_u16(r);
     c->next_number = dx_bytes_u64(r);
     c->next_dataset = dx_bytes_u32(r);
     c->next_row = dx_bytes_u64(r);
+    if ((with & WITH_SORT) != 0)
+        ok = take_sort(r, c) && ok;
     take_filter(r, c);
     return ok;
 }
@@ -476,11 +527,9 @@ static bool take_domains(struct dx_bytes *r, struct dx_cursor *c)
 
 static bool take_suffix_urls(struct dx_bytes *r, struct dx_cursor *c)
 {
-    unsigned flags = dx_bytes_u8(r);
+    unsigned with;
+    bool ok = take_flags(r, WITH_END, c, &with);
 
-    c->one_dataset = (flags & 1) != 0;
-    c->has_end = (flags & WITH_END) != 0;
-    c->dataset_id = dx_bytes_u32(r);
     c->tag_hash = dx_bytes_u64(r);
     c->fields = dx_bytes_u16(r);
     c->next_number = dx_bytes_u64(r);
@@ -488,26 +537,10 @@ static bool take_suffix_urls(struct dx_bytes *r, struct dx_cursor *c)
     c->next_row = dx_bytes_u64(r);
     if (c->has_end)
         c->end = dx_bytes_u64(r);
+    if ((with & WITH_SORT) != 0)
+        ok = take_sort(r, c) && ok;
     take_filter(r, c);
-    return flags <= (1 | WITH_END);
-}
-
-/* False: what no server writes. */
-static bool take_order(struct dx_bytes *r, struct dx_cursor *c)
-{
-    unsigned flags;
-
-    c->sort = dx_bytes_u8(r);
-    flags = dx_bytes_u8(r);
-    c->reverse = (flags & FLAG_REVERSE) != 0;
-    c->has_kept = (flags & FLAG_KEPT) != 0;
-    c->subdomains = (flags & FLAG_SUBDOMAINS) != 0;
-    c->collapse = dx_bytes_u8(r);
-    c->collapse_digits = dx_bytes_u8(r);
-    c->closest_us = (int64_t)dx_bytes_u64(r);
-    c->range = dx_bytes_u64(r);
-    return flags <= (FLAG_REVERSE | FLAG_KEPT | FLAG_SUBDOMAINS) &&
-           c->sort < DX_CURSOR_SORT_COUNT && has_order(c);
+    return ok;
 }
 
 /* False: more datasets than there can be. */
@@ -614,8 +647,12 @@ static bool values_ok(const struct dx_cursor *c)
                dx_row_filter_unpack(dx_span_of(c->filter, c->filter_size), &filter);
     if (c->fields == 0 || (c->fields & ~(unsigned)DX_FIELDS_ALL) != 0)
         return false;
+    if (c->sort != DX_CURSOR_SORT_NONE && c->kind != DX_CURSOR_ALL_URLS &&
+        (c->has_end || c->next_number > UINT32_MAX || c->next_row == INT64_MAX))
+        return false;
     if (c->kind == DX_CURSOR_RANGE)
-        return c->next_row <= INT64_MAX && (c->end == 0 || c->next_number <= c->end) &&
+        return c->next_row <= INT64_MAX &&
+               (c->end == 0 || c->next_number <= c->end || c->sort != DX_CURSOR_SORT_NONE) &&
                (c->one_dataset || c->dataset_id == 0) &&
                dx_row_filter_unpack(dx_span_of(c->filter, c->filter_size), &filter);
     if (c->kind == DX_CURSOR_SUFFIX_URLS)

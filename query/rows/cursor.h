@@ -35,17 +35,18 @@
  *   listing, foreign: u64 domain_id  u32 dataset_id  u16 fields  u64 next_row  u64 end_row  packed filter, to the end
  *   changes:  23 since  16 since_build  u64 next_before  u64 next_after
  *   tags:     u64 tag_hash  u32 dataset_id  u8 flags  u16 fields  u64 next_row  u64 end_row  u32 next_file
- *   range:    16 numbers  u64 first  u64 end  u8 one_dataset  u32 dataset_id  u16 fields
- *             u64 next_number  u32 next_dataset  u64 next_row  packed filter, to the end
+ *   range:    16 numbers  u64 first  u64 end  u8 one_dataset, 4 with an order  u32 dataset_id  u16 fields
+ *             u64 next_number  u32 next_dataset  u64 next_row  [order]  packed filter, to the end
  *   tlds:     u8 one_dataset  u32 dataset_id  u64 next_row  u64 line  4 u64 sums
  *   suffix:   u8 one_dataset  u32 dataset_id  u64 tag_hash  u8 rows  u32 next_dataset  u64 next_row  u64 line  14 u64 sums
- *   suffix urls: u8 one_dataset, 2 with an end  u32 dataset_id  u64 tag_hash  u16 fields  u64 next_number  u32 next_dataset  u64 next_row
- *             [u64 end]  packed filter, to the end
+ *   suffix urls: u8 one_dataset, 2 with an end, 4 with an order  u32 dataset_id  u64 tag_hash  u16 fields  u64 next_number  u32 next_dataset  u64 next_row
+ *             [u64 end]  [order]  packed filter, to the end
  *   domains:  u8 one_dataset  u32 dataset_id  u16 fields  u64 next_row  u64 end_row  packed filter, to the end
  *   all urls: u64 domain_id  u16 fields  u32 next_dataset  u64 next_row  u32 end_dataset  u64 end_row
  *             u8 datasets, 128 with an order or a host  u32 each  [order]  packed filter, to the end
  *   order:    u8 sort  u8 flags  u8 collapse  u8 its digits  i64 closest  u64 range. By it next is the row to go on behind, and end
- *             the one that was taken last, or the one that the stretch of next begins behind (query/scan/merged_page.h)
+ *             the one that was taken last, or the one that the stretch of next begins behind (query/scan/merged_page.h). Of a range or a
+ *             suffix next_number is that of the domain in the version (loader/version_parts.h), and collapse and range are 0
  *
  * No I/O but in key_read; any thread.
  */
@@ -120,7 +121,8 @@ struct dx_cursor {
     uint64_t first,
         end;      /* what was asked for; end 0: beyond all. With has_end a number of a domain */
     bool has_end; /* of a suffix: of a part of a plan */
-    uint64_t next_number; /* of a domain; then a dataset of it, then a place as next_row is */
+    /* Of a domain, in the registry or the version; with an order in the version. Then a dataset of it, then a place as next_row is. */
+    uint64_t next_number;
     uint32_t next_dataset;
     uint32_t end_dataset;
     uint8_t dataset_count; /* of `datasets`; 0: all of them */

@@ -107,3 +107,17 @@ void dx_kept_rows_get(const struct dx_kept_rows *k, size_t at, struct dx_listing
             row->extra[i].value = dx_span_of(NULL, 0);
     }
 }
+
+void dx_kept_rows_url(const struct dx_kept_rows *k, size_t at, struct dx_span *host,
+                      struct dx_span *path_query)
+{
+    struct kept_row head;
+    const uint8_t *p;
+
+    assert(at + sizeof head <= k->bytes.size);
+    memcpy(&head, k->bytes.data + at, sizeof head);
+    p = k->bytes.data + at + sizeof head + head.extra_count * sizeof(struct kept_extra) +
+        head.scheme;
+    *host = take_text(&p, head.host);
+    *path_query = take_text(&p, head.path_query);
+}

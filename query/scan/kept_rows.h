@@ -4,6 +4,7 @@
  *   dx_kept_rows_init(&k);
  *   rc = dx_kept_rows_add(&k, &row, &at, &err);        at: its number
  *   dx_kept_rows_get(&k, at, &row);                    spans into k, until the next add; names as they were borrowed
+ *   dx_kept_rows_url(&k, at, &host, &path_query);      of it these alone
  *   dx_kept_rows_release(&k);
  *
  * Over DX_KEPT_ROWS_BYTES: DX_E_LIMIT. One thread at a time.
@@ -25,5 +26,7 @@ void dx_kept_rows_release(struct dx_kept_rows *k);
 int dx_kept_rows_add(struct dx_kept_rows *k, const struct dx_listing_row *row, size_t *at,
                      struct dx_error *err);
 void dx_kept_rows_get(const struct dx_kept_rows *k, size_t at, struct dx_listing_row *row);
+void dx_kept_rows_url(const struct dx_kept_rows *k, size_t at, struct dx_span *host,
+                      struct dx_span *path_query);
 
 #endif

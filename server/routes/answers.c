@@ -353,6 +353,7 @@ struct dx_range_ask dx_answering_range(const struct dx_answering *a)
         .dataset_id = a->ask->dataset_id,
         .limit = a->ask->page.limit,
         .offset = a->ask->page.offset,
+        .order = a->ask->order,
         .fields = a->ask->field_bits,
         .plan = a->ask->plan,
         .filter = a->ask->filter,

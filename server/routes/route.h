@@ -128,7 +128,6 @@ struct dx_route {
         *params; /* DX_PARAMS(...), in the order in which messages list them; NULL: none */
     /* Reads the whole query itself, which is then ask->query too: `params` is for openapi.h alone. NULL: they are strict. */
     int (*query)(struct dx_span query, struct dx_ask *ask, struct dx_problem *problem);
-    const char *no_offset;     /* why it takes none, though it lists rows; or NULL */
     const char *needs;         /* the name of one that must be there, or NULL */
     const char *version_param; /* that names the version; NULL: "version" */
     struct {

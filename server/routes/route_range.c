@@ -5,6 +5,7 @@
 #include "query/rows/time_words.h"
 #include "server/routes/answers.h"
 #include "server/routes/route.h"
+#include "server/routes/url_order.h"
 
 static int no_key(const char *name, struct dx_span value, struct dx_problem *problem)
 {
@@ -71,7 +72,7 @@ static int check(struct dx_ask *ask, struct dx_problem *problem)
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "missing-parameter",
                               "Parameter missing", "this resource needs the parameter from");
     if (ask->range_end == 0 || ask->range_from.data == NULL || ask->range_first <= ask->range_end)
-        return 1;
+        return dx_url_order_check(ask, problem);
     return dx_route_refuse(problem,
                            "from '%.*s' is above to '%.*s'; as bigints negative numbers come after "
                            "the others",
@@ -90,7 +91,7 @@ static int take_cursor(struct dx_ask *ask, struct dx_problem *problem)
     ask->range_end = c->end;
     ask->one_dataset = c->one_dataset;
     ask->dataset_id = c->dataset_id;
-    return 1;
+    return dx_url_order_take(ask, problem);
 }
 
 static void restart(const struct dx_ask *ask, struct dx_buf *b)
@@ -107,6 +108,7 @@ static void restart(const struct dx_ask *ask, struct dx_buf *b)
     dx_restart_filter(&rest, b);
     dx_restart_param("from_ts", ask->filter.from, b);
     dx_restart_param("to_ts", ask->filter.to, b);
+    dx_url_order_restart(ask, b);
 }
 
 static int answer(const struct dx_answering *a)
@@ -124,14 +126,16 @@ static const struct dx_route_words range_words = {
     .group = "urls",
     .summary = "Rows whose domain64 is in a range",
     .text = "Rows in order of the domain64 of their domains, then by dataset_id, then as in "
-            "listings. `from` is required without a cursor. A page may be short, even empty, and "
+            "listings; or by sort. With a sort or an offset all rows are read, which is refused "
+            "where they are "
+            "too many. `from` is required without a cursor. A page may be short, even empty, and "
             "still not be the last: only next_cursor marks the end. "
             "403 restricted: the caller may not see every dataset.",
     .answer = "RangeAnswer",
     .refused = "missing-parameter",
     .forbidden = true,
     .absent = "no-registry, dataset-not-found",
-    .too_much = "use a smaller limit",
+    .too_much = "use a smaller limit, or a smaller range with a sort or an offset",
     .counts_only = true,
 };
 
@@ -175,12 +179,11 @@ const struct dx_route dx_route_range = {
     .name = "range",
     .pattern = "range",
     .words = &range_words,
-    .params = DX_PARAMS(&dx_param_limit, &dx_param_fields, &dx_param_cursor, &dx_param_version,
-                        &range_from, &range_to, &dx_param_dataset, &dx_param_plan, &dx_param_tag,
-                        &dx_param_mime, &dx_param_prefix, &range_from_ts, &range_to_ts,
-                        &dx_param_status, &dx_param_lang, &dx_param_filter, &dx_param_format),
-    .no_offset = "how many rows come before one is not counted, since those without a number are "
-                 "left out",
+    .params = DX_PARAMS(&dx_param_offset, &dx_param_limit, &dx_param_fields, &dx_param_cursor,
+                        &dx_param_version, &range_from, &range_to, &dx_param_dataset,
+                        &dx_param_plan, &dx_param_tag, &dx_param_mime, &dx_param_prefix,
+                        &range_from_ts, &range_to_ts, &dx_param_status, &dx_param_lang,
+                        &dx_param_filter, DX_SORT_PARAMS, &dx_param_format),
     .limit = { DX_LIMIT_DEFAULT, DX_LIMIT_MAX },
     .fields = &dx_row_fields,
     .check = check,

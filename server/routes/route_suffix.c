@@ -3,6 +3,7 @@
 #include "query/range/answer_suffix.h"
 #include "server/routes/answers.h"
 #include "server/routes/route.h"
+#include "server/routes/url_order.h"
 
 static void restart(const struct dx_ask *ask, struct dx_buf *b)
 {
@@ -63,6 +64,14 @@ static void restart_urls(const struct dx_ask *ask, struct dx_buf *b)
     restart(ask, b);
     dx_restart_fields(ask->field_bits, DX_FIELDS_DEFAULT, b);
     dx_restart_filter(&ask->filter, b);
+    dx_url_order_restart(ask, b);
+}
+
+static int take_urls_cursor(struct dx_ask *ask, struct dx_problem *problem)
+{
+    int rc = dx_take_dataset(ask, problem);
+
+    return rc == 1 ? dx_url_order_take(ask, problem) : rc;
 }
 
 static int answer_urls(const struct dx_answering *a)
@@ -78,12 +87,13 @@ static const struct dx_route_words urls_words = {
     .group = "domains",
     .summary = "URLs of all domains of a suffix",
     .text = "Rows in order of the reversed names of their domains, then by dataset_id, then as in "
-            "listings. A page may be short, even empty, and still not be the last: only "
-            "next_cursor marks the end.",
+            "listings; or by sort: then all rows are read, which is refused where they are too "
+            "many. A page may be "
+            "short, even empty, and still not be the last: only next_cursor marks the end.",
     .answer = "SuffixUrlsAnswer",
     .refused = "not-a-name",
     .absent = "dataset-not-found",
-    .too_much = "use a smaller limit, or cursors instead of an offset",
+    .too_much = "use a smaller limit, cursors instead of an offset, or a name below it with a sort",
     .counts_only = true,
 };
 
@@ -93,7 +103,7 @@ const struct dx_route dx_route_suffix_urls = {
     .words = &urls_words,
     .params = DX_PARAMS(&dx_param_offset, &dx_param_limit, &dx_param_fields, &dx_param_cursor,
                         &dx_param_version, &dx_param_dataset, &dx_param_plan, DX_FILTER_PARAMS,
-                        &dx_param_format),
+                        DX_SORT_PARAMS, &dx_param_format),
     .limit = { DX_LIMIT_DEFAULT, DX_LIMIT_MAX },
     .fields = &dx_row_fields,
     .rows = DX_ROWS(.member = "items", .urls = true,
@@ -101,7 +111,8 @@ const struct dx_route dx_route_suffix_urls = {
     .cost = { .base = 20, .rows_a_unit = 20 },
     .pages = "rows of a suffix",
     .cursor = DX_CURSOR_SUFFIX_URLS,
-    .take_cursor = dx_take_dataset,
+    .check = dx_url_order_check,
+    .take_cursor = take_urls_cursor,
     .canon = true,
     .restart = restart_urls,
     .answer = answer_urls,

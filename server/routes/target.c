@@ -250,13 +250,6 @@ static int unknown_param(const struct dx_route *route, struct dx_span name,
     struct dx_buf known = DX_BUF_INIT(400);
     int rc;
 
-    if (route->no_offset != NULL && dx_span_equal(name, dx_span_str("offset")))
-        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "unknown-parameter",
-                              "Unknown parameter",
-                              "this listing takes no offset: %s. Go on with next_cursor, or divide "
-                              "it with plan=N",
-                              route->no_offset);
-
     for (size_t p = 0; (param = dx_route_param(route, p)) != NULL; p++)
         dx_buf_fmt(&known, "%s%s", p == 0 ? "" : ", ", param->name);
     dx_buf_u8(&known, '\0');

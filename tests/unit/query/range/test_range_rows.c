@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Rows of all domains of a suffix: those that the rule of small_root.h gives, of all datasets, of one and of a scope, by pages of any
- * size, also where a page may look at few domains; in two parts; what is hidden makes no page; cursors of others.
+ * size, also where a page may look at few domains; in two parts; what is hidden makes no page; cursors of others. By URL and in reverse,
+ * with the number of all; and where there are too many for that.
  */
 #include <stdlib.h>
 
@@ -29,6 +30,7 @@ struct question {
     uint64_t limit, look_max;
     const char *prefix; /* of paths; NULL: no filter */
     unsigned plan;
+    int order; /* 1: by URL; -1: in reverse */
 };
 
 static int ask(const struct asker *a, const struct question *q, const struct dx_cursor *from,
@@ -48,6 +50,9 @@ static int ask(const struct asker *a, const struct question *q, const struct dx_
     struct dx_task *task;
     int rc;
 
+    if (q->order != 0)
+        urls.page.order = (struct dx_url_order){ .sort = DX_CURSOR_SORT_URL,
+                                                 .reverse = q->order < 0 };
     if (q->prefix != NULL)
         urls.page.filter.prefix = dx_span_str(q->prefix);
     dx_buf_clear(body);
@@ -208,6 +213,7 @@ static void check(const struct asker *a, const struct dx_scope *scope, uint32_t 
                                     limits[i % 4],
                                     looks[i / 4 % 3],
                                     i / 12 % 2 == 0 ? NULL : "/1",
+                                    0,
                                     0 };
         struct dx_buf want = DX_BUF_INIT(1 << 20);
         struct dx_buf got = DX_BUF_INIT(1 << 20);
@@ -236,6 +242,139 @@ static void check(const struct asker *a, const struct dx_scope *scope, uint32_t 
     }
 }
 
+/* ---- in another order ---- */
+
+struct line {
+    const char *text; /* "domain dataset url" */
+    size_t size;
+    const char *host, *path; /* in it */
+    size_t host_size, path_size;
+};
+
+static int compare_lines(const void *a, const void *b)
+{
+    const struct line *x = a;
+    const struct line *y = b;
+    int c = dx_span_compare(dx_span_of(x->host, x->host_size), dx_span_of(y->host, y->host_size));
+
+    if (c == 0)
+        c = dx_span_compare(dx_span_of(x->path, x->path_size), dx_span_of(y->path, y->path_size));
+    return c != 0 ? c : x->text < y->text ? -1 : 1; /* as they came: by dataset and place */
+}
+
+/* Lines by URL, where `in` has them by domain and dataset. */
+static void sort_lines(const struct dx_buf *in, bool reverse, struct dx_buf *out)
+{
+    struct line *all = calloc(lines(in) + 1, sizeof *all);
+    const char *p = (const char *)in->data;
+    size_t n = 0;
+
+    for (; n < lines(in); n++) {
+        const char *end = strchr(p, '\n');
+
+        all[n].text = p;
+        all[n].size = (size_t)(end + 1 - p);
+        all[n].host = strstr(p, "://") + 3;
+        all[n].path = strchr(all[n].host, '/');
+        all[n].host_size = (size_t)(all[n].path - all[n].host);
+        all[n].path_size = (size_t)(end - all[n].path);
+        p = end + 1;
+    }
+    if (n > 1)
+        qsort(all, n, sizeof *all, compare_lines);
+    for (size_t i = 0; i < n; i++) {
+        const struct line *l = &all[reverse ? n - 1 - i : i];
+
+        dx_buf_append(out, l->text, l->size);
+    }
+    free(all);
+}
+
+static void check_order(const struct asker *a, const struct dx_scope *scope, uint32_t dataset)
+{
+    static const char *const suffixes[] = { "com", "uk", "org", "k" };
+    static const uint64_t limits[] = { 3, 7, 1000 };
+
+    for (size_t i = 0; i < 4 * 3 * 2 * 2; i++) {
+        const struct question q = { suffixes[i / 12],
+                                    scope,
+                                    dataset,
+                                    limits[i % 3],
+                                    0,
+                                    i / 3 % 2 == 0 ? NULL : "/1",
+                                    0,
+                                    i / 6 % 2 == 0 ? 1 : -1 };
+        struct dx_buf plain = DX_BUF_INIT(1 << 20);
+        struct dx_buf want = DX_BUF_INIT(1 << 20);
+        struct dx_buf got = DX_BUF_INIT(1 << 20);
+
+        expect(&q, &plain);
+        dx_buf_u8(&plain, '\0');
+        plain.size--;
+        sort_lines(&plain, q.order < 0, &want);
+        (void)follow(a, &q, &got);
+        EXPECT(dx_span_equal(dx_span_of(want.data, want.size), dx_span_of(got.data, got.size)),
+               "%s by URL, dataset %u, limit %u, prefix %s:\n%.*snot\n%.*s", q.suffix,
+               (unsigned)dataset, (unsigned)q.limit, q.prefix == NULL ? "none" : q.prefix,
+               (int)got.size, (const char *)got.data, (int)want.size, (const char *)want.data);
+        dx_buf_release(&plain);
+        dx_buf_release(&want);
+        dx_buf_release(&got);
+    }
+}
+
+/* Of too many domains, before a row is read; and the number of all rows, on each page. */
+static void check_price(const struct asker *a)
+{
+    struct question q = { .suffix = "com", .limit = 3, .look_max = 5, .order = 1 };
+    struct dx_buf body = DX_BUF_INIT(1 << 20);
+    struct dx_buf want = DX_BUF_INIT(1 << 20);
+    struct dx_problem problem;
+    json_t *page;
+
+    EXPECT(ask(a, &q, NULL, &body, &problem) < 0 && problem.kind == DX_PROBLEM_TOO_MUCH &&
+               strstr(problem.detail, "over 5 domains") != NULL,
+           "six domains of five: %s", problem.detail);
+    q.look_max = 0;
+    expect(&q, &want);
+    EXPECT(ask(a, &q, NULL, &body, &problem) == 1, "%s", problem.detail);
+    page = json_loadb((const char *)body.data, body.size, JSON_REJECT_DUPLICATES, NULL);
+    EXPECT((size_t)json_integer_value(json_object_get(page, "total")) == lines(&want),
+           "total of %zu rows", lines(&want));
+    json_decref(page);
+    dx_buf_release(&body);
+    dx_buf_release(&want);
+}
+
+/* Rows that another program's cursor names. */
+static void check_order_cursors(const struct asker *a)
+{
+    struct question q = { .suffix = "com", .limit = 2, .order = 1 };
+    struct dx_buf body = DX_BUF_INIT(1 << 20);
+    struct dx_buf items = DX_BUF_INIT(1000);
+    struct dx_cursor from;
+    struct dx_cursor other;
+    struct dx_problem problem;
+
+    EXPECT(ask(a, &q, NULL, &body, &problem) == 1 && take_page(&body, 2, &from, &items) &&
+               from.sort == DX_CURSOR_SORT_URL,
+           "a first page");
+    other = from;
+    other.next_number = UINT32_MAX;
+    EXPECT(ask(a, &q, &other, &body, &problem) == 0 && problem.kind == DX_PROBLEM_BAD_REQUEST,
+           "a domain behind all: %s", problem.detail);
+    other = from;
+    other.next_row = 1 << 20;
+    EXPECT(ask(a, &q, &other, &body, &problem) == 0 && problem.kind == DX_PROBLEM_BAD_REQUEST,
+           "a row behind all: %s", problem.detail);
+    other = from;
+    other.next_dataset = DATASETS + 1;
+    EXPECT(ask(a, &q, &other, &body, &problem) == 0 && problem.kind == DX_PROBLEM_BAD_REQUEST,
+           "a dataset that there is not: %s", problem.detail);
+    dx_buf_release(&body);
+    dx_buf_release(&items);
+}
+
 static void check_scopes(const struct asker *a)
 {
     for (unsigned bits = 1; bits < 1u << DATASETS; bits += 4) {
@@ -252,6 +391,7 @@ static void check_scopes(const struct asker *a)
         held = scope;
         check(a, held, 0);
         check(a, held, ids[0]);
+        check_order(a, held, 0);
         dx_scope_drop(&held);
     }
 }
@@ -259,7 +399,7 @@ static void check_scopes(const struct asker *a)
 /* Those of another suffix or build, and places that there are not. */
 static void check_cursors(const struct asker *a)
 {
-    struct question q = { "com", NULL, 0, 2, 0, NULL, 0 };
+    struct question q = { "com", NULL, 0, 2, 0, NULL, 0, 0 };
     struct dx_buf body = DX_BUF_INIT(1 << 20);
     struct dx_buf items = DX_BUF_INIT(1000);
     struct dx_cursor from;
@@ -297,8 +437,12 @@ int main(void)
     check(&a, NULL, 0);
     for (uint32_t d = 1; d <= DATASETS; d++)
         check(&a, NULL, d);
+    check_order(&a, NULL, 0);
+    check_order(&a, NULL, 2);
+    check_price(&a);
     check_scopes(&a);
     check_cursors(&a);
+    check_order_cursors(&a);
     close_asker(&a);
     dx_test_root_remove(&root);
     return failures > 0;

@@ -157,6 +157,24 @@ static struct dx_cursor ordered(void)
     return c;
 }
 
+static void put_order(struct dx_cursor *c)
+{
+    c->next_number = 0xfffffffe;
+    c->next_row = 12345;
+    c->sort = DX_CURSOR_SORT_CLOSEST;
+    c->reverse = true;
+    c->closest_us = INT64_MAX;
+}
+
+static struct dx_cursor ordered_range(void)
+{
+    struct dx_cursor c = range();
+
+    put_order(&c);
+    c.end = 5; /* which the domain's number in the version has nothing to do with */
+    return c;
+}
+
 static struct dx_cursor domains(void)
 {
     struct dx_cursor c = filtered();
@@ -196,6 +214,14 @@ static struct dx_cursor suffix_urls(void)
     c.next_number = 0xfffffffe;
     c.next_dataset = 0xfffffffd;
     c.next_row = INT64_MAX;
+    return c;
+}
+
+static struct dx_cursor ordered_suffix(void)
+{
+    struct dx_cursor c = suffix_urls();
+
+    put_order(&c);
     return c;
 }
 
@@ -369,9 +395,9 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
 {
     struct dx_error err = DX_ERROR_INIT;
     char text[DX_CURSOR_TEXT];
-    struct dx_cursor c[38];
+    struct dx_cursor c[43];
 
-    for (size_t i = 0; i < 38; i++)
+    for (size_t i = 0; i < 43; i++)
         c[i] = i < 6    ? listing()
                : i < 8  ? changes()
                : i < 13 ? range()
@@ -382,7 +408,14 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
                : i < 30 ? ordered()
                : i < 32 ? suffix()
                : i < 36 ? suffix_part()
-                        : range();
+               : i < 38 ? range()
+               : i < 41 ? ordered_range()
+                        : ordered_suffix();
+    c[38].next_number = (uint64_t)UINT32_MAX + 1;
+    c[39].collapse = 1;
+    c[40].next_row = INT64_MAX;
+    c[41].has_end = true;
+    c[42].subdomains = true;
     c[32].next_number = (uint64_t)UINT32_MAX + 1;
     c[33].next_row = (uint64_t)INT64_MAX + 1;
     c[34].one_dataset = false; /* and yet a dataset */
@@ -421,7 +454,7 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
     c[26].filter_size = 3;
     c[30].one_dataset = false;
     c[31].next_row = (uint64_t)UINT32_MAX + 1;
-    for (size_t i = 0; i < 38; i++) {
+    for (size_t i = 0; i < 43; i++) {
         EXPECT(dx_cursor_write(&c[i], key, principal, text, &err) == DX_OK, "%s", err.text);
         refused(dx_span_str(text), key, principal, "a value");
     }
@@ -473,7 +506,7 @@ int main(void)
     struct dx_cursor_key own = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key other = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key shared = DX_CURSOR_KEY_INIT;
-    struct dx_cursor c[14];
+    struct dx_cursor c[16];
 
     c[0] = listing();
     c[1] = changes();
@@ -489,10 +522,12 @@ int main(void)
     c[11] = foreign();
     c[12] = suffix_urls();
     c[13] = suffix_part();
+    c[14] = ordered_range();
+    c[15] = ordered_suffix();
     check_key_file(&shared);
     EXPECT(dx_cursor_key_random(&own, &err) == DX_OK && dx_cursor_key_random(&other, &err) == DX_OK,
            "%s", err.text);
-    for (size_t i = 0; i < 14; i++) {
+    for (size_t i = 0; i < 16; i++) {
         check_round(&c[i], &own, NULL, &shared);
         check_round(&c[i], &own, "team-a", &other);
         check_round(&c[i], &shared, "", &own);

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/range/range_order.h"
+
+#include "base/array.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define ROOM 1024 /* rows beside twice those that are wanted */
+
+void dx_range_order_init(struct dx_range_order *o, const struct dx_url_order *order, size_t limit)
+{
+    assert(order->sort != DX_CURSOR_SORT_NONE && limit > 0);
+    *o = (struct dx_range_order){ .order = *order, .limit = limit };
+    dx_kept_rows_init(&o->rows);
+    dx_kept_rows_init(&o->after_row);
+}
+
+void dx_range_order_release(struct dx_range_order *o)
+{
+    dx_kept_rows_release(&o->rows);
+    dx_kept_rows_release(&o->after_row);
+    free(o->entries);
+    o->entries = NULL;
+    o->count = o->capacity = 0;
+}
+
+/* ---- the order ---- */
+
+static struct dx_range_order_entry entry_of(const struct dx_range_order *o,
+                                            const struct dx_listing_row *row,
+                                            const struct dx_range_order_at *of)
+{
+    struct dx_range_order_entry e = { .of = *of };
+    uint64_t *by = o->order.sort == DX_CURSOR_SORT_URL ? e.time : e.rank;
+    int64_t near = o->order.closest_us;
+
+    if (o->order.sort != DX_CURSOR_SORT_CLOSEST) {
+        by[0] = row->has_ts;
+        by[1] = row->has_ts ? (uint64_t)row->ts_us ^ (UINT64_C(1) << 63) : 0;
+        return e;
+    }
+    by[0] = !row->has_ts        ? UINT64_MAX
+            : row->ts_us < near ? (uint64_t)near - (uint64_t)row->ts_us
+                                : (uint64_t)row->ts_us - (uint64_t)near;
+    by[1] = row->has_ts ? row->ts_us > near : 2;
+    return e;
+}
+
+static int compare_pairs(const uint64_t a[2], const uint64_t b[2])
+{
+    return a[0] != b[0] ? (a[0] > b[0]) - (a[0] < b[0]) : (a[1] > b[1]) - (a[1] < b[1]);
+}
+
+static int compare_places(const struct dx_range_order_at *a, const struct dx_range_order_at *b)
+{
+    if (a->dataset_id != b->dataset_id)
+        return a->dataset_id < b->dataset_id ? -1 : 1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+/* An entry and its URL with one that is kept in `rows`. */
+static int compare(const struct dx_range_order *o, const struct dx_range_order_entry *a,
+                   struct dx_span host, struct dx_span path, const struct dx_range_order_entry *b,
+                   const struct dx_kept_rows *rows)
+{
+    struct dx_span other_host;
+    struct dx_span other_path;
+    int c = compare_pairs(a->rank, b->rank);
+
+    if (c == 0) {
+        dx_kept_rows_url(rows, b->at, &other_host, &other_path);
+        c = dx_span_compare(host, other_host);
+        if (c == 0)
+            c = dx_span_compare(path, other_path);
+    }
+    if (c == 0)
+        c = compare_pairs(a->time, b->time);
+    if (c == 0)
+        c = compare_places(&a->of, &b->of);
+    return o->order.reverse ? -c : c;
+}
+
+static int compare_entries(const void *a, const void *b, void *ctx)
+{
+    const struct dx_range_order *o = ctx;
+    const struct dx_range_order_entry *x = a;
+    struct dx_span host;
+    struct dx_span path;
+
+    dx_kept_rows_url(&o->rows, x->at, &host, &path);
+    return compare(o, x, host, path, b, &o->rows);
+}
+
+static void sort(struct dx_range_order *o)
+{
+    if (o->count > 1)
+        qsort_r(o->entries, o->count, sizeof *o->entries, compare_entries, o);
+}
+
+/* ---- which stay ---- */
+
+/* In order, so many as are wanted, and of long ones fewer. */
+static int let_go(struct dx_range_order *o, struct dx_error *err)
+{
+    struct dx_kept_rows rows;
+    struct dx_listing_row row;
+    size_t n = 0;
+    int rc = DX_OK;
+
+    sort(o);
+    dx_kept_rows_init(&rows);
+    for (; rc == DX_OK && n < o->count && n < o->limit &&
+           (n == 0 || rows.bytes.size < DX_RANGE_ORDER_BYTES);
+         n++) {
+        dx_kept_rows_get(&o->rows, o->entries[n].at, &row);
+        rc = dx_kept_rows_add(&rows, &row, &o->entries[n].at, err);
+    }
+    dx_kept_rows_release(&o->rows);
+    o->rows = rows;
+    o->more = o->more || n < o->count;
+    o->count = n;
+    o->kept = o->more ? n : 0;
+    return rc;
+}
+
+int dx_range_order_begin(struct dx_range_order *o, const struct dx_listing_row *row,
+                         const struct dx_range_order_at *of, struct dx_error *err)
+{
+    o->goes_on = true;
+    o->after = entry_of(o, row, of);
+    return dx_kept_rows_add(&o->after_row, row, &o->after.at, err);
+}
+
+int dx_range_order_add(struct dx_range_order *o, const struct dx_listing_row *row,
+                       const struct dx_range_order_at *of, struct dx_error *err)
+{
+    struct dx_range_order_entry e = entry_of(o, row, of);
+    struct dx_range_order_entry *to;
+    int rc;
+
+    o->total++;
+    if (o->goes_on && compare(o, &e, row->host, row->path_query, &o->after, &o->after_row) <= 0)
+        return DX_OK;
+    if (o->kept > 0 &&
+        compare(o, &e, row->host, row->path_query, &o->entries[o->kept - 1], &o->rows) > 0)
+        return DX_OK;
+    if (o->count >= 2 * o->limit + ROOM || o->rows.bytes.size >= 2 * DX_RANGE_ORDER_BYTES) {
+        rc = let_go(o, err);
+        if (rc < 0)
+            return rc;
+    }
+    to = dx_array_room(o->entries, o->count, &o->capacity, sizeof *to);
+    if (to == NULL)
+        return dx_no_memory(err, "listing");
+    o->entries = to;
+    rc = dx_kept_rows_add(&o->rows, row, &e.at, err);
+    if (rc == DX_OK)
+        o->entries[o->count++] = e;
+    return rc;
+}
+
+void dx_range_order_end(struct dx_range_order *o)
+{
+    sort(o);
+    if (o->kept > 0 && o->count > o->kept)
+        o->count = o->kept;
+    if (o->count > o->limit) {
+        o->count = o->limit;
+        o->more = true;
+    }
+}
+
+const struct dx_range_order_at *dx_range_order_get(const struct dx_range_order *o, size_t i,
+                                                   struct dx_listing_row *row)
+{
+    dx_kept_rows_get(&o->rows, o->entries[i].at, row);
+    return &o->entries[i].of;
+}

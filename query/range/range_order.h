@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * range_order.h - of rows that come in any order, those that are first in one order, behind some row.
+ *
+ *   struct dx_range_order o;
+ *   dx_range_order_init(&o, &order, limit);                         order.sort: not NONE
+ *   rc = dx_range_order_begin(&o, &row, &of, &err);                 unless it begins with the first: behind this one
+ *   rc = dx_range_order_add(&o, &row, &of, &err);                   each row, once
+ *   dx_range_order_end(&o);
+ *   for (i = 0; i < o.count; i++)
+ *       of = dx_range_order_get(&o, i, &row);                       spans until release; names as of query/scan/kept_rows.h
+ *   o.total, o.more                                                 rows that were added; whether some come behind these
+ *   dx_range_order_release(&o);
+ *
+ * Orders, each without ties (a row without a time comes before those with one):
+ *
+ *   URL        host, path_query, time, dataset_id, place in the listing of the dataset
+ *   TIME       time, host, path_query, dataset_id, place
+ *   CLOSEST    nearest to closest_us first, of two as near the earlier one; those without a time last; then as by TIME
+ *
+ * and `reverse` of the first two. The host of a row says of which domain it is.
+ *
+ * Held are up to twice `limit` rows and some: whenever there are so many, or DX_RANGE_ORDER_BYTES of them, those that come last
+ * are let go. Where rows are long, `count` may be below `limit` and not 0, and `more` true. One thread at a time.
+ */
+#ifndef DX_QUERY_RANGE_RANGE_ORDER_H
+#define DX_QUERY_RANGE_RANGE_ORDER_H
+
+#include "query/answers/task.h"
+#include "query/scan/kept_rows.h"
+
+#define DX_RANGE_ORDER_BYTES ((size_t)16 << 20) /* that stay: twice what a page may have */
+
+/* Whose row it is. */
+struct dx_range_order_at {
+    uint32_t dataset_id;
+    uint64_t row;            /* its place in the listing */
+    uint64_t domain, number; /* the caller's */
+};
+
+struct dx_range_order_entry {
+    uint64_t rank[2]; /* by time, before the URL */
+    uint64_t time[2]; /* behind it */
+    struct dx_range_order_at of;
+    size_t at; /* in rows */
+};
+
+struct dx_range_order {
+    uint64_t total;
+    size_t count;
+    bool more;
+
+    /* private */
+    struct dx_url_order order;
+    size_t limit;
+    struct dx_range_order_entry *entries;
+    size_t capacity;
+    struct dx_kept_rows rows;
+    size_t
+        kept; /* entries that stayed when some were let go: what comes behind the last of them is none of the first; 0: none were */
+    bool goes_on;
+    struct dx_range_order_entry after;
+    struct dx_kept_rows after_row;
+};
+
+void dx_range_order_init(struct dx_range_order *o, const struct dx_url_order *order, size_t limit);
+int dx_range_order_begin(struct dx_range_order *o, const struct dx_listing_row *row,
+                         const struct dx_range_order_at *of, struct dx_error *err);
+int dx_range_order_add(struct dx_range_order *o, const struct dx_listing_row *row,
+                       const struct dx_range_order_at *of, struct dx_error *err);
+void dx_range_order_end(struct dx_range_order *o);
+const struct dx_range_order_at *dx_range_order_get(const struct dx_range_order *o, size_t i,
+                                                   struct dx_listing_row *row);
+void dx_range_order_release(struct dx_range_order *o);
+
+#endif
