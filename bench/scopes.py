@@ -229,8 +229,12 @@ class Bench:
             site = ".".join(host.rsplit(".", 2)[-2:]) if host.endswith((".com", ".org", ".net")) else None
             sites[site] = sites.get(site, 0) + 1
         some = sorted(s for s, n in sites.items() if s and 46 <= n <= 217)
-        self.sites = rng.sample(some, min(len(some), 60 if self.options.quick else 500))
+        self.sites = [site for site in rng.sample(some, min(len(some), 60 if self.options.quick else 500)) if self.is_domain(site)]
         self.urls = [r[2] for r in rng.sample(rows, 400 if self.options.quick else 4000)]
+
+    def is_domain(self, site):
+        """Not akamaihd.net, which is a public suffix."""
+        return ask(self.servers[0].port, f"/v1/domain/{quote(site)}")[0] == 200
 
     def others(self, rows):
         jar, wayback = self.options.outbackcdx, where.program("wayback")
