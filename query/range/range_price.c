@@ -22,18 +22,6 @@ void dx_range_price_release(struct dx_range_price *p)
     dx_domain_walk_release(&p->walk);
 }
 
-uint64_t dx_range_price_pair(const struct dx_range_what *what, const struct dx_domain_pairs *pairs,
-                             size_t i, const struct dx_suppression_view *withheld)
-{
-    const struct dx_pair_count *c = &pairs->counts[i];
-    const struct dx_suppression_pair *hidden = dx_suppression_view_pair(withheld, pairs->ids[i]);
-
-    if ((what->dataset != NULL && pairs->ids[i] != what->dataset->dataset_id) ||
-        !dx_row_filter_may_take(&what->filter, c->has_ts, c->first_us, c->last_us))
-        return 0;
-    return hidden != NULL ? hidden->visible.row_count : c->row_count;
-}
-
 /* The domain that the walk came to. */
 static void add_domain(struct dx_range_price *p)
 {
@@ -41,7 +29,7 @@ static void add_domain(struct dx_range_price *p)
     bool any = p->what->numbers != NULL;
 
     for (size_t i = 0; i < pairs->count; i++) {
-        uint64_t rows = dx_range_price_pair(p->what, pairs, i, &p->walk.withheld);
+        uint64_t rows = dx_range_rows_of_pair(p->what, pairs, i, &p->walk.withheld);
 
         any = any || rows > 0;
         p->pairs += rows > 0;

@@ -14,8 +14,6 @@
  * take. Of a range of domain64 all domains of the registry count, whatever is there of them, and all rows of each, also where
  * only some have a number in the range. It ends at the first domain that is over a limit.
  *
- *   dx_range_price_pair(&what, &pairs, i, &withheld)        visible rows of one pair of a domain that are read; 0: none
- *
  * What the view and `what` have is held by the caller. One thread at a time.
  */
 #ifndef DX_QUERY_RANGE_RANGE_PRICE_H
@@ -40,8 +38,5 @@ int dx_range_price_init(struct dx_range_price *p, const struct dx_view *view,
                         const struct dx_range_what *what, struct dx_error *err);
 int dx_range_price_step(struct dx_range_price *p, struct dx_problem *problem);
 void dx_range_price_release(struct dx_range_price *p);
-
-uint64_t dx_range_price_pair(const struct dx_range_what *what, const struct dx_domain_pairs *pairs,
-                             size_t i, const struct dx_suppression_view *withheld);
 
 #endif

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "loader/version_parts.h"
 #include "query/answers/task.h"
-#include "query/range/range_price.h"
 
 #define STEP_US 500
 
@@ -100,6 +99,19 @@ static int end_before(struct dx_range_rows *r, struct dx_range_place place)
 
 /* ---- a group of domains ---- */
 
+uint64_t dx_range_rows_of_pair(const struct dx_range_what *what,
+                               const struct dx_domain_pairs *pairs, size_t i,
+                               const struct dx_suppression_view *withheld)
+{
+    const struct dx_pair_count *c = &pairs->counts[i];
+    const struct dx_suppression_pair *hidden = dx_suppression_view_pair(withheld, pairs->ids[i]);
+
+    if ((what->dataset != NULL && pairs->ids[i] != what->dataset->dataset_id) ||
+        !dx_row_filter_may_take(&what->filter, c->has_ts, c->first_us, c->last_us))
+        return 0;
+    return hidden != NULL ? hidden->visible.row_count : c->row_count;
+}
+
 static int add_pairs(struct dx_range_rows *r, struct dx_ahead_domain *s, struct dx_error *err)
 {
     int rc = DX_OK;
@@ -109,7 +121,7 @@ static int add_pairs(struct dx_range_rows *r, struct dx_ahead_domain *s, struct 
         const struct dx_pair_count *c = &r->walk.pairs.counts[i];
         const struct dx_suppression_pair *hidden = dx_suppression_view_pair(&s->withheld, id);
 
-        if (dx_range_price_pair(&r->what, &r->walk.pairs, i, &s->withheld) == 0)
+        if (dx_range_rows_of_pair(&r->what, &r->walk.pairs, i, &s->withheld) == 0)
             continue;
         if (dx_view_dataset(&r->walk.view, s->found.part, id, err) == NULL)
             return (int)err->code;

@@ -124,4 +124,9 @@ struct dx_read_batch *dx_range_rows_reading(struct dx_range_rows *r);
 int dx_range_rows_fetched(struct dx_range_rows *r, int rc, struct dx_error *err);
 void dx_range_rows_release(struct dx_range_rows *r);
 
+/* Visible rows of one pair of a domain that are looked at; 0: none. */
+uint64_t dx_range_rows_of_pair(const struct dx_range_what *what,
+                               const struct dx_domain_pairs *pairs, size_t i,
+                               const struct dx_suppression_view *withheld);
+
 #endif
