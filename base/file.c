@@ -12,6 +12,7 @@
 
 #define WRITER_STEP_MS 20
 #define PENDING_CAP (256 * 1024) /* one write per 256 kB: past the knee of syscall cost */
+#define MAPPED_CAP (2u << 20)    /* a large page of the machine */
 
 int dx_file_pread(int fd, const char *path, uint64_t offset, size_t size, uint8_t *to,
                   struct dx_error *err)
@@ -352,6 +353,7 @@ int dx_file_out_open(struct dx_file_out *out, const char *path, struct dx_error 
     *out = (struct dx_file_out){ .fd = -1 };
     out->path = strdup(path);
     out->pending = malloc(PENDING_CAP);
+    out->pending_cap = PENDING_CAP;
     out->hashing = dx_hash_state_new();
     if (out->path == NULL || out->pending == NULL || out->hashing == NULL) {
         dx_file_out_abort(out);
@@ -367,21 +369,40 @@ int dx_file_out_open(struct dx_file_out *out, const char *path, struct dx_error 
     return DX_OK;
 }
 
+int dx_file_out_mapped(struct dx_file_out *out, struct dx_error *err)
+{
+    uint8_t *pending = realloc(out->pending, MAPPED_CAP);
+
+    if (pending == NULL)
+        return dx_no_memory(err, "%s", out->path);
+    out->pending = pending;
+    out->pending_cap = MAPPED_CAP;
+    return DX_OK;
+}
+
+/* What is written begins at a multiple of pending_cap. */
 int dx_file_out_write(struct dx_file_out *out, struct dx_span bytes, struct dx_error *err)
 {
+    const size_t cap = out->pending_cap;
     int rc = DX_OK;
 
     dx_hash_state_update(out->hashing, bytes);
     out->size += bytes.size;
-    if (bytes.size > PENDING_CAP - out->pending_size) {
-        rc = dx_file_write(out->fd, out->path, dx_span_of(out->pending, out->pending_size), err);
-        out->pending_size = 0;
-        if (rc == DX_OK && bytes.size >= PENDING_CAP)
-            return dx_file_write(out->fd, out->path, bytes, err);
-    }
-    if (rc == DX_OK && bytes.size > 0) {
-        memcpy(out->pending + out->pending_size, bytes.data, bytes.size);
-        out->pending_size += bytes.size;
+    while (rc == DX_OK && bytes.size > 0) {
+        size_t n = cap - out->pending_size < bytes.size ? cap - out->pending_size : bytes.size;
+
+        if (out->pending_size == 0 && bytes.size >= cap) {
+            n = bytes.size - bytes.size % cap;
+            rc = dx_file_write(out->fd, out->path, dx_span_of(bytes.data, n), err);
+        } else {
+            memcpy(out->pending + out->pending_size, bytes.data, n);
+            out->pending_size += n;
+        }
+        bytes = dx_span_of(bytes.data + n, bytes.size - n);
+        if (rc == DX_OK && out->pending_size == cap) {
+            rc = dx_file_write(out->fd, out->path, dx_span_of(out->pending, cap), err);
+            out->pending_size = 0;
+        }
     }
     return rc;
 }

@@ -88,12 +88,16 @@ struct dx_file_out {
     char *path;
     uint8_t *pending;
     size_t pending_size;
+    size_t pending_cap;
     uint64_t size; /* bytes accepted so far */
     struct dx_hash_state *hashing;
     struct dx_hash128 hash; /* of all bytes, valid after close */
 };
 
 int dx_file_out_open(struct dx_file_out *out, const char *path, struct dx_error *err); /* O_EXCL */
+/* Before the first write, for a file that will be mapped: it is written by 2 MiB, which file systems with large folios (XFS; ext4
+ * since Linux 6.16) keep in the page cache as one page: base/map.h. 2 MiB of memory at most. */
+int dx_file_out_mapped(struct dx_file_out *out, struct dx_error *err);
 int dx_file_out_write(struct dx_file_out *out, struct dx_span bytes, struct dx_error *err);
 int dx_file_out_close(struct dx_file_out *out, enum dx_sync sync, struct dx_error *err);
 void dx_file_out_abort(struct dx_file_out *out); /* also unlinks what open made */

@@ -8,6 +8,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define LARGE_PAGE ((size_t)2 << 20)
+
+/* Since Linux 5.14; older headers do not know it, older kernels say EINVAL. */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+
 static int check_range(const struct dx_map_range *r, const char *path, const struct stat *st,
                        struct dx_error *err)
 {
@@ -100,4 +107,41 @@ struct dx_span dx_map_pages(struct dx_span bytes)
     size_t front = (size_t)((uintptr_t)bytes.data % (uintptr_t)sysconf(_SC_PAGESIZE));
 
     return dx_span_of(bytes.data - front, bytes.size + front);
+}
+
+static int populate(void *at, size_t size)
+{
+    int rc;
+
+    do
+        rc = madvise(at, size, MADV_POPULATE_READ);
+    while (rc != 0 && (errno == EINTR || errno == EAGAIN));
+    return rc == 0 || errno == EINVAL || errno == ENOMEM ? 0 : errno;
+}
+
+/*
+ * Large pages come into the page cache where a mapping asks for them, whatever is said of random access. A second mapping does, so
+ * that the advice does not stay: a page that the system took back is read alone then, not 2 MiB of it. Errors show in the first.
+ */
+static void fill_large(void *at, size_t size)
+{
+    void *second = mremap(at, 0, size, MREMAP_MAYMOVE); /* of size 0: a copy of a shared mapping */
+
+    if (second == MAP_FAILED)
+        return;
+    (void)madvise(second, size, MADV_NORMAL);
+    if (madvise(second, size, MADV_HUGEPAGE) == 0)
+        (void)populate(second, size);
+    (void)munmap(second, size);
+}
+
+int dx_map_fill(struct dx_span pages)
+{
+    void *at = (void *)(uintptr_t)pages.data;
+
+    if (pages.size >= LARGE_PAGE)
+        fill_large(at, pages.size);
+    /* A fault of a map for random access reads one page: this reads many at a time. */
+    (void)madvise(at, pages.size, MADV_WILLNEED);
+    return populate(at, pages.size);
 }

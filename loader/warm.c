@@ -2,21 +2,14 @@
 #include "loader/warm.h"
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "loader/hot_keys.h"
 #include "loader/version.h"
 
-#include <errno.h>
-#include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #define SLICE ((size_t)64 << 20)
 #define REST_MAX_MS 200
-
-/* Since Linux 5.14; older headers do not know it, older kernels say EINVAL. */
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#endif
 
 static void rest(double seconds)
 {
@@ -26,37 +19,29 @@ static void rest(double seconds)
     (void)nanosleep(&t, NULL);
 }
 
-static int warm_slice(const char *name, size_t offset, uint8_t *at, size_t size,
-                      struct dx_error *err)
+static int warm_slice(const char *name, size_t offset, struct dx_span slice, struct dx_error *err)
 {
-    int rc;
+    int failed = dx_map_fill(slice);
 
-    /* The maps are for random access, so a fault reads one page: this reads many at a time. */
-    (void)madvise(at, size, MADV_WILLNEED);
-    do
-        rc = madvise(at, size, MADV_POPULATE_READ);
-    while (rc != 0 && (errno == EINTR || errno == EAGAIN));
-    if (rc == 0 || errno == EINVAL || errno == ENOMEM)
+    if (failed == 0)
         return DX_OK;
-    return dx_fail_errno(err, errno,
+    return dx_fail_errno(err, failed,
                          "%s: bytes %zu to %zu cannot be read: the file was cut, or the disk "
                          "fails; `domaindex verify` says more",
-                         name, offset, offset + size);
+                         name, offset, offset + slice.size);
 }
 
 static int warm_map(void *ctx, const char *name, struct dx_span bytes, struct dx_error *err)
 {
-    struct dx_span pages = dx_map_pages(bytes);
-    uint8_t *base = (uint8_t *)(uintptr_t)pages.data;
     int rc = DX_OK;
 
     (void)ctx;
-    bytes = pages;
+    bytes = dx_map_pages(bytes);
     for (size_t at = 0; at < bytes.size && rc == DX_OK; at += SLICE) {
         size_t size = bytes.size - at < SLICE ? bytes.size - at : SLICE;
         double begin = dx_clock_s();
 
-        rc = warm_slice(name, at, base + at, size, err);
+        rc = warm_slice(name, at, dx_span_of(bytes.data + at, size), err);
         rest(dx_clock_s() - begin);
     }
     return rc;

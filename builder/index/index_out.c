@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/path.h"
+#include "format/core/zseek_whole.h"
 
 int dx_index_out_open(struct dx_index_out *out, const char *dir, const char *name,
                       enum dx_sync sync, struct dx_error *err)
@@ -19,6 +20,10 @@ int dx_index_out_open(struct dx_index_out *out, const char *dir, const char *nam
     if (rc == DX_OK)
         rc = dx_file_out_open(&out->file, path, err);
     out->is_open = rc == DX_OK;
+    if (rc == DX_OK && !dx_zseek_named(name)) /* those are read by page, the others mapped */
+        rc = dx_file_out_mapped(&out->file, err);
+    if (rc != DX_OK)
+        dx_index_out_abort(out);
     return rc;
 }
 

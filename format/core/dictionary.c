@@ -153,6 +153,7 @@ static int checked_bucket(const struct dx_dictionary *d, uint64_t bucket, struct
     if (rc < 0)
         return rc;
     /* Most buckets are over two or three lines, of which the next is read only when the one before is there. */
+    __builtin_prefetch(entries->data);
     __builtin_prefetch(entries->data + LINE);
     __builtin_prefetch(entries->data + 2 * LINE);
     return dx_envelope_check(&d->envelope, entries->data, entries->size, err);
@@ -318,19 +319,24 @@ static inline void put_own(uint8_t *to, struct dx_span own, bool roomy)
         memcpy(to, own.data, own.size);
 }
 
-int dx_dictionary_is(const struct dx_dictionary *d, uint64_t ordinal, struct dx_span key,
+int dx_dictionary_is(const struct dx_dictionary *d, uint64_t ordinal, struct dx_span domain,
                      struct dx_error *err)
 {
     DX_UNINITIALIZED uint8_t text[DX_SURT_MAX + COPY];
+    DX_UNINITIALIZED uint8_t key[DX_SURT_MAX];
     const struct dx_span body = d->envelope.body;
     struct dx_span entries;
     struct dx_bytes r;
+    size_t key_size;
     size_t size = 0;
     bool roomy;
     int rc = checked_bucket(d, ordinal / BUCKET, &entries, err);
 
     if (rc < 0)
         return rc;
+    key_size = dx_surt_key(domain, key); /* while the bucket comes */
+    if (key_size == 0)
+        return 0;
     r = dx_bytes_of(entries);
     roomy = (size_t)(body.data + body.size - r.end) >= COPY;
     for (unsigned left = ordinal % BUCKET + 1; left > 0; left--) {
@@ -344,7 +350,7 @@ int dx_dictionary_is(const struct dx_dictionary *d, uint64_t ordinal, struct dx_
         put_own(text + e.shared, e.own, roomy);
         size = e.shared + e.own.size;
     }
-    return dx_span_equal(dx_span_of(text, size), key);
+    return dx_span_equal(dx_span_of(text, size), dx_span_of(key, key_size));
 }
 
 /* The first key of a bucket, which is stored whole. */

@@ -6,7 +6,7 @@
  *   rc = dx_dictionary_get(&d, ordinal, domain, &size, &err);           1, or 0 past the end
  *   rc = dx_dictionary_find(&d, key, &ordinal, &err);                   1 found, 0 absent
  *   rc = dx_dictionary_find_in_bucket(&d, bucket, key, &ordinal, &err); 1 found, 0 absent
- *   rc = dx_dictionary_is(&d, ordinal, key, &err);                      1 if it is the key there, else 0
+ *   rc = dx_dictionary_is(&d, ordinal, domain, &err);                   1 if it is the domain there, else 0
  *   rc = dx_dictionary_lower_bound(&d, key, &ordinal, &err);            first key not below
  *   rc = dx_dictionary_below(&d, name, &first, &end, &err);             a domain and all below it
  *   rc = dx_dictionary_verify(&d, &err);                                reads everything
@@ -66,7 +66,7 @@ int dx_dictionary_find_in_bucket(const struct dx_dictionary *d, uint64_t bucket,
                                  uint64_t *ordinal, struct dx_error *err);
 /* Which branch is taken next does not depend on the bytes of the bucket, but for entries that are longer than most: so lookups one
  * behind the other overlap. An ordinal that no domain has is DX_E_CORRUPT. */
-int dx_dictionary_is(const struct dx_dictionary *d, uint64_t ordinal, struct dx_span key,
+int dx_dictionary_is(const struct dx_dictionary *d, uint64_t ordinal, struct dx_span domain,
                      struct dx_error *err);
 /* Ordinals [first, end) of a domain and of all below it, which follow each other; of an IP literal it alone. */
 int dx_dictionary_below(const struct dx_dictionary *d, struct dx_span name, uint64_t *first,

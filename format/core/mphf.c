@@ -272,21 +272,28 @@ int dx_mphf_domain_id(const struct dx_mphf *m, uint64_t ordinal, struct dx_span 
     return DX_OK;
 }
 
+/* Of a file whose slots name buckets of the dictionary. */
+static int find_in_bucket(const struct dx_dictionary *d, uint64_t bucket, struct dx_span domain,
+                          uint64_t *ordinal, struct dx_error *err)
+{
+    DX_UNINITIALIZED uint8_t key[DX_SURT_MAX];
+    size_t size = dx_surt_key(domain, key);
+
+    return size == 0
+               ? 0
+               : dx_dictionary_find_in_bucket(d, bucket, dx_span_of(key, size), ordinal, err);
+}
+
 /* What is left when the fingerprint fits: the string decides. */
 static int find_exact(const struct dx_mphf *m, const struct dx_dictionary *d, uint64_t number,
                       struct dx_span domain, uint64_t hash, uint64_t *ordinal, uint64_t *domain_id,
                       struct dx_error *err)
 {
-    DX_UNINITIALIZED uint8_t key[DX_SURT_MAX];
-    size_t size = dx_surt_key(domain, key);
     int rc;
 
-    if (size == 0)
-        return 0;
     *ordinal = number;
-    rc = m->has_ordinals
-             ? dx_dictionary_is(d, number, dx_span_of(key, size), err)
-             : dx_dictionary_find_in_bucket(d, number, dx_span_of(key, size), ordinal, err);
+    rc = m->has_ordinals ? dx_dictionary_is(d, number, domain, err)
+                         : find_in_bucket(d, number, domain, ordinal, err);
     if (rc != 1)
         return rc;
     if (m->seed == 0 && m->collision_count == 0) {

@@ -17,21 +17,24 @@ static void in_root(char out[256], const char *name)
 }
 
 /* Pieces of all sizes around the buffer, against the map of the file. */
-static void check_out(void)
+static void check_out(bool mapped)
 {
     struct dx_file_out out;
     struct dx_map map = DX_MAP_INIT;
-    struct dx_buf all = DX_BUF_INIT(16u << 20);
+    struct dx_buf all = DX_BUF_INIT(32u << 20);
     struct dx_error err = DX_ERROR_INIT;
     struct dx_hash128 want;
     uint64_t seed = 1;
     char path[256];
 
-    in_root(path, "out");
+    in_root(path, mapped ? "out-mapped" : "out");
     EXPECT(dx_file_out_open(&out, path, &err) == DX_OK, "%s", err.text);
+    EXPECT(!mapped || dx_file_out_mapped(&out, &err) == DX_OK, "%s", err.text);
     for (int i = 0; i < 60; i++) {
-        static uint8_t piece[300000];
-        size_t n = (size_t)random_below(&seed, i % 3 == 0 ? sizeof piece : 5000);
+        static uint8_t piece[5000000];
+        size_t n = (size_t)random_below(&seed, i == 30       ? sizeof piece
+                                               : i % 3 == 0 ? 300000
+                                                            : 5000);
 
         memset(piece, i, n);
         EXPECT(dx_file_out_write(&out, dx_span_of(piece, n), &err) == DX_OK, "%s", err.text);
@@ -178,7 +181,8 @@ int main(void)
 
     if (mkdtemp(root) == NULL)
         return 1;
-    check_out();
+    check_out(false);
+    check_out(true);
     check_sync_later();
     check_make();
     check_replace();

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Index files are in pages of 2 MiB, where kernel and file system have those for files (tests/unit/base/test_map.c): as publish
+writes them, so that a server maps them so at once, and as a server reads them that are not in the page cache.
+
+With --warm no the server reads nothing ahead, and what the page cache has not comes by small pages.
+"""
+import mmap
+import os
+import pathlib
+import re
+
+import dxtest
+
+DOMAINS = 800_000  # domains.mphf and domains.dict of more than 2 MiB each
+LARGE = 2 << 10    # kB
+TRIES = 3          # the system may have no 2 MiB in one piece just then
+
+
+def large_kb(pid):
+    text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
+    return int(re.search(r"FilePmdMapped:\s+(\d+)", text).group(1))
+
+
+def forget(root):
+    """Takes the files out of the page cache, while nobody maps them."""
+    for path in (root / "index").rglob("*"):
+        if path.is_file():
+            fd = os.open(path, os.O_RDONLY)
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(fd)
+
+
+def possible(root):
+    path = root / "probe"
+    path.write_bytes(bytes(8 << 20))
+    fd = os.open(path, os.O_RDONLY)
+    os.fsync(fd)
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    with mmap.mmap(fd, 0, prot=mmap.PROT_READ) as probe:
+        probe.madvise(mmap.MADV_HUGEPAGE)
+        sum(probe[at] for at in range(0, len(probe), 4096))
+        kb = large_kb("self")
+    os.close(fd)
+    path.unlink()
+    return kb > 0
+
+
+def served(root, *options):
+    with dxtest.Server(root, "--threads", 1, *options) as server:
+        dxtest.equal(server.get("/v1/domain/site7.example")[0], 200, "a domain")
+        return large_kb(server.process.pid)
+
+
+def main():
+    dxtest.need_programs()
+    with dxtest.tempdir() as tmp:
+        root = tmp / "root"
+        if not possible(tmp):
+            dxtest.skip("no pages of 2 MiB for files: needs XFS, or ext4 and Linux 6.16")
+        urls = "".join(f"http://site{i}.example/\n" for i in range(DOMAINS))
+        dxtest.domaindex("ingest", "--root", root, "--dataset", "a", "--format", "list", "-", input=urls.encode())
+        dxtest.domaindex("publish", "--root", root)
+        written = served(root, "--warm", "no")
+        for _ in range(TRIES):
+            forget(root)
+            cold = served(root, "--warm", "no")
+            forget(root)
+            warmed = served(root)
+            if warmed >= 2 * LARGE:
+                break
+        print(f"kB in large pages: as written {written}, not warmed {cold}, warmed {warmed}", flush=True)
+        dxtest.check(written >= LARGE, f"as publish writes them: {written} kB in large pages")
+        dxtest.check(warmed >= 2 * LARGE, f"as the server reads them: {warmed} kB in large pages")
+        dxtest.equal(cold, 0, "kB in large pages, not warmed")
+
+
+if __name__ == "__main__":
+    main()
