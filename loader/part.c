@@ -8,6 +8,7 @@
 #include "loader/guard/guard.h"
 #include "loader/objects.h"
 #include "loader/version_copies.h"
+#include "loader/warm.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -131,6 +132,8 @@ static int open_mapped(struct dx_part *p, enum dx_copy which, const char *name, 
     if (path == NULL)
         return dx_no_memory(err, "%s", name);
     rc = map_listed(p, name, copy, DX_MAP_RANDOM, map, err);
+    if (rc == DX_OK && verify && map->bytes.size > 0) /* else page by page, by faults */
+        rc = dx_warm_map(name, map->bytes, err);
     if (rc == DX_OK)
         rc = dx_part_check_listed(p, name, path, map->bytes, verify, err);
     if (rc == DX_OK)

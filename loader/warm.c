@@ -31,11 +31,10 @@ static int warm_slice(const char *name, size_t offset, struct dx_span slice, str
                          name, offset, offset + slice.size);
 }
 
-static int warm_map(void *ctx, const char *name, struct dx_span bytes, struct dx_error *err)
+int dx_warm_map(const char *name, struct dx_span bytes, struct dx_error *err)
 {
     int rc = DX_OK;
 
-    (void)ctx;
     bytes = dx_map_pages(bytes);
     for (size_t at = 0; at < bytes.size && rc == DX_OK; at += SLICE) {
         size_t size = bytes.size - at < SLICE ? bytes.size - at : SLICE;
@@ -47,6 +46,12 @@ static int warm_map(void *ctx, const char *name, struct dx_span bytes, struct dx
     return rc;
 }
 
+static int warm_one(void *ctx, const char *name, struct dx_span bytes, struct dx_error *err)
+{
+    (void)ctx;
+    return dx_warm_map(name, bytes, err);
+}
+
 int dx_warm_maps(struct dx_version *v, struct dx_error *err)
 {
     int rc = DX_OK;
@@ -56,7 +61,7 @@ int dx_warm_maps(struct dx_version *v, struct dx_error *err)
 
         if (atomic_load(&part->warm))
             continue; /* of a version that is open */
-        rc = dx_part_maps(part, warm_map, NULL, err);
+        rc = dx_part_maps(part, warm_one, NULL, err);
         atomic_store(&part->warm, rc == DX_OK);
     }
     return rc;
