@@ -58,7 +58,7 @@ void dx_map_close(struct dx_map *m);
 /* From the page boundary at or before the bytes of a map, for madvise. */
 struct dx_span dx_map_pages(struct dx_span bytes);
 
-/* Reads pages of a map (dx_map_pages, or some of them) into memory: 0, or an errno; what the system cannot do is no error. What
+/* Reads pages of a map (dx_map_pages, or some of them) into memory: 0, or an errno; what the system cannot do is passed over. What
  * the page cache does not have comes in pages of 2 MiB where kernel and file system have those for files. Lookups all over a map
  * of such pages wait a third less (docs/notes/index-files.md); they are the page cache's, as others are. Blocking. */
 int dx_map_fill(struct dx_span pages);

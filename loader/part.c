@@ -8,7 +8,7 @@
 #include "loader/guard/guard.h"
 #include "loader/objects.h"
 #include "loader/version_copies.h"
-#include "loader/warm.h"
+#include "loader/warm_map.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -3,24 +3,20 @@
  *
  *   rc = dx_warm_maps(v, &err);            all that is mapped is in memory; <0: it cannot be read
  *   rc = dx_warm_keys(v, hot, &err);       the domains that were asked lately, looked up
- *   rc = dx_warm_map(name, bytes, &err);   one mapped file: before every byte of it is verified
  *
- * Parts that another open version has were made ready with it. Mapped files are read in slices, with a rest after each as long as the slice took, so that
- * requests on other versions keep half of the disk. A file that was cut, or that the disk does not
- * give, is an error here and no signal. Looking up checks the blocks that are touched. Blocking;
+ * Parts that another open version has were made ready with it. Mapped files are read by loader/warm_map.h. A file that was cut, or
+ * that the disk does not give, is an error here and no signal. Looking up checks the blocks that are touched. Blocking;
  * any thread that has v pinned.
  */
 #ifndef DX_LOADER_WARM_H
 #define DX_LOADER_WARM_H
 
-#include "base/bytes.h"
 #include "base/error.h"
 
 struct dx_hot_keys;
 struct dx_version;
 
 int dx_warm_maps(struct dx_version *v, struct dx_error *err);
-int dx_warm_map(const char *name, struct dx_span bytes, struct dx_error *err);
 int dx_warm_keys(struct dx_version *v, const struct dx_hot_keys *hot, struct dx_error *err);
 
 #endif

@@ -279,9 +279,8 @@ static int find_in_bucket(const struct dx_dictionary *d, uint64_t bucket, struct
     DX_UNINITIALIZED uint8_t key[DX_SURT_MAX];
     size_t size = dx_surt_key(domain, key);
 
-    return size == 0
-               ? 0
-               : dx_dictionary_find_in_bucket(d, bucket, dx_span_of(key, size), ordinal, err);
+    return size == 0 ? 0
+                     : dx_dictionary_find_in_bucket(d, bucket, dx_span_of(key, size), ordinal, err);
 }
 
 /* What is left when the fingerprint fits: the string decides. */

@@ -32,9 +32,7 @@ static void check_out(bool mapped)
     EXPECT(!mapped || dx_file_out_mapped(&out, &err) == DX_OK, "%s", err.text);
     for (int i = 0; i < 60; i++) {
         static uint8_t piece[5000000];
-        size_t n = (size_t)random_below(&seed, i == 30       ? sizeof piece
-                                               : i % 3 == 0 ? 300000
-                                                            : 5000);
+        size_t n = (size_t)random_below(&seed, i == 30 ? sizeof piece : i % 3 == 0 ? 300000 : 5000);
 
         memset(piece, i, n);
         EXPECT(dx_file_out_write(&out, dx_span_of(piece, n), &err) == DX_OK, "%s", err.text);

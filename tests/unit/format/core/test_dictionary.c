@@ -59,7 +59,7 @@ static void check_strangers(const struct dx_test_index *x, const struct dx_dicti
         uint8_t room[DX_SURT_MAX];
         uint8_t turned[DX_SURT_MAX];
         struct dx_span key = key_of(x->domains[i], room);
-        struct dx_span domain = dx_span_of(turned, 0); /* none, if the key is no domain's */
+        struct dx_span domain = dx_span_of(turned, 0); /* empty, if no domain has the key */
         size_t size = key.size;
 
         for (int how = 0; how < 3; how++) {
