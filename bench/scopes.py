@@ -14,7 +14,7 @@
 
 FILE: TSV of dataset, Unix time, URL; default $DX_SHARED_DATA/lists/reddit-top-2.5-million/posts-A.tsv.zst. domaindexd keeps pages of the lake and no
 answers (--cache-answers 0 --cache-domains 0), but where it is said. OutbackCDX: a jar (--outbackcdx, or DX_OUTBACKCDX) that `mvn package` made of its source; it gets the rows by
-POST as CDX 11, the dataset as file name. pywb (scripts/bench_peers.sh) gets them as one sorted CDXJ index. One that is not there is named. Servers run on the
+POST as CDX 11, the dataset as file name. pywb (scripts/bench_peers.sh, or scripts/cdx_clients.sh) gets them as one sorted CDXJ index. One that is not there is named. Servers run on the
 first core and the load on the second, in interleaved rounds, the others stopped; the counts of rows of some answers are compared before.
 Some minutes, of which half are for loading the others; --quick: fewer sites, a round of a second.
 """
@@ -34,7 +34,6 @@ import urllib.parse
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE / "support"), str(HERE / "peers"), str(HERE.parent / "tests" / "support")]
 import dxtest       # noqa: E402
-import lake         # noqa: E402
 import machine      # noqa: E402
 import rounds       # noqa: E402
 import serve        # noqa: E402
@@ -158,13 +157,27 @@ class Outback(Peer):
         return f"/all?url={quote(what)}&matchType=domain&limit=100&fl=timestamp,original{dates}"
 
 
+def index(program, rows, path):
+    """Sorted by bytes, with the keys that pywb makes of URLs itself: it looks for them without www."""
+    keys = subprocess.run([pathlib.Path(program).parent / "python", "-c", """
+import sys
+from pywb.utils.canonicalize import canonicalize
+for line in sys.stdin:
+    print(canonicalize(line[:-1]))
+"""], input="".join(f"{url}\n" for _, _, url in rows), stdout=subprocess.PIPE, check=True, encoding="ascii").stdout.split("\n")
+    lines = sorted(f"{key} {stamp(seconds)} " + json.dumps(
+        {"url": url, "mime": "text/html", "status": "200", "digest": "-", "length": "0", "offset": "0", "filename": "-"})
+        for key, (_, seconds, url) in zip(keys, rows))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 class Pywb(Peer):
     name = PYWB
 
     def __init__(self, program, tmp, core, rows):
         folder = tmp / "pywb"
         (folder / "collections" / "all" / "indexes").mkdir(parents=True)
-        lake.cdxj([(url, stamp(seconds)) for _, seconds, url in rows], folder / "collections" / "all" / "indexes" / "index.cdxj")
+        index(program, rows, folder / "collections" / "all" / "indexes" / "index.cdxj")
         self.start([str(program)], core, tmp / "pywb.log", folder)
 
     def target(self, group, what):

@@ -45,8 +45,8 @@ def program(name):
     if name == "nginx":
         return stores.find("nginx")
     if name == "wayback":
-        path = HOME / "pywb" / "bin" / "wayback"
-        return path if path.exists() else None
+        paths = [HOME / "pywb" / "bin" / "wayback", SOURCE / "build" / "cdx-clients" / "bin" / "wayback"]     # of scripts/cdx_clients.sh
+        return next((path for path in paths if path.exists()), None)
     if name in ("initdb", "postgres", "pgbench", "psql"):
         return postgres() and postgres() / name
     if name == "python":
