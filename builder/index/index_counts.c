@@ -70,7 +70,7 @@ static int take_posting(struct dx_index_pass *p, const struct dx_index_pair *pai
 static int check_new(const struct dx_index_state *b, const struct dx_index_pair *pair,
                      struct dx_error *err)
 {
-    uint8_t text[DX_SURT_MAX];
+    DX_UNINITIALIZED uint8_t text[DX_SURT_MAX];
     uint64_t id;
     int rc = 0;
 

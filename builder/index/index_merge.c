@@ -59,7 +59,7 @@ int dx_index_merge_begin(struct dx_index_merge *m, struct dx_index_lake *lake, s
     m->begun = true;
     m->given_scanned = m->given_known = false;
     m->domains = m->scanned_domains = 0;
-    m->has_domain = m->is_walked = m->is_known = false;
+    m->has_domain = m->is_walked = m->is_scanned = m->is_known = false;
     m->pairs = NULL;
     m->at = 0;
     dx_version_walk_end(&m->base);
@@ -122,7 +122,7 @@ static int next_domain(struct dx_index_merge *m, struct dx_error *err)
     struct dx_span key;
     int rc = m->is_walked ? next_walked(m, err) : DX_OK;
 
-    m->has_domain = m->is_walked = m->is_known = false;
+    m->has_domain = m->is_walked = m->is_scanned = m->is_known = false;
     m->pairs = NULL;
     m->at = 0;
     if (rc < 0 || (m->walked == 0 && !m->has_scanned))
@@ -134,7 +134,8 @@ static int next_domain(struct dx_index_merge *m, struct dx_error *err)
     m->key_size = key.size;
     m->has_domain = true;
     m->domains++;
-    m->scanned_domains += scanned_here(m);
+    m->is_scanned = scanned_here(m);
+    m->scanned_domains += m->is_scanned;
     if (!m->is_walked) {
         rc = look_up(m, err);
     } else {
@@ -171,10 +172,12 @@ int dx_index_merge_next(struct dx_index_merge *m, const struct dx_index_pair **p
 
     /* What was given last is borrowed, so the streams move on only now. */
     m->at += m->given_known;
-    if (m->given_scanned)
+    if (m->given_scanned) {
         rc = next_scanned(m, err);
+        m->is_scanned = rc == DX_OK && scanned_here(m);
+    }
     m->given_known = m->given_scanned = false;
-    if (rc == DX_OK && (!m->has_domain || (!has_known(m) && !scanned_here(m)))) {
+    if (rc == DX_OK && (!m->has_domain || (!has_known(m) && !m->is_scanned))) {
         rc = next_domain(m, err);
         if (rc != 1)
             return rc;
@@ -182,7 +185,7 @@ int dx_index_merge_next(struct dx_index_merge *m, const struct dx_index_pair **p
     }
     if (rc != DX_OK)
         return rc;
-    m->given_scanned = scanned_here(m) &&
+    m->given_scanned = m->is_scanned &&
                        (!has_known(m) || m->scanned.dataset_id <= m->pairs->ids[m->at]);
     m->given_known = has_known(m) &&
                      (!m->given_scanned || m->scanned.dataset_id == m->pairs->ids[m->at]);

@@ -51,7 +51,8 @@ struct dx_index_merge {
     uint64_t lookups, drop_every;
     /* the domain at hand */
     bool has_domain;
-    bool is_walked; /* its pairs are those of the walk */
+    bool is_walked;  /* its pairs are those of the walk */
+    bool is_scanned; /* the next one of the scan is of it */
     uint8_t key[DX_SURT_MAX];
     size_t key_size;
     bool is_known;     /* the base has it: */

@@ -12,7 +12,14 @@
 #define BATCHES 4
 #define BATCH_BYTES ((size_t)256 << 10)
 
-/* Records as u32 size of the key, u32 size of the value, key, value. */
+#define PREFETCH 8 /* records of the sorter's memory that are asked for before they are read */
+
+struct place {
+    struct dx_span key, value;
+};
+
+/* Records as u32 size of the key, u32 size of the value, key, value; or, of a sorter that has all in
+ * memory, a struct place each. */
 struct batch {
     struct dx_buf records;
     int rc; /* after the records: 1 more batches, 0 the end, <0 err */
@@ -21,6 +28,7 @@ struct batch {
 
 struct dx_spill_ahead {
     struct dx_spill_sort *sort;
+    bool in_memory;
     struct batch batch[BATCHES];
     bool has_thread;
     pthread_t thread;
@@ -35,6 +43,21 @@ struct dx_spill_ahead {
     struct dx_bytes rest;
 };
 
+static void put_record(struct dx_buf *to, struct dx_span key, struct dx_span value)
+{
+    dx_buf_u32(to, (uint32_t)key.size);
+    dx_buf_u32(to, (uint32_t)value.size);
+    dx_buf_append(to, key.data, key.size);
+    dx_buf_append(to, value.data, value.size);
+}
+
+static void put_place(struct dx_buf *to, struct dx_span key, struct dx_span value)
+{
+    const struct place place = { key, value };
+
+    dx_buf_append(to, &place, sizeof place);
+}
+
 static int fill(struct dx_spill_ahead *a, struct batch *b)
 {
     struct dx_span key;
@@ -48,10 +71,10 @@ static int fill(struct dx_spill_ahead *a, struct batch *b)
         if (rc != 1)
             break;
         whole = b->records.size;
-        dx_buf_u32(&b->records, (uint32_t)key.size);
-        dx_buf_u32(&b->records, (uint32_t)value.size);
-        dx_buf_append(&b->records, key.data, key.size);
-        dx_buf_append(&b->records, value.data, value.size);
+        if (a->in_memory)
+            put_place(&b->records, key, value);
+        else
+            put_record(&b->records, key, value);
         if (b->records.failed) {
             rc = dx_buf_fail(&b->records, &b->err, "sorted records");
             b->records.size =
@@ -93,6 +116,7 @@ int dx_spill_ahead_new(struct dx_spill_ahead **out, struct dx_spill_sort *sort,
     if (a == NULL)
         return dx_no_memory(err, "sort");
     a->sort = sort;
+    a->in_memory = dx_spill_sort_in_memory(sort);
     (void)pthread_mutex_init(&a->lock, NULL);
     (void)pthread_cond_init(&a->change, NULL);
     for (size_t i = 0; i < BATCHES; i++) {
@@ -119,12 +143,31 @@ static void next_batch(struct dx_spill_ahead *a)
                                      a->batch[a->taken % BATCHES].records.size));
 }
 
+static void take_place(struct dx_spill_ahead *a, struct dx_span *key, struct dx_span *value)
+{
+    const struct place *at = (const struct place *)(const void *)a->rest.at;
+
+    if (dx_bytes_left(&a->rest) > PREFETCH * sizeof *at) {
+        __builtin_prefetch(at[PREFETCH].key.data);
+        __builtin_prefetch(at[PREFETCH].value.data + 32);
+    }
+    *key = at->key;
+    *value = at->value;
+    a->rest.at += sizeof *at;
+}
+
+static void take_record(struct dx_spill_ahead *a, struct dx_span *key, struct dx_span *value)
+{
+    uint32_t key_size = dx_bytes_u32(&a->rest);
+    uint32_t value_size = dx_bytes_u32(&a->rest);
+
+    *key = dx_bytes_take(&a->rest, key_size);
+    *value = dx_bytes_take(&a->rest, value_size);
+}
+
 int dx_spill_ahead_next(struct dx_spill_ahead *a, struct dx_span *key, struct dx_span *value,
                         struct dx_error *err)
 {
-    uint32_t key_size;
-    uint32_t value_size;
-
     if (!a->has_thread)
         return dx_spill_sort_next(a->sort, key, value, err);
     while (dx_bytes_left(&a->rest) == 0) {
@@ -137,10 +180,10 @@ int dx_spill_ahead_next(struct dx_spill_ahead *a, struct dx_span *key, struct dx
         }
         next_batch(a);
     }
-    key_size = dx_bytes_u32(&a->rest);
-    value_size = dx_bytes_u32(&a->rest);
-    *key = dx_bytes_take(&a->rest, key_size);
-    *value = dx_bytes_take(&a->rest, value_size);
+    if (a->in_memory)
+        take_place(a, key, value);
+    else
+        take_record(a, key, value);
     return 1;
 }
 

@@ -9,6 +9,7 @@
  * The same records, and the same error at the same place, as from dx_spill_sort_next. Until free
  * the sorter is the thread's; after it the sorter stands anywhere: rewind it. Where no thread can
  * be had records are read as they are asked for. Memory: some 2 MiB, more if a record is larger.
+ * Of a sorter that has all in memory the places of records are handed on, without copies.
  */
 #ifndef DX_BUILDER_SORT_SPILL_AHEAD_H
 #define DX_BUILDER_SORT_SPILL_AHEAD_H

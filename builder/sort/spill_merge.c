@@ -73,6 +73,8 @@ static uint64_t prefix_of(struct dx_span key)
 {
     uint64_t v = 0;
 
+    if (key.size >= 8)
+        return __builtin_bswap64(dx_load_u64(key.data));
     for (size_t i = 0; i < 8; i++)
         v = v << 8 | (i < key.size ? key.data[i] : 0);
     return v;

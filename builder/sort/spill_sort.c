@@ -594,6 +594,11 @@ int dx_spill_sort_rewind(struct dx_spill_sort *s, struct dx_error *err)
     return begin_merge(s, err);
 }
 
+bool dx_spill_sort_in_memory(const struct dx_spill_sort *s)
+{
+    return s->finished && s->run_count == 0;
+}
+
 uint64_t dx_spill_sort_count(const struct dx_spill_sort *s)
 {
     uint64_t added = 0;

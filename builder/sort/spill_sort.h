@@ -68,6 +68,9 @@ int dx_spill_sort_next(struct dx_spill_sort *s, struct dx_span *key, struct dx_s
                        struct dx_error *err);
 int dx_spill_sort_rewind(struct dx_spill_sort *s, struct dx_error *err);
 
+/* Finished: whether all records lie in memory, where what next gives stays valid until free. */
+bool dx_spill_sort_in_memory(const struct dx_spill_sort *s);
+
 uint64_t dx_spill_sort_count(const struct dx_spill_sort *s); /* records added */
 void dx_spill_sort_get_stats(const struct dx_spill_sort *s, struct dx_spill_sort_stats *stats);
 

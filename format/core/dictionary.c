@@ -671,7 +671,7 @@ static void begin_bucket(struct dx_dictionary_writer *w)
 static int append_entry(struct dx_dictionary_writer *w, size_t shared, struct dx_span own,
                         struct dx_error *err)
 {
-    uint8_t entry[ENTRY_MAX];
+    DX_UNINITIALIZED uint8_t entry[ENTRY_MAX];
     size_t n = 1;
 
     entry[0] = (uint8_t)((shared < LONG ? shared : LONG) << 4 |
@@ -689,7 +689,7 @@ static int append_entry(struct dx_dictionary_writer *w, size_t shared, struct dx
 int dx_dictionary_writer_add(struct dx_dictionary_writer *w, struct dx_span key,
                              struct dx_error *err)
 {
-    uint8_t domain[DX_SURT_MAX];
+    DX_UNINITIALIZED uint8_t domain[DX_SURT_MAX];
     size_t size = dx_surt_domain(key, domain);
     size_t shared;
     int rc;

@@ -507,33 +507,64 @@ struct verify {
     size_t count;     /* of the batch */
     size_t collision; /* the next */
     struct dx_span domains[VERIFY_BATCH];
-    struct dx_mphf_hit hits[VERIFY_BATCH];
+    struct lane lanes[VERIFY_BATCH];
     uint8_t text[VERIFY_BATCH][DX_SURT_MAX];
     pthread_t thread;
     struct dx_error err;
     int rc;
 };
 
+/* The numbers of the batch as the function has them; the file was checked before. */
+static void verify_lanes(struct verify *v)
+{
+    const struct dx_mphf *m = v->m;
+
+    for (size_t k = 0; k < v->count; k++) {
+        v->lanes[k].hash = hash_of(m, v->domains[k]);
+        v->lanes[k].at = pilot_at(m, v->lanes[k].hash);
+        __builtin_prefetch(v->lanes[k].at);
+    }
+    for (size_t k = 0; k < v->count; k++) {
+        v->lanes[k].at = slot_at(m, v->lanes[k].hash, *v->lanes[k].at);
+        __builtin_prefetch(v->lanes[k].at);
+    }
+    for (size_t k = 0; k < v->count; k++)
+        if (!read_slot(m, v->lanes[k].at, v->lanes[k].hash, &v->lanes[k].number))
+            v->lanes[k].number = m->empty;
+}
+
+/* Whether domain i is found at i. The dictionary's walk gave its text, so where the number is stored it is enough to compare
+ * that; the last domain of each bucket is looked up whole, so that the place of the bucket is the one that the walk came to,
+ * and each entry of it reads as it did there. */
+static int verify_domain(const struct verify *v, size_t k, uint64_t i, struct dx_error *err)
+{
+    uint64_t ordinal = v->lanes[k].number;
+    bool whole = !v->m->has_ordinals || i % DX_DICTIONARY_BUCKET == DX_DICTIONARY_BUCKET - 1 ||
+                 i + 1 == v->d->info.n || ordinal != i; /* which may say more */
+    uint64_t id;
+    int rc = ordinal != v->m->empty;
+
+    if (rc == 1 && whole)
+        rc = find_exact(v->m, v->d, v->lanes[k].number, v->domains[k], v->lanes[k].hash, &ordinal,
+                        &id, err);
+    if (rc < 0 || (rc == 1 && ordinal == i))
+        return rc < 0 ? rc : DX_OK;
+    return dx_fail(err, DX_E_CORRUPT, "%s: domain %llu of %s is not found", v->m->envelope.name,
+                   (unsigned long long)i, v->d->envelope.name);
+}
+
 static int verify_batch(struct verify *v, struct dx_error *err)
 {
     const struct dx_mphf *m = v->m;
     int rc = DX_OK;
 
-    dx_mphf_find_batch(m, v->d, v->domains, NULL, v->count, v->hits);
+    verify_lanes(v);
     for (size_t k = 0; k < v->count && rc == DX_OK; k++) {
         uint64_t i = v->ordinal + k;
 
-        if (v->hits[k].rc < 0) {
-            uint64_t ordinal;
-            uint64_t id;
-
-            rc = dx_mphf_find(m, v->d, v->domains[k], &ordinal, &id, err);
-            return rc < 0 ? rc : v->hits[k].rc;
-        }
-        if (v->hits[k].rc == 0 || v->hits[k].ordinal != i)
-            return dx_fail(err, DX_E_CORRUPT, "%s: domain %llu of %s is not found",
-                           m->envelope.name, (unsigned long long)i, v->d->envelope.name);
-        if (v->collision < m->collision_count && collision_at(m, v->collision).ordinal == i)
+        rc = verify_domain(v, k, i, err);
+        if (rc == DX_OK && v->collision < m->collision_count &&
+            collision_at(m, v->collision).ordinal == i)
             rc = verify_collision(m, v->collision++, v->domains[k], err);
     }
     v->ordinal += v->count;
@@ -846,6 +877,17 @@ static bool is_recent(const struct part *p, uint32_t bucket)
     return false;
 }
 
+static bool evicts_recent(const struct part *p, const uint64_t *keys, uint32_t count, uint8_t pilot)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t owner = p->owner[slot_of(keys[i], pilot, p->slots)];
+
+        if (owner != NOBODY && is_recent(p, owner))
+            return true;
+    }
+    return false;
+}
+
 /* Do two of these keys share a slot? Quadratic: asked of the small buckets that come late. */
 static bool share_slot(const struct part *p, const uint64_t *keys, uint32_t count, uint8_t pilot)
 {
@@ -872,14 +914,14 @@ static uint64_t eviction_cost(const struct part *p, const uint64_t *keys, uint32
 
         if (owner == NOBODY)
             continue;
-        if (is_recent(p, owner))
-            return UINT64_MAX;
         size = bucket_size(p, owner);
         cost += size * size;
         if (cost >= best)
             return UINT64_MAX;
     }
-    return share_slot(p, keys, count, pilot) ? UINT64_MAX : cost;
+    /* Last, as few pilots come so far. */
+    return evicts_recent(p, keys, count, pilot) || share_slot(p, keys, count, pilot) ? UINT64_MAX
+                                                                                     : cost;
 }
 
 /* The cheapest pilot; the search begins elsewhere each time, so that ties do not repeat. */

@@ -51,7 +51,7 @@ typedef bool next_id(void *from, uint32_t *file_id);
 /* 1 each file has its runs in one place, 0 one has not, <0 no memory. */
 static int files_once(const struct file_walk *w, next_id *next, void *from, struct dx_error *err)
 {
-    uint32_t few[FEW_FILES];
+    DX_UNINITIALIZED uint32_t few[FEW_FILES];
     uint32_t *ids = few;
     size_t count = 0;
     uint32_t id;

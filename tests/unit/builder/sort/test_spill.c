@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The external sorter against qsort, at budgets that make it spill and merge in several
  * passes, in order of adding and with one record a key; damaged runs; the spill file's replay. */
+#include "builder/sort/spill_ahead.h"
 #include "builder/sort/spill_file.h"
 #include "builder/sort/spill_run.h"
 #include "builder/sort/spill_sort.h"
@@ -331,6 +332,29 @@ static void check_distinct(const char *dir, size_t n, unsigned kinds, size_t mem
     free(all);
 }
 
+/* The same records from a thread that reads ahead, by places or by copies. */
+static int check_ahead(struct dx_spill_sort *s, uint32_t n, struct dx_error *err)
+{
+    struct dx_spill_ahead *a = NULL;
+    struct dx_span key;
+    struct dx_span value;
+    uint32_t i = 0;
+    int rc = dx_spill_ahead_new(&a, s, err);
+
+    for (; rc >= 0 && (rc = dx_spill_ahead_next(a, &key, &value, err)) == 1; i++) {
+        char text[16];
+        int size = snprintf(text, sizeof text, "com.%08u", i);
+
+        if (!dx_span_equal(key, dx_span_of(text, (size_t)size)) ||
+            !dx_span_equal(value, dx_span_of(text + 4, 8)))
+            FAIL("ahead, n %u: record %u differs", n, i);
+    }
+    if (i != n)
+        FAIL("ahead, n %u: ends at %u", n, i);
+    dx_spill_ahead_free(&a);
+    return rc;
+}
+
 /* Keys that no two records share may go into any lane; lanes that were not ended come out in order
  * too, from memory or from runs, and once more. */
 static void check_unique(const char *dir, uint32_t n, size_t memory, unsigned lanes)
@@ -370,7 +394,11 @@ static void check_unique(const char *dir, uint32_t n, size_t memory, unsigned la
         if (rc == DX_OK)
             rc = dx_spill_sort_rewind(s, &err);
     }
+    if (rc == DX_OK)
+        rc = check_ahead(s, n, &err);
     dx_spill_sort_get_stats(s, &stats);
+    if (dx_spill_sort_in_memory(s) != (stats.runs == 0))
+        FAIL("unique, n %u, memory %zu: in memory, or not", n, memory);
     if (rc != DX_OK || (stats.runs > 0) != (memory < (size_t)n * 40))
         FAIL("unique, n %u, memory %zu: %d %s, %llu runs", n, memory, rc, err.text,
              (unsigned long long)stats.runs);

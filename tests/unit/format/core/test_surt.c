@@ -102,9 +102,65 @@ static void check_longest(void)
     }
 }
 
+/* Label by label, as docs/FORMAT.md has it. */
+static size_t naive_key(struct dx_span domain, uint8_t *out)
+{
+    size_t n = 0;
+
+    for (size_t end = domain.size;;) {
+        size_t begin = end;
+
+        while (begin > 0 && domain.data[begin - 1] != '.')
+            begin--;
+        memcpy(out + n, domain.data + begin, end - begin);
+        n += end - begin;
+        if (begin == 0)
+            return n;
+        out[n++] = ' ';
+        end = begin - 1;
+    }
+}
+
+/* Names of every length, with labels of all lengths at every place of a word. */
+static void check_lengths(void)
+{
+    uint64_t random = 1;
+
+    for (size_t size = 1; size <= DX_DOMAIN_MAX; size++)
+        for (unsigned turn = 0; turn < 40; turn++) {
+            uint8_t *text = malloc(
+                size); /* of this size, so that a tool sees what reads behind it */
+            uint8_t key[DX_SURT_MAX], want[DX_SURT_MAX], back[DX_SURT_MAX];
+            struct dx_span s = dx_span_of(text, size);
+            size_t n;
+
+            if (text == NULL)
+                exit(2);
+            for (size_t i = 0; i < size; i++) {
+                random = random * 6364136223846793005u + 1442695040888963407u;
+                text[i] = (random >> 33) % (turn + 2) == 0 ? '.'
+                                                           : (uint8_t)('a' + (random >> 40) % 26);
+            }
+            n = dx_surt_key(s, key);
+            if (n != size || naive_key(s, want) != n || memcmp(key, want, n) != 0 ||
+                !dx_span_equal(s, dx_span_of(back, dx_surt_domain(dx_span_of(key, n), back)))) {
+                printf("FAIL %zu bytes: '%.*s' gives '%.*s'\n", size, (int)size, (const char *)text,
+                       (int)n, (const char *)key);
+                failures++;
+            }
+            text[(random >> 50) % size] = ' ';
+            if (dx_surt_key(s, key) != 0) {
+                printf("FAIL '%.*s' has a key\n", (int)size, (const char *)text);
+                failures++;
+            }
+            free(text);
+        }
+}
+
 int main(void)
 {
     check_rows();
+    check_lengths();
     check_inverse();
     check_longest();
     return failures > 0;
