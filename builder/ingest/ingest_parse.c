@@ -130,17 +130,14 @@ static int lead_to_canonical(struct dx_ingest_worker *w, const struct dx_columns
 }
 
 /* The record of a host: it stands for its pages. */
-static int parse_host(struct dx_ingest_worker *w, const struct dx_columns *cols,
-                      struct dx_span record, struct dx_ingest_row *row)
+static int parse_host(struct dx_ingest_worker *w, struct dx_ingest_row *row)
 {
     enum dx_reject reject = DX_REJECT_NONE;
-    int why = dx_columns_pick(cols, record, &w->fields);
     struct dx_span asked;
     struct dx_url url;
     uint64_t pages;
+    int why = dx_host_record_count(w->fields.extra[0], &pages);
 
-    if (why == 0)
-        why = dx_host_record_count(w->fields.extra[0], &pages);
     if (why != 0)
         return why;
     if (w->fields.url.size == 0)
@@ -158,15 +155,13 @@ static int parse_host(struct dx_ingest_worker *w, const struct dx_columns *cols,
 }
 
 /* Everything about the record but its dataset; 0, the reason against it, or DX_E_NOMEM. */
-static int parse(struct dx_ingest_worker *w, const struct dx_columns *cols, struct dx_span record,
+static int parse(struct dx_ingest_worker *w, const struct dx_columns *cols,
                  struct dx_ingest_row *row)
 {
     enum dx_reject reject = DX_REJECT_NONE;
     struct dx_url url;
-    int why = dx_columns_pick(cols, record, &w->fields);
+    int why = extras(w, cols->extra_count, row);
 
-    if (why == 0)
-        why = extras(w, cols->extra_count, row);
     if (why != 0)
         return why;
     if (dx_canon_url(w->canon, w->fields.url, &url, &reject) != 1)
@@ -335,56 +330,67 @@ static struct dx_span shown(struct dx_ingest_worker *w, const struct dx_columns 
     return dx_span_of(w->shown.data, w->shown.size);
 }
 
-int dx_ingest_worker_batch(struct dx_ingest_worker *w, const struct dx_batch *batch, size_t first,
-                           const struct dx_ingest_origin *from, struct dx_buf *rejects,
-                           struct dx_ingest_samples *samples, struct dx_error *err)
+/* One row of a record; why: the reason against it, or 0. */
+static int take_row(struct dx_ingest_worker *w, const struct dx_batch *batch, size_t i, int why,
+                    const struct dx_ingest_origin *from, struct dx_buf *rejects,
+                    struct dx_ingest_samples *samples, struct dx_error *err)
 {
+    struct dx_span record = w->fields.list.is_open ? w->fields.list.element
+                                                   : dx_batch_record(batch, i);
     const struct dx_columns *cols = from->cols;
-    static const int flaws[] = { [DX_FLAW_NONE] = 0,
-                                 [DX_FLAW_TOO_LONG] = DX_ROW_LINE_TOO_LONG,
-                                 [DX_FLAW_MALFORMED] = DX_ROW_RECORD_MALFORMED };
-    int rc = DX_OK;
+    struct dx_ingest_row row = { 0 };
+    struct dx_span name = { NULL, 0 };
+    struct dx_ingest_dataset *set = NULL;
 
-    for (size_t i = first; rc == DX_OK && i < batch->count; i++) {
-        struct dx_span record = dx_batch_record(batch, i);
-        struct dx_ingest_row row = { 0 };
-        struct dx_span name = { NULL, 0 };
-        struct dx_ingest_dataset *set = NULL;
-        int why = flaws[batch->records[i].flaw];
-
-        w->records++;
-        if (why == 0)
-            why = w->shared->hosts != NULL ? parse_host(w, cols, record, &row)
-                                           : parse(w, cols, record, &row);
-        if (why == 0)
-            why = dataset_name(w, &name, &set);
-        if (why == 0) {
-            if (!row.has_ts && w->fields.ts.size > 0) {
-                w->ts_dropped++;
-                dx_ingest_samples_reject(samples, DX_ROW_TS_INVALID, from->input,
-                                         batch->records[i].line, shown(w, cols, record));
-            }
-            if (w->shared->sort == NULL)
-                show_row(w, samples, &row,
-                         w->shared->dataset == NULL ? name : (struct dx_span){ NULL, 0 },
-                         w->shared->hosts != NULL ? 0 : cols->extra_count);
-            if (w->shared->locators)
-                row.locator = locate(w, from, &batch->records[i]);
-            rc = keep(w, cols, name, set, &row, err);
-            continue;
-        }
-        if (why < 0) {
-            rc = dx_no_memory(err, "ingest: a record of %zu bytes", record.size);
-            continue;
-        }
+    w->records++;
+    if (why == 0)
+        why = w->shared->hosts != NULL ? parse_host(w, &row) : parse(w, cols, &row);
+    if (why == 0)
+        why = dataset_name(w, &name, &set);
+    if (why < 0)
+        return dx_no_memory(err, "ingest: a record of %zu bytes", record.size);
+    if (why > 0) {
         w->rejected[why]++;
         record = shown(w, cols, record);
         dx_ingest_samples_reject(samples, why, from->input, batch->records[i].line, record);
         dx_rejects_line(rejects, from->input, batch->records[i].line, why, record);
-        if (rejects->failed)
-            rc = dx_buf_fail(rejects, err, "ingest: rejects");
+        return rejects->failed ? dx_buf_fail(rejects, err, "ingest: rejects") : DX_OK;
+    }
+    if (!row.has_ts && w->fields.ts.size > 0) {
+        w->ts_dropped++;
+        dx_ingest_samples_reject(samples, DX_ROW_TS_INVALID, from->input, batch->records[i].line,
+                                 shown(w, cols, record));
+    }
+    if (w->shared->sort == NULL)
+        show_row(w, samples, &row, w->shared->dataset == NULL ? name : (struct dx_span){ NULL, 0 },
+                 w->shared->hosts != NULL ? 0 : cols->extra_count);
+    if (w->shared->locators)
+        row.locator = locate(w, from, &batch->records[i]);
+    return keep(w, cols, name, set, &row, err);
+}
+
+int dx_ingest_worker_batch(struct dx_ingest_worker *w, const struct dx_batch *batch, size_t first,
+                           const struct dx_ingest_origin *from, struct dx_buf *rejects,
+                           struct dx_ingest_samples *samples, struct dx_error *err)
+{
+    static const int flaws[] = { [DX_FLAW_NONE] = 0,
+                                 [DX_FLAW_TOO_LONG] = DX_ROW_LINE_TOO_LONG,
+                                 [DX_FLAW_MALFORMED] = DX_ROW_RECORD_MALFORMED };
+    uint64_t records = w->records;
+    int rc = DX_OK;
+
+    for (size_t i = first; rc == DX_OK && i < batch->count; i++) {
+        int why = flaws[batch->records[i].flaw];
+
+        w->fields.list.is_open = false;
+        if (why == 0)
+            why = dx_columns_pick(from->cols, dx_batch_record(batch, i), &w->fields);
+        while (rc == DX_OK && why != DX_COLUMNS_END) {
+            rc = take_row(w, batch, i, why, from, rejects, samples, err);
+            why = dx_columns_more(from->cols, &w->fields);
+        }
     }
     settle_count(w);
-    atomic_fetch_add_explicit(from->records, batch->count - first, memory_order_relaxed);
+    atomic_fetch_add_explicit(from->records, w->records - records, memory_order_relaxed);
     return rc;
 }

@@ -26,6 +26,7 @@ import parquet_by_hand as hand  # noqa: E402
 import stores  # noqa: E402
 
 try:
+    import duckdb
     import pyarrow as pa
     import pyarrow.parquet as pq
     import pyarrow.parquet.encryption as encryption
@@ -409,6 +410,42 @@ def encrypted(tmp):
     dxtest.check(b"column text is encrypted" in done.stderr, f"fetch-record of an encrypted column: {done.stderr[:300]}")
 
 
+def lists(tmp):
+    """Lists of URLs in JSON lines give the rows that the same values give as Parquet, and those that DuckDB unnests."""
+    count = 3000
+    u = urls(4 * count)
+    values = []
+    for i in range(count):
+        mine = [u[4 * i + k] for k in range(i % 4)]
+        values.append({"id": f"i{i}", "date": "2024-01-02T03:04:05Z", "links": None if i % 7 == 0 else mine,
+                       "langs": [{"code": c} for c in ["en", "d\u00e9", "fr"][:i % 3]],
+                       "images": [{"url": None if k == 2 and i % 5 == 0 else f"{a}&w={k}", "w": k, "seen": f"2024-02-0{k + 1}", "alt": f"\\x{k}"} for k, a in enumerate(mine)]})
+    lines = "".join(json.dumps(v, ensure_ascii=i % 2 == 0).replace("/", "\\/" if i % 3 else "/") + "\n" for i, v in enumerate(values))
+    (tmp / "lists.jsonl").write_text(lines, encoding="utf-8")
+    pq.write_table(pa.Table.from_pylist(values), tmp / "lists.parquet", row_group_size=700)
+    questions = [
+        ("links", ["--url-column", "links", "--extra-column", "id", "--extra-column", "langs.code"],
+         "select l, date, id, langs from (select unnest(links) l, date, id, nullif(array_to_string([x.code for x in langs], ','), '') langs from read_json('{}', columns={{id: 'varchar', date: 'varchar', links: 'varchar[]', langs: 'struct(code varchar)[]'}})) where l is not null"),
+        ("images", ["--url-column", "images.url", "--ts-column", "images.seen", "--extra-column", "images.w", "--extra-column", "images.alt", "--extra-column", "id"],
+         "select i.url, i.seen || 'T00:00:00Z', i.w::varchar, i.alt, id from (select unnest(images) i, id from read_json('{}', columns={{id: 'varchar', images: 'struct(url varchar, w int, seen varchar, alt varchar)[]'}})) where i.url is not null"),
+    ]
+    for dataset, arguments, question in questions:
+        for kind in ("jsonl", "parquet"):
+            done = ingest(tmp / "lists", "--dataset", f"{dataset}-{kind}", "--max-rejects", "50%", *arguments, tmp / f"lists.{kind}")
+            if dataset == "images":
+                dxtest.check(b"column_missing" in done.stderr, f"elements without a URL are counted: {kind}: {done.stderr}")
+        theirs = set(duckdb.sql(question.format(tmp / "lists.jsonl")).fetchall())
+        compare_stored(tmp / "lists", f"{dataset}-jsonl", theirs, f"{dataset}: JSON lines against DuckDB")
+        compare_stored(tmp / "lists", f"{dataset}-parquet", theirs, f"{dataset}: Parquet against DuckDB")
+    # arrays in arrays, elements of other kinds, empty lists, a list under a usual name
+    odd = [{"url": [["http://a.com/1"], [], ["http://a.com/2", 7, {"x": 1}, "no url"]]}, {"url": []}, {"url": "http://a.com/3"}, {"url": [None]}]
+    (tmp / "odd.jsonl").write_text("".join(json.dumps(v) + "\n" for v in odd))
+    done = ingest(tmp / "lists", "--dataset", "odd", "--max-rejects", "90%", "--json", tmp / "odd.jsonl")
+    said = json.loads(done.stdout)
+    dxtest.equal((said["records"], said["accepted"], {r["reason"]: r["count"] for r in said["rejected"]["reasons"]}), (7, 3, {"column_missing": 3, "host_invalid": 1}), "odd lists")
+    compare_stored(tmp / "lists", "odd", {(f"http://a.com/{i}", None) for i in (1, 2, 3)}, "odd lists")
+
+
 def lacking(tmp):
     """A column that is in some files, whole or below a struct, or in some folders' names; with row groups read in parallel."""
     u, t = urls(50_000), times(50_000)
@@ -520,6 +557,7 @@ def main():
         refused(tmp, made)
         encrypted(tmp)
         lacking(tmp)
+        lists(tmp)
         seldom(tmp)
         large_footer(tmp)
         remote(tmp, made)

@@ -42,6 +42,22 @@ static bool has_number_like(const uint8_t *p, size_t n)
     return false;
 }
 
+/* Rows of one record are no more than its bytes. */
+static void pick_rows(const struct dx_columns *cols, struct dx_span record)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_fields fields;
+    size_t rows = 0;
+
+    if (dx_fields_init(&fields, &err) < 0)
+        return;
+    for (int why = dx_columns_pick(cols, record, &fields); why != DX_COLUMNS_END;
+         why = dx_columns_more(cols, &fields))
+        if (++rows > record.size + 1)
+            die("more rows than bytes");
+    dx_fields_release(&fields);
+}
+
 static void check_json(const uint8_t *data, size_t size)
 {
     static struct dx_columns cols;
@@ -78,6 +94,7 @@ static void check_json(const uint8_t *data, size_t size)
             die("url: other text");
     }
     json_decref(other);
+    pick_rows(&cols, sample);
     dx_columns_want_release(&want);
     dx_buf_release(&scratch);
 }

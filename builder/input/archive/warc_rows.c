@@ -541,7 +541,7 @@ static int take_json(struct dx_warc_rows *w, enum content *content, struct dx_er
         struct field *f = &w->field[i];
         struct dx_span s = value[i].text;
 
-        if (value[i].kind == DX_JSON_ABSENT || value[i].kind == DX_JSON_NULL)
+        if (!dx_json_has_text(&value[i]))
             s = (struct dx_span){ NULL, 0 };
         if (f->from == FROM_MIME)
             set_value(w, f, dx_head_mime(s)); /* not that of the JSON itself */

@@ -326,8 +326,7 @@ static struct dx_span out_of_json(const struct dx_parquet_rows *p, struct column
 
     if (dx_json_pick(text, c->is->json, c->is->json_count, value, &c->scratch))
         for (size_t i = 0; i < c->is->json_count; i++)
-            if (is_url ? value[i].kind == DX_JSON_STRING
-                       : value[i].kind != DX_JSON_ABSENT && value[i].kind != DX_JSON_NULL)
+            if (is_url ? value[i].kind == DX_JSON_STRING : dx_json_has_text(&value[i]))
                 return value[i].text;
     return (struct dx_span){ NULL, 0 };
 }

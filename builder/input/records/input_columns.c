@@ -772,6 +772,10 @@ int dx_fields_init(struct dx_fields *f, struct dx_error *err)
     *f = (struct dx_fields){ .url = { NULL, 0 } };
     dx_buf_init(&f->scratch, 2u * DX_LINE_MAX);
     dx_buf_init(&f->dataset_name, 2u * DX_LINE_MAX);
+    dx_buf_init(&f->list.text, 2u * DX_LINE_MAX);
+    dx_buf_init(&f->list.scratch, 2u * DX_LINE_MAX);
+    dx_buf_init(&f->list.joined, 2u * DX_LINE_MAX);
+    dx_buf_init(&f->list.nested, 2u * DX_LINE_MAX);
     f->split = calloc(DX_COLUMN_NUMBER_MAX, sizeof *f->split);
     return f->split == NULL ? dx_no_memory(err, "records") : DX_OK;
 }
@@ -782,12 +786,15 @@ void dx_fields_release(struct dx_fields *f)
     f->split = NULL;
     dx_buf_release(&f->scratch);
     dx_buf_release(&f->dataset_name);
+    dx_buf_release(&f->list.text);
+    dx_buf_release(&f->list.scratch);
+    dx_buf_release(&f->list.joined);
+    dx_buf_release(&f->list.nested);
 }
 
 static struct dx_span text_of(const struct dx_json_value *v)
 {
-    return v->kind == DX_JSON_ABSENT || v->kind == DX_JSON_NULL ? (struct dx_span){ NULL, 0 }
-                                                                : v->text;
+    return dx_json_has_text(v) ? v->text : (struct dx_span){ NULL, 0 };
 }
 
 /* The first of n values that is there. */
@@ -805,33 +812,183 @@ static void drop_dashes(struct dx_json_value *value, size_t count)
     for (size_t i = 0; i < count; i++)
         if (value[i].kind == DX_JSON_STRING && value[i].text.size == 1 &&
             value[i].text.data[0] == '-')
-            value[i] = (struct dx_json_value){ DX_JSON_NULL, { NULL, 0 } };
+            value[i] = (struct dx_json_value){ .kind = DX_JSON_NULL };
+}
+
+/* Elements of an array that is not the URL's, as one text; data NULL: it has none. `out` has room for all of it. */
+static int join(const struct dx_json_path *path, const struct dx_json_value *array,
+                struct dx_buf *out, struct dx_buf *scratch, struct dx_span *text)
+{
+    size_t begin = out->size, used, count = 0;
+    struct dx_json_value value;
+    struct dx_json_list list;
+    struct dx_span element;
+    int rc;
+
+    dx_json_list_begin(&list, path, array);
+    while ((rc = dx_json_list_next(&list, &element, &used, scratch)) > 0) {
+        if (!dx_json_list_value(element, path, used, &value, scratch))
+            return malformed(scratch, element);
+        if (count++ > 0)
+            dx_buf_u8(out, ',');
+        if (dx_json_has_text(&value))
+            dx_buf_append(out, value.text.data, value.text.size);
+    }
+    *text = count == 0 ? (struct dx_span){ NULL, 0 }
+                       : dx_span_of(out->data + begin, out->size - begin);
+    return rc < 0 ? malformed(scratch, array->text) : 0;
+}
+
+/* Texts of extras, whose paths and values these are. */
+static int pick_extras(const struct dx_json_path *path, const struct dx_json_value *v, size_t count,
+                       struct dx_buf *joined, struct dx_fields *f)
+{
+    size_t room = 1;
+    int why = 0;
+
+    for (size_t i = 0; i < count; i++)
+        room += v[i].kind == DX_JSON_LIST ? v[i].text.size : 0;
+    dx_buf_clear(joined);
+    if (room > 1 && dx_buf_reserve(joined, room) == NULL)
+        return room > joined->max ? DX_ROW_RECORD_MALFORMED : DX_E_NOMEM;
+    for (size_t i = 0; why == 0 && i < count; i++) {
+        f->extra[i] = text_of(&v[i]);
+        if (v[i].kind == DX_JSON_LIST)
+            why = join(&path[i], &v[i], joined, &f->list.scratch, &f->extra[i]);
+    }
+    return why;
+}
+
+/* Whether a path leads into the array that the URL's leads to by its first parts. */
+static bool goes_along(const struct dx_json_path *path, const struct dx_json_path *url, size_t used)
+{
+    bool same = path->count >= used;
+
+    for (size_t i = 0; same && i < used; i++) {
+        struct dx_span a = path->part[i], b = url->part[i];
+
+        same = dx_span_equal(a, b) ||
+               (path->any_case && url->any_case && a.size == b.size &&
+                strncasecmp((const char *)a.data, (const char *)b.data, a.size) == 0);
+    }
+    return same;
+}
+
+/* The values of the element that go along with the URL's: along[i], of path i. */
+static int pick_along(const struct dx_columns *cols, struct dx_span element, size_t used,
+                      struct dx_fields *f, struct dx_json_value *value, bool *along)
+{
+    struct dx_json_path behind[DX_JSON_PATHS_MAX];
+    struct dx_json_value found[DX_JSON_PATHS_MAX], whole;
+    bool is_object = element.data[0] == '{';
+    size_t count = 0;
+
+    for (size_t i = 0; i < cols->path_count; i++) {
+        along[i] = goes_along(&cols->path[i], f->list.of.path, used);
+        if (along[i])
+            behind[count++] = dx_json_path_behind(&cols->path[i], used);
+    }
+    if (!dx_json_value_of(element, &whole, &f->list.text) ||
+        (is_object && !dx_json_pick(element, behind, count, found, &f->list.text)))
+        return malformed(&f->list.text, element);
+    count = 0;
+    for (size_t i = 0; i < cols->path_count; i++) {
+        const struct dx_json_value none = { .kind = DX_JSON_ABSENT };
+
+        value[i] = none;
+        if (along[i])
+            value[i] = behind[count].count == 0 ? whole : is_object ? found[count] : none;
+        value[i].used += used;
+        count += along[i];
+    }
+    return 0;
+}
+
+/* Where the paths of the time begin, of the dataset, of the extras. */
+struct path_places {
+    size_t ts, dataset, extra;
+};
+
+static struct path_places places_of(const struct dx_columns *cols)
+{
+    struct path_places p = { .ts = cols->url_paths, .dataset = cols->url_paths + cols->ts_paths };
+
+    p.extra = p.dataset + cols->dataset_path;
+    return p;
+}
+
+/* The next row of a record whose URL lies in an array. */
+static int next_element(const struct dx_columns *cols, struct dx_fields *f)
+{
+    const struct path_places at = places_of(cols);
+    struct dx_json_value v[DX_JSON_PATHS_MAX];
+    bool along[DX_JSON_PATHS_MAX];
+    bool along_ts = false;
+    size_t used, url = (size_t)(f->list.of.path - cols->path);
+    int rc = dx_json_list_next(&f->list.of, &f->list.element, &used, &f->list.scratch);
+
+    f->list.is_open = rc > 0;
+    if (rc == 0)
+        return DX_COLUMNS_END;
+    rc = rc < 0 ? malformed(&f->list.scratch, f->list.element)
+                : pick_along(cols, f->list.element, used, f, v, along);
+    if (rc == 0)
+        rc = pick_extras(cols->path + at.extra, v + at.extra, cols->extra_count, &f->list.nested,
+                         f);
+    for (size_t i = at.ts; rc == 0 && i < at.dataset; i++)
+        along_ts = along_ts || along[i];
+    if (rc != 0)
+        return rc;
+    f->ts = along_ts ? first_of(v + at.ts, cols->ts_paths) : f->list.ts_for_all;
+    f->dataset = cols->dataset_path && along[at.dataset] ? text_of(&v[at.dataset])
+                                                         : f->list.dataset_for_all;
+    for (size_t i = 0; i < cols->extra_count; i++)
+        if (!along[at.extra + i])
+            f->extra[i] = f->list.extra_for_all[i];
+    f->url = v[url].kind == DX_JSON_STRING ? v[url].text : (struct dx_span){ NULL, 0 };
+    return f->url.data == NULL ? DX_ROW_COLUMN_MISSING : 0;
+}
+
+static int open_list(const struct dx_columns *cols, const struct dx_json_path *path,
+                     const struct dx_json_value *array, struct dx_fields *f)
+{
+    f->list.is_open = true;
+    f->list.ts_for_all = f->ts;
+    f->list.dataset_for_all = f->dataset;
+    memcpy(f->list.extra_for_all, f->extra, cols->extra_count * sizeof *f->extra);
+    dx_json_list_begin(&f->list.of, path, array);
+    return next_element(cols, f);
 }
 
 static int pick_json(const struct dx_columns *cols, struct dx_span record, struct dx_fields *f)
 {
-    struct dx_json_value value[DX_JSON_PATHS_MAX];
-    const struct dx_json_value *v = value;
+    const struct path_places at = places_of(cols);
+    struct dx_json_value v[DX_JSON_PATHS_MAX];
     struct dx_span time = { NULL, 0 };
+    size_t url = 0;
+    int why;
 
     if (cols->format == DX_RECORD_CDXJ && !dx_cdx_json(record, &time, &record))
         return DX_ROW_RECORD_MALFORMED;
-    if (!dx_json_pick(record, cols->path, cols->path_count, value, &f->scratch))
+    if (!dx_json_pick(record, cols->path, cols->path_count, v, &f->scratch))
         return malformed(&f->scratch, record);
     if (cols->format == DX_RECORD_CDXJ)
-        drop_dashes(value, cols->path_count);
-    f->url = (struct dx_span){ NULL, 0 };
-    for (size_t i = 0; i < cols->url_paths && f->url.data == NULL; i++)
-        if (v[i].kind == DX_JSON_STRING)
-            f->url = v[i].text;
-    v += cols->url_paths;
-    f->ts = cols->ts_in_front ? time : first_of(v, cols->ts_paths);
-    v += cols->ts_paths;
-    f->dataset = cols->dataset_path ? text_of(v++) : (struct dx_span){ NULL, 0 };
-    for (size_t i = 0; i < cols->extra_count; i++)
-        f->extra[i] = text_of(&v[i]);
+        drop_dashes(v, cols->path_count);
+    while (url < cols->url_paths && v[url].kind != DX_JSON_STRING && !dx_json_is_list(&v[url]))
+        url++;
+    f->ts = cols->ts_in_front ? time : first_of(v + at.ts, cols->ts_paths);
+    for (size_t i = at.ts; f->ts.data == NULL && i < at.dataset; i++)
+        if (v[i].kind == DX_JSON_LIST) /* which of its times holds is not known: an invalid one */
+            f->ts = v[i].text;
+    f->dataset = cols->dataset_path ? text_of(&v[at.dataset]) : (struct dx_span){ NULL, 0 };
+    why = pick_extras(cols->path + at.extra, v + at.extra, cols->extra_count, &f->list.joined, f);
     for (size_t i = 0; cols->places && i < DX_PLACE_COUNT; i++)
-        f->place[i] = text_of(&v[cols->extra_count + i]);
+        f->place[i] = text_of(&v[at.extra + cols->extra_count + i]);
+    if (why != 0)
+        return why;
+    if (url < cols->url_paths && v[url].kind != DX_JSON_STRING)
+        return open_list(cols, &cols->path[url], &v[url], f);
+    f->url = url < cols->url_paths ? v[url].text : (struct dx_span){ NULL, 0 };
     return f->url.data == NULL ? DX_ROW_COLUMN_MISSING : 0;
 }
 
@@ -897,12 +1054,11 @@ static int pick(const struct dx_columns *cols, struct dx_span record, struct dx_
     return 0;
 }
 
-int dx_columns_pick(const struct dx_columns *cols, struct dx_span record, struct dx_fields *f)
+/* The name of the dataset, of a row that was picked. */
+static int name_row(const struct dx_columns *cols, struct dx_fields *f)
 {
-    int why = pick(cols, record, f);
-
-    if (why != 0 || cols->dataset_prefix[0] == '\0')
-        return why;
+    if (cols->dataset_prefix[0] == '\0')
+        return 0;
     if (!cols->dataset_column) {
         f->dataset = dx_span_str(cols->dataset_prefix);
         return 0;
@@ -916,4 +1072,20 @@ int dx_columns_pick(const struct dx_columns *cols, struct dx_span record, struct
         return DX_E_NOMEM;
     f->dataset = dx_span_of(f->dataset_name.data, f->dataset_name.size);
     return 0;
+}
+
+int dx_columns_pick(const struct dx_columns *cols, struct dx_span record, struct dx_fields *f)
+{
+    int why;
+
+    f->list.is_open = false;
+    why = pick(cols, record, f);
+    return why != 0 ? why : name_row(cols, f);
+}
+
+int dx_columns_more(const struct dx_columns *cols, struct dx_fields *f)
+{
+    int why = f->list.is_open ? next_element(cols, f) : DX_COLUMNS_END;
+
+    return why != 0 ? why : name_row(cols, f);
 }

@@ -6,6 +6,8 @@
  *   rc = dx_columns_resolve(&cols, &want, format, &sample, name, &err);           each input
  *   cols.header: the first record is a header, no data
  *   why = dx_columns_pick(&cols, record, &fields);       0, a dx_row_reject, or DX_E_NOMEM
+ *   why = dx_columns_more(&cols, &fields);               the same of the next row of the record;
+ *                                                        DX_COLUMNS_END, of both: it has no (more) rows
  *   fields.url, .ts, .dataset, .extra[i]                 data == NULL: absent or null
  *   want.extra_name[i]                                   set by the first resolve
  *   dx_columns_want_extra(&want, "status=fetch_status")  a column, or one that is stored as NAME
@@ -33,6 +35,8 @@
 #include "builder/input/records/input_json.h"
 #include "builder/input/records/input_records.h"
 #include "builder/input/records/input_time.h"
+#include "builder/input/records/json_list.h"
+#include "builder/input/records/rejects.h"
 
 #define DX_EXTRA_COLUMNS_MAX 32 /* with the paths tried for URL and time below DX_JSON_PATHS_MAX */
 #define DX_COLUMN_LABEL 80
@@ -112,7 +116,20 @@ struct dx_column_labels {
     uint32_t lacking; /* as of dx_columns */
 };
 
+/* Of JSON whose URL lies in an array: each element of it is a row. What a path leads to in the same array goes along, element by
+ * element; all else holds for all rows. Extras in another array are joined by commas, one that is an array is its JSON. */
+struct dx_fields_list {
+    bool is_open;
+    struct dx_json_list of;
+    struct dx_span element; /* JSON of the row given last */
+    struct dx_span ts_for_all, dataset_for_all, extra_for_all[DX_EXTRA_COLUMNS_MAX];
+    struct dx_buf text; /* of the element */
+    struct dx_buf scratch;
+    struct dx_buf joined, nested; /* texts of other arrays, and of arrays in the element */
+};
+
 struct dx_fields {
+    struct dx_fields_list list;
     struct dx_span url;
     struct dx_span ts;
     struct dx_span dataset;
@@ -146,6 +163,8 @@ void dx_columns_describe(const struct dx_columns *cols, const struct dx_columns_
 
 int dx_fields_init(struct dx_fields *f, struct dx_error *err);
 void dx_fields_release(struct dx_fields *f);
+#define DX_COLUMNS_END DX_ROW_REJECT_COUNT
 int dx_columns_pick(const struct dx_columns *cols, struct dx_span record, struct dx_fields *f);
+int dx_columns_more(const struct dx_columns *cols, struct dx_fields *f);
 
 #endif

@@ -288,16 +288,17 @@ static size_t first_of(path_set set)
                     : 64 + (size_t)__builtin_ctzll((uint64_t)(set >> 64));
 }
 
-static void set_values(struct scan *s, path_set mask, enum dx_json_kind kind, struct dx_span text)
+static void set_values(struct scan *s, path_set mask, enum dx_json_kind kind, struct dx_span text,
+                       size_t used)
 {
     for (; mask != 0; mask &= mask - 1)
-        s->value[first_of(mask)] = (struct dx_json_value){ kind, text };
+        s->value[first_of(mask)] = (struct dx_json_value){ kind, text, used };
 }
 
 /* An object nested in one key twice: what the first left below it counts no more. */
 static void forget(struct scan *s, path_set mask)
 {
-    set_values(s, mask, DX_JSON_ABSENT, (struct dx_span){ NULL, 0 });
+    set_values(s, mask, DX_JSON_ABSENT, (struct dx_span){ NULL, 0 }, 0);
 }
 
 /* Of keys that differ in case alone the one as written in the path counts, else the first. */
@@ -389,9 +390,18 @@ static void decode(struct scan *s)
 struct frame {
     path_set open;    /* paths that lead through this object */
     path_set capture; /* paths whose value this array or object is */
+    path_set through; /* paths that lead on in the elements of this array */
     uint32_t begin;   /* its offset in the line */
     bool object;
 };
+
+static void close_frame(struct scan *s, const struct frame *f, const uint8_t *line, size_t parts)
+{
+    struct dx_span text = dx_span_of(line + f->begin, (size_t)(s->p - line) - f->begin);
+
+    set_values(s, f->capture, DX_JSON_NESTED, text, parts);
+    set_values(s, f->through, DX_JSON_LIST, text, parts);
+}
 
 static bool walk(struct scan *s, const uint8_t *line)
 {
@@ -433,6 +443,7 @@ static bool walk(struct scan *s, const uint8_t *line)
             if (depth <= DX_JSON_PATH_PARTS)
                 frames[depth] = (struct frame){ .open = opens_object ? mask & ~capture : 0,
                                                 .capture = capture,
+                                                .through = opens_object ? 0 : mask & ~capture,
                                                 .begin = (uint32_t)(s->p - line),
                                                 .object = opens_object };
             kinds[depth / 8] = (uint8_t)((kinds[depth / 8] & ~(1u << (depth % 8))) |
@@ -455,7 +466,8 @@ static bool walk(struct scan *s, const uint8_t *line)
                 return false;
             set_values(s, capture, kind,
                        kind == DX_JSON_NULL ? (struct dx_span){ NULL, 0 }
-                                            : dx_span_of(from, (size_t)(s->p - from)));
+                                            : dx_span_of(from, (size_t)(s->p - from)),
+                       0);
         }
         /* Behind a value: close what ends here, then a comma or the end. */
         for (;;) {
@@ -474,10 +486,8 @@ static bool walk(struct scan *s, const uint8_t *line)
             if (!take(s, in_object ? '}' : ']'))
                 return false;
             depth--;
-            if (depth > 0 && depth <= DX_JSON_PATH_PARTS && frames[depth].capture != 0)
-                set_values(s, frames[depth].capture, DX_JSON_NESTED,
-                           dx_span_of(line + frames[depth].begin,
-                                      (size_t)(s->p - line) - frames[depth].begin));
+            if (depth > 0 && depth <= DX_JSON_PATH_PARTS)
+                close_frame(s, &frames[depth], line, depth);
             if (depth == 0)
                 break;
         }
@@ -493,7 +503,7 @@ bool dx_json_pick(struct dx_span line, const struct dx_json_path *paths, size_t 
 
     dx_buf_clear(scratch);
     for (size_t i = 0; i < count; i++)
-        value[i] = (struct dx_json_value){ DX_JSON_ABSENT, { NULL, 0 } };
+        value[i] = (struct dx_json_value){ DX_JSON_ABSENT, { NULL, 0 }, 0 };
     /* A first byte of storage, so that even an empty text has an address. */
     if (dx_buf_reserve(scratch, 1) == NULL || line.size == 0)
         return false;
@@ -502,6 +512,30 @@ bool dx_json_pick(struct dx_span line, const struct dx_json_path *paths, size_t 
         return false;
     decode(&s);
     return !scratch->failed;
+}
+
+bool dx_json_value_of(struct dx_span text, struct dx_json_value *value, struct dx_buf *scratch)
+{
+    struct scan s = { .p = text.data, .end = text.data + text.size, .scratch = scratch };
+
+    dx_buf_clear(scratch);
+    *value = (struct dx_json_value){ .kind = DX_JSON_NESTED, .text = text };
+    if (text.size == 0 || text.data[0] == '{' || text.data[0] == '[')
+        return text.size > 0;
+    if (dx_buf_reserve(scratch, text.size) == NULL)
+        return false;
+    if (text.data[0] == '"') {
+        value->kind = DX_JSON_STRING;
+        if (!string(&s, scratch))
+            return false;
+        value->text = dx_span_of(scratch->data, scratch->size);
+        return true;
+    }
+    if (!scalar(&s, &value->kind))
+        return false;
+    if (value->kind == DX_JSON_NULL)
+        value->text = (struct dx_span){ NULL, 0 };
+    return true;
 }
 
 /* One value of a row; decoded is never longer, so scratch does not move. */

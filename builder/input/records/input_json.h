@@ -17,7 +17,8 @@
  *
  * Paths: parts split by '.', a part in double quotes is literal. Of equal keys the last
  * counts. text: strings decoded, numbers and booleans as written, arrays and objects as
- * written (raw bytes of the line); NULL data for kinds ABSENT and NULL.
+ * written (raw bytes of the line); NULL data for kinds ABSENT and NULL. An array on the way of a path,
+ * before its end, is LIST: json_list.h has what lies in its elements.
  */
 #ifndef DX_BUILDER_INPUT_RECORDS_INPUT_JSON_H
 #define DX_BUILDER_INPUT_RECORDS_INPUT_JSON_H
@@ -38,7 +39,8 @@ enum dx_json_kind {
     DX_JSON_STRING,
     DX_JSON_NUMBER,
     DX_JSON_BOOL,
-    DX_JSON_NESTED
+    DX_JSON_NESTED,
+    DX_JSON_LIST
 };
 
 struct dx_json_path {
@@ -50,11 +52,19 @@ struct dx_json_path {
 struct dx_json_value {
     enum dx_json_kind kind;
     struct dx_span text;
+    size_t used; /* NESTED, LIST: parts of the path that lead to it */
 };
+
+static inline bool dx_json_has_text(const struct dx_json_value *v)
+{
+    return v->kind != DX_JSON_ABSENT && v->kind != DX_JSON_NULL && v->kind != DX_JSON_LIST;
+}
 
 int dx_json_path_parse(struct dx_json_path *path, const char *text, struct dx_error *err);
 bool dx_json_pick(struct dx_span line, const struct dx_json_path *paths, size_t count,
                   struct dx_json_value *value, struct dx_buf *scratch);
+/* One value that is no array or object on a path; text must be well-formed. */
+bool dx_json_value_of(struct dx_span text, struct dx_json_value *value, struct dx_buf *scratch);
 size_t dx_json_row(struct dx_span line, struct dx_span *field, size_t max, struct dx_buf *scratch,
                    bool *ok);
 
