@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/crypto/certificate.h"
+#include "base/log.h"
 #include "base/path.h"
 #include "builder/root/root.h"
 #include "fetch/store.h"
@@ -221,8 +222,9 @@ static void examine_version_files(struct examination *e, const char *root,
             return;
         }
     }
-    report(e, DX_FINDING_SOUND, "index files", NULL, "version %s: %zu files have their sizes",
-           v->version, v->file_count);
+    report(e, DX_FINDING_SOUND, "index files", NULL,
+           "version %s: the sizes of %zu file%s are right", v->version, v->file_count,
+           dx_plural(v->file_count));
 }
 
 static void examine_versions(struct examination *e, const struct dx_root *r,
@@ -236,9 +238,10 @@ static void examine_versions(struct examination *e, const struct dx_root *r,
         return;
     }
     report(e, DX_FINDING_SOUND, "version", NULL,
-           "%s is current: %" PRIu64 " domains in %" PRIu64 " datasets, %" PRIu64
-           " rows; %zu versions are listed",
-           v->version, v->domains, v->datasets, v->rows - v->pages, m->version_count);
+           "%s is current: %" PRIu64 " domain%s in %" PRIu64 " dataset%s, %" PRIu64
+           " row%s; versions listed: %zu",
+           v->version, v->domains, dx_plural(v->domains), v->datasets, dx_plural(v->datasets),
+           v->rows - v->pages, dx_plural(v->rows - v->pages), m->version_count);
     report(e,
            v->published_us > e->ask->now_us + CLOCK_APART_US ? DX_FINDING_WARNING
                                                              : DX_FINDING_SOUND,
@@ -252,8 +255,8 @@ static void examine_versions(struct examination *e, const struct dx_root *r,
     if (v->missing_files > 0)
         report(e, DX_FINDING_WARNING, "lake files",
                "bring them back and publish; 'domaindex verify' names them",
-               "version %s does without %" PRIu64 " lake files that were missing", v->version,
-               v->missing_files);
+               "version %s lacks %" PRIu64 " missing lake file%s", v->version, v->missing_files,
+               dx_plural(v->missing_files));
     if (r->in_place)
         examine_version_files(e, e->ask->root, v);
 }
@@ -281,7 +284,8 @@ static void examine_registry(struct examination *e, const struct dx_root *r)
                 : "restore registry.json from a backup: names of datasets are nowhere else",
             &err);
     else
-        report(e, DX_FINDING_SOUND, "registry", NULL, "%zu datasets", registry.count);
+        report(e, DX_FINDING_SOUND, "registry", NULL, "%zu dataset%s", registry.count,
+               dx_plural(registry.count));
     dx_registry_release(&registry);
     dx_buf_release(&text);
 }

@@ -135,10 +135,11 @@ static int report(const struct dx_backup_options *o, const struct dx_backup_resu
     if (!quiet)
         (void)dx_line_print(
             stderr,
-            "backup: %zu versions, %zu of them new; %llu of %llu objects %s, %s of %s, in "
+            "backup: %zu version%s, %zu of them new; %llu of %llu object%s %s, %s of %s, in "
             "%.1f s (%s/s)",
-            r->versions, r->versions_new, (unsigned long long)r->objects_copied,
-            (unsigned long long)r->objects, o->dry_run ? "would be copied" : "copied",
+            r->versions, dx_plural(r->versions), r->versions_new,
+            (unsigned long long)r->objects_copied, (unsigned long long)r->objects,
+            dx_plural(r->objects), o->dry_run ? "would be copied" : "copied",
             dx_progress_size(r->bytes_copied, copied), dx_progress_size(r->bytes, all),
             (double)ms / 1000, dx_progress_size(r->bytes_copied * 1000 / (ms > 0 ? ms : 1), rate));
     return printf("%s\n", r->version) < 0 || fflush(stdout) != 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;

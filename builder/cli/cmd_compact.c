@@ -75,9 +75,10 @@ static void print_groups(const struct dx_compact_plan *plan, const char *what)
         const struct dx_compact_group *g = &plan->group[i];
         char rows[32];
 
-        (void)dx_line_print(stderr, "  dataset_id %u: %zu files, %s rows, %s by %u %s of prefixes",
-                            g->dataset_id, g->files, dx_progress_count(g->rows, rows), what,
-                            g->ranges, g->ranges == 1 ? "range" : "ranges");
+        (void)dx_line_print(
+            stderr, "  dataset_id %u: %zu file%s, %s row%s, %s by %u range%s of prefixes",
+            g->dataset_id, g->files, dx_plural(g->files), dx_progress_count(g->rows, rows),
+            dx_plural(g->rows), what, g->ranges, dx_plural(g->ranges));
     }
     if (plan->count > GROUPS_SHOWN)
         (void)dx_line_print(stderr, "  and %zu more", plan->count - GROUPS_SHOWN);
@@ -87,15 +88,15 @@ static void dry_summary(const struct dx_compact_result *r)
 {
     char size[32];
 
-    (void)dx_line_print(stderr, "compact: would merge %llu files of %s",
-                        (unsigned long long)r->files_taken, dx_progress_size(r->bytes_taken, size));
+    (void)dx_line_print(stderr, "compact: would merge %llu file%s of %s",
+                        (unsigned long long)r->files_taken, dx_plural(r->files_taken),
+                        dx_progress_size(r->bytes_taken, size));
     print_groups(&r->plan, "to be written");
     if (r->files_new > 0)
         (void)dx_line_print(
             stderr,
-            "%llu files that no version has yet would be published first, and be looked "
-            "at then",
-            (unsigned long long)r->files_new);
+            "would be published first, and looked at then, as no version has them yet: %llu file%s",
+            (unsigned long long)r->files_new, dx_plural(r->files_new));
     if (r->rules_last > 0)
         (void)dx_line_print(
             stderr,
@@ -112,18 +113,20 @@ static void summary(const struct dx_compact_result *r)
     if (r->published[0] != '\0')
         (void)dx_line_print(stderr, "compact: version %s has the files that no version had yet",
                             r->published);
-    (void)dx_line_print(stderr, "compact: %llu files of %s became %llu of %s",
-                        (unsigned long long)r->files_taken, dx_progress_size(r->bytes_taken, a),
-                        (unsigned long long)r->files_made, dx_progress_size(r->bytes_made, b));
+    (void)dx_line_print(stderr, "compact: %llu file%s of %s became %llu of %s",
+                        (unsigned long long)r->files_taken, dx_plural(r->files_taken),
+                        dx_progress_size(r->bytes_taken, a), (unsigned long long)r->files_made,
+                        dx_progress_size(r->bytes_made, b));
     print_groups(&r->plan, "written");
     if (r->rows_left_out > 0)
-        (void)dx_line_print(stderr, "%s rows left out that suppressions hit",
-                            dx_progress_count(r->rows_left_out, a));
+        (void)dx_line_print(stderr, "%s row%s left out that suppressions hit",
+                            dx_progress_count(r->rows_left_out, a), dx_plural(r->rows_left_out));
     if (r->rows_equal > 0)
-        (void)dx_line_print(stderr, "%s rows left out that stood there twice",
-                            dx_progress_count(r->rows_equal, a));
+        (void)dx_line_print(stderr, "%s row%s left out that stood there twice",
+                            dx_progress_count(r->rows_equal, a), dx_plural(r->rows_equal));
     if (r->left.groups > 0)
-        (void)dx_line_print(stderr, "%zu groups of files stay as they are, the first because of %s",
+        (void)dx_line_print(stderr,
+                            "groups of files that stay as they are: %zu, the first because of %s",
                             r->left.groups, r->left.why);
     if (r->publish.unchanged)
         (void)dx_line_print(stderr, "compact: nothing to do; version %s stays", r->publish.version);

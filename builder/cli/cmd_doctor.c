@@ -90,7 +90,8 @@ static void begin(struct output *o)
 static void end(struct output *o, size_t faults)
 {
     if (!o->json) {
-        dx_buf_fmt(&o->text, "%zu faults, %zu warnings\n", faults, o->warnings);
+        dx_buf_fmt(&o->text, "%zu fault%s, %zu warning%s\n", faults, dx_plural(faults), o->warnings,
+                   dx_plural(o->warnings));
         return;
     }
     dx_json_end(&o->j);

@@ -642,8 +642,9 @@ static void summary(const struct dx_ingest_options *o, const struct dx_ingest_st
                         dx_progress_size(s->file_bytes, a),
                         s->stored > 0 ? (double)s->file_bytes / (double)s->stored : 0.0);
     if (s->spilled_bytes > 0)
-        (void)dx_line_print(stderr, "  %-22s %14s  (%llu runs)", "sorted on disk",
-                            dx_progress_size(s->spilled_bytes, a), (unsigned long long)s->runs);
+        (void)dx_line_print(stderr, "  %-22s %14s  (%llu run%s)", "sorted on disk",
+                            dx_progress_size(s->spilled_bytes, a), (unsigned long long)s->runs,
+                            dx_plural(s->runs));
     (void)dx_line_print(stderr, "  %-22s %13.1fs  (%s records/s)", "time", s->total_seconds,
                         dx_progress_count((uint64_t)((double)s->records / seconds), b));
     if (peak > 0)
@@ -837,7 +838,7 @@ static void say_of_folders(const struct dx_input_list *list)
     struct dx_buf text = DX_BUF_INIT(1u << 16);
 
     dx_buf_fmt(&text, "of folders: %zu file%s taken, %zu %s left out", list->taken,
-               list->taken == 1 ? "" : "s", list->left_out,
+               dx_plural(list->taken), list->left_out,
                list->left_out == 1 ? "file or folder" : "files and folders");
     if (list->odd != NULL) {
         dx_buf_str(&text, "; ");

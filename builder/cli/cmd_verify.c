@@ -203,14 +203,16 @@ static int report(const struct dx_verify_options *o, const struct dx_verify_resu
                r->version, (unsigned long long)r->damages);
         return DX_EXIT_DAMAGED;
     }
-    printf("version %s: sound. %llu files, %llu bytes; %llu domains, %llu pairs, %llu rows in %llu "
-           "lake files%s",
-           r->version, (unsigned long long)r->files, (unsigned long long)r->bytes,
-           (unsigned long long)r->domains, (unsigned long long)r->pairs,
-           (unsigned long long)r->rows, (unsigned long long)r->lake_files,
+    printf("version %s: sound. %llu file%s, %llu bytes; %llu domain%s, %llu pair%s, %llu row%s in "
+           "%llu lake file%s%s",
+           r->version, (unsigned long long)r->files, dx_plural(r->files),
+           (unsigned long long)r->bytes, (unsigned long long)r->domains, dx_plural(r->domains),
+           (unsigned long long)r->pairs, dx_plural(r->pairs), (unsigned long long)r->rows,
+           dx_plural(r->rows), (unsigned long long)r->lake_files, dx_plural(r->lake_files),
            o->deep ? ", each row read and counted again" : "");
     if (o->base != NULL)
-        printf("; %llu files that rows came from are as they were", (unsigned long long)r->sources);
+        printf("; %llu file%s that rows came from: unchanged", (unsigned long long)r->sources,
+               dx_plural(r->sources));
     printf("\n");
     return DX_EXIT_DONE;
 }
