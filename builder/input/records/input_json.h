@@ -63,7 +63,7 @@ static inline bool dx_json_has_text(const struct dx_json_value *v)
 int dx_json_path_parse(struct dx_json_path *path, const char *text, struct dx_error *err);
 bool dx_json_pick(struct dx_span line, const struct dx_json_path *paths, size_t count,
                   struct dx_json_value *value, struct dx_buf *scratch);
-/* One value that is no array or object on a path; text must be well-formed. */
+/* One value: a scalar with its text decoded, an array or object as written. text must be well-formed JSON. */
 bool dx_json_value_of(struct dx_span text, struct dx_json_value *value, struct dx_buf *scratch);
 size_t dx_json_row(struct dx_span line, struct dx_span *field, size_t max, struct dx_buf *scratch,
                    bool *ok);
