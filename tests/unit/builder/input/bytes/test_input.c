@@ -686,7 +686,8 @@ static void test_json(void)
         { "{\"url\":null,\"meta\":{\"url\":\"y\\u00e9\\n\"}}", "0 s:y\xc3\xa9\n a" },
         { "{\"a\":{\"b.c\":12.5e3},\"url\":true}", "b:true a n:12.5e3" },
         { "{\"a.b.c\":1,\"a\":{\"b\":{\"c\":2}}}", "a a a" },
-        { "{\"url\":[1,{\"url\":2}],\"meta\":[{\"url\":3}]}", "N:[1,{\"url\":2}] a a" },
+        { "{\"url\":[1,{\"url\":2}],\"meta\":[{\"url\":3}]}",
+          "N:[1,{\"url\":2}] L:[{\"url\":3}] a" },
         { "{\"url\":\"x\",\"url\":\"y\"}", "s:y a a" },
         { "{\"meta\":{\"url\":\"x\"},\"meta\":{}}", "a a a" },
         { "{\"meta\":{\"url\":{\"url\":\"z\"}}}", "a N:{\"url\":\"z\"} a" },
@@ -707,7 +708,7 @@ static void test_json(void)
         { "{k:1}", "!" },
         { "{\"k\":tru}", "!" },
     };
-    static const char kinds[] = "a0snbN";
+    static const char kinds[] = "a0snbNL";
     struct dx_json_path path[3];
     struct dx_error err = DX_ERROR_INIT;
     struct dx_buf scratch = DX_BUF_INIT(1 << 16);
