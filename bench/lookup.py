@@ -27,7 +27,7 @@ SHARED = pathlib.Path(os.environ.get("DX_SHARED_DATA", machine.SOURCE / "../shar
 REAL = SHARED / "lists/derived/registered-domains-permissive.txt.zst"
 WORDS = {"loop": "one", "dependent": "one behind the other", "batch": "batch"}
 KINDS = {"hit": "found", "miss": "stranger"}
-ASKED = {10_000_000: {"hit loop": 500, "miss loop": 70}, 100_000_000: {"hit loop": 900, "miss loop": 120}}
+ASKED = {10_000_000: {"hit loop": 500, "miss loop": 70}, 100_000_000: {"hit loop": 770, "miss loop": 115}}
 
 
 def folder_of(name):
