@@ -2,6 +2,7 @@
 #include "fetch/signing.h"
 
 #include "base/buf.h"
+#include "base/quiet_thread.h"
 #include "fetch/credentials.h"
 #include "fetch/credentials_find.h"
 #include "fetch/retry.h"
@@ -175,7 +176,7 @@ static void renew_early(struct dx_signing *s)
         (void)pthread_mutex_lock(&s->lock);
     }
     s->renewing = true;
-    s->worker_made = pthread_create(&s->worker, NULL, renew_beside, s) == 0;
+    s->worker_made = dx_quiet_thread(&s->worker, renew_beside, s) == 0;
     if (!s->worker_made) {
         s->renewing = false;
         s->next_ms = dx_clock_ms() + AGAIN_MS;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loader/mirror.h"
 
+#include "base/quiet_thread.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
@@ -117,7 +119,7 @@ int dx_mirror_fetch_all(struct dx_mirror *m, struct dx_source *source,
     (void)pthread_mutex_init(&b.lock, NULL);
     (void)pthread_cond_init(&b.ended, NULL);
     b.running = (unsigned)want;
-    while (count < want && pthread_create(&threads[count], NULL, helper, &b) == 0)
+    while (count < want && dx_quiet_thread(&threads[count], helper, &b) == 0)
         count++;
     (void)pthread_mutex_lock(&b.lock);
     b.running -= (unsigned)(want - count);

@@ -102,6 +102,9 @@ static int take(struct dx_suppressions_live *o, struct dx_suppressions *log, str
     (void)pthread_mutex_lock(&o->lock);
     s->next = o->snapshots;
     o->snapshots = s;
+    if (o->coming != NULL)
+        atomic_fetch_add(&o->turn,
+                         2); /* what was found for those that never came is not of these */
     never = let_go(o, o->coming);
     o->coming = s;
     (void)pthread_mutex_unlock(&o->lock);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loader/guard/guard_parts.h"
 
+#include "base/quiet_thread.h"
 #include "loader/guard/bus_fault.h"
 #include "loader/guard/guard.h"
 
@@ -297,7 +298,6 @@ static void close_descriptors(void)
 static int start_thread(struct dx_error *err)
 {
     sigset_t mine;
-    sigset_t before;
     int rc;
 
     watch.lease_signal = SIGRTMIN + 1;
@@ -312,9 +312,7 @@ static int start_thread(struct dx_error *err)
     rc = dx_bus_install(watch.event_fd, err);
     if (rc < 0)
         return rc;
-    (void)pthread_sigmask(SIG_BLOCK, &mine, &before);
-    rc = pthread_create(&watch.thread, NULL, run, NULL);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    rc = dx_quiet_thread(&watch.thread, run, NULL); /* it reads its signals from signal_fd */
     if (rc != 0) {
         dx_bus_uninstall();
         return dx_fail_errno(err, rc, "guard of mapped files: cannot start a thread");

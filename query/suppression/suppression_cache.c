@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/suppression/suppression_cache.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/quiet_thread.h"
 #include "format/root/rules.h"
 #include "loader/followed/suppressions_live.h"
 #include "loader/version.h"
@@ -283,7 +283,7 @@ static bool enqueue(struct suppression_cache *c, struct dx_version *v, const str
 
     if (job == NULL)
         return false;
-    if (!c->started && pthread_create(&c->thread, NULL, run, c) != 0) {
+    if (!c->started && dx_quiet_thread(&c->thread, run, c) != 0) {
         free(job);
         return false;
     }

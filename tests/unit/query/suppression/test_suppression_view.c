@@ -735,6 +735,26 @@ static uint64_t change_one(const struct dx_test_root *r, struct dx_suppressions_
     return health.number + 1;
 }
 
+/* Rules that others follow before they held: what was found for them is not of the others. */
+static void test_two_looks(const struct dx_test_root *r)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct asker a;
+    char name[64];
+
+    open_asker_with_rules(&a, r->path, DX_SUPPRESSIONS_LIVE_SERVE);
+    EXPECT(dx_suppression_view_prepare(a.v, dx_clock_ms() + 20000, &err) == 1, "%s", err.text);
+    for (unsigned i = 8; i < 10; i++) {
+        dx_test_root_domain(i, name);
+        suppress(r, DX_SUPPRESS_DOMAIN, DX_SUPPRESS_ABSENT, name);
+        EXPECT(dx_suppressions_live_look(a.caches->suppressions, &err) == 1, "%s", err.text);
+        EXPECT(dx_ruled_domains_prepare(a.v, a.canon, &err) == DX_OK, "%s", err.text);
+    }
+    dx_suppressions_live_exchange(a.caches->suppressions);
+    check_ruled(r, a.v, 0);
+    close_asker(&a);
+}
+
 /* What rules concern is found before they hold, of all versions that are open, and those that are
  * opened meanwhile find it when they are prepared. */
 static void test_exchange(const struct dx_test_root *r)
@@ -793,6 +813,7 @@ int main(void)
     test_diff_words(&r);
     test_diff_state(&r);
     test_changed_files(&r);
+    test_two_looks(&r);
     test_exchange(&r);
     test_followed_log(&r);
     dx_test_root_remove(&r);
