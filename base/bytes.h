@@ -15,6 +15,7 @@
 #ifndef DX_BASE_BYTES_H
 #define DX_BASE_BYTES_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -102,16 +103,17 @@ static inline uint64_t dx_load_u64(const uint8_t *p)
     return (uint64_t)dx_load_u32(p) | (uint64_t)dx_load_u32(p + 4) << 32;
 }
 
+/* Of bytes one by one GCC 12 makes so many stores, and of a copy one. */
 static inline void dx_store_u32(uint8_t *p, uint32_t v)
 {
-    for (int i = 0; i < 4; i++)
-        p[i] = (uint8_t)(v >> (8 * i));
+    v = htole32(v);
+    memcpy(p, &v, sizeof v);
 }
 
 static inline void dx_store_u64(uint8_t *p, uint64_t v)
 {
-    dx_store_u32(p, (uint32_t)v);
-    dx_store_u32(p + 4, (uint32_t)(v >> 32));
+    v = htole64(v);
+    memcpy(p, &v, sizeof v);
 }
 
 struct dx_bytes {
