@@ -75,12 +75,23 @@ int dx_suppressions_floor_parse(struct dx_span text, const char *name,
                           name);
 }
 
+bool dx_suppressions_floor_holds(const struct dx_suppressions_floor *floor,
+                                 const struct dx_suppressions *log)
+{
+    struct dx_hash128 hash;
+
+    if (floor->lines == 0)
+        return true;
+    if (log->count < floor->lines)
+        return false;
+    hash = hash_lines(log, floor->lines);
+    return dx_hash128_equal(&hash, &floor->hash);
+}
+
 int dx_suppressions_floor_check(const struct dx_suppressions *log,
                                 const struct dx_suppressions_floor *floor, const char *root,
                                 struct dx_error *err)
 {
-    struct dx_hash128 hash;
-
     if (floor->lines == 0)
         return DX_OK;
     if (log->count < floor->lines)
@@ -91,8 +102,7 @@ int dx_suppressions_floor_check(const struct dx_suppressions *log,
                        "Restore the whole log; or give the missing rules up: 'domaindex suppress "
                        "accept --root %s'",
                        root, log->count, floor->lines, root);
-    hash = hash_lines(log, floor->lines);
-    if (!dx_hash128_equal(&hash, &floor->hash))
+    if (!dx_suppressions_floor_holds(floor, log))
         return dx_fail(err, DX_E_CORRUPT,
                        "%s/" DX_SUPPRESSIONS_FILE ": its first %" PRIu64
                        " lines are not those that were in force (" DX_SUPPRESSIONS_FLOOR

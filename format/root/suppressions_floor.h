@@ -29,6 +29,10 @@ int dx_suppressions_floor_write(const struct dx_suppressions_floor *floor, struc
                                 struct dx_error *err);
 int dx_suppressions_floor_parse(struct dx_span text, const char *name,
                                 struct dx_suppressions_floor *floor, struct dx_error *err);
+
+/* Whether the log begins with these lines. */
+bool dx_suppressions_floor_holds(const struct dx_suppressions_floor *floor,
+                                 const struct dx_suppressions *log);
 int dx_suppressions_floor_check(const struct dx_suppressions *log,
                                 const struct dx_suppressions_floor *floor, const char *root,
                                 struct dx_error *err);

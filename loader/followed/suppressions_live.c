@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loader/followed/suppressions_live.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -20,15 +21,15 @@ struct snapshot {
 struct dx_suppressions_live {
     char *root;
     enum dx_suppressions_live_use use;
-    struct dx_followed followed; /* of the polling thread alone */
-    struct dx_suppressions log;  /* of the polling thread alone */
-    _Atomic bool any;            /* whether there is an active rule: no lock if not */
-    _Atomic uint64_t turn;       /* odd: the rules are being exchanged */
-    pthread_mutex_t lock;        /* of what follows */
-    struct snapshot *current;    /* NULL: no rules */
-    struct snapshot *coming;     /* not in force yet; NULL: none */
-    struct snapshot *snapshots;  /* all that are alive */
-    struct dx_error failure;     /* of the last poll; its text is empty if it was well */
+    struct dx_followed followed;      /* of the polling thread alone */
+    struct dx_suppressions_floor log; /* that was taken last; of the polling thread alone */
+    _Atomic bool any;                 /* whether there is an active rule: no lock if not */
+    _Atomic uint64_t turn;            /* odd: the rules are being exchanged */
+    pthread_mutex_t lock;             /* of what follows */
+    struct snapshot *current;         /* NULL: no rules */
+    struct snapshot *coming;          /* not in force yet; NULL: none */
+    struct snapshot *snapshots;       /* all that are alive */
+    struct dx_error failure;          /* of the last poll; its text is empty if it was well */
     void *kept;
     void (*drop)(void *kept);
 };
@@ -44,13 +45,13 @@ static int read_log(struct dx_suppressions_live *o, char etag[DX_SOURCE_ETAG],
     int rc;
 
     rc = dx_followed_read(&o->followed, &text, etag, &why);
-    if (rc == DX_E_NOT_FOUND && o->log.count == 0)
+    if (rc == DX_E_NOT_FOUND && o->log.lines == 0)
         rc = 0;
     else if (rc == DX_E_NOT_FOUND)
         rc = dx_fail(err, DX_E_NOT_FOUND,
-                     "%s/" DX_SUPPRESSIONS_FILE ": it had %zu lines and is gone; they stay in "
-                     "force. Restore it",
-                     o->root, o->log.count);
+                     "%s/" DX_SUPPRESSIONS_FILE ": it had %" PRIu64 " lines and is gone; they stay "
+                     "in force. Restore it",
+                     o->root, o->log.lines);
     else if (rc < 0 && err != NULL)
         *err = why;
     if (rc == 1)
@@ -85,7 +86,8 @@ static void free_snapshot(struct snapshot *s)
     free(s);
 }
 
-static int take(struct dx_suppressions_live *o, struct dx_suppressions *log, struct dx_error *err)
+static int take(struct dx_suppressions_live *o, const struct dx_suppressions *log,
+                struct dx_error *err)
 {
     struct snapshot *s = calloc(1, sizeof *s);
     struct snapshot *never;
@@ -96,9 +98,7 @@ static int take(struct dx_suppressions_live *o, struct dx_suppressions *log, str
         return rc;
     }
     s->pins = 1;
-    dx_suppressions_release(&o->log);
-    o->log = *log;
-    *log = (struct dx_suppressions)DX_SUPPRESSIONS_INIT;
+    dx_suppressions_floor_of(log, &o->log);
     (void)pthread_mutex_lock(&o->lock);
     s->next = o->snapshots;
     o->snapshots = s;
@@ -222,41 +222,47 @@ static int read_floor(const char *root, const struct dx_source_options *options,
     return rc < 0 ? dx_fail_in(err, "%s", root) : DX_OK;
 }
 
-static int poll_log(struct dx_suppressions_live *o, struct dx_error *err)
+/* floor: what the log has at least, beside what was taken; may be NULL. */
+static int poll_log(struct dx_suppressions_live *o, const struct dx_suppressions_floor *floor,
+                    struct dx_error *err)
 {
     struct dx_suppressions log;
     char etag[DX_SOURCE_ETAG];
     int rc = read_log(o, etag, &log, err);
 
-    if (rc == 1 && !dx_suppressions_continues(&log, &o->log))
+    if (rc == 1 && !dx_suppressions_floor_holds(&o->log, &log))
         rc = dx_fail(err, DX_E_INVALID,
-                     "%s/" DX_SUPPRESSIONS_FILE ": not a continuation of the %zu lines that are in "
-                     "force; they stay. Restore it, and add to it with 'domaindex suppress'",
-                     o->root, o->log.count);
-    if (rc == 1 && log.text.size > o->log.text.size)
-        rc = take(o, &log, err);
-    else if (rc == 1)
-        rc = 0;
+                     "%s/" DX_SUPPRESSIONS_FILE ": not a continuation of the %" PRIu64
+                     " lines that are in force; they stay. Restore it, and add to it with "
+                     "'domaindex suppress'",
+                     o->root, o->log.lines);
+    if (rc >= 0 && floor != NULL && dx_suppressions_floor_check(&log, floor, o->root, err) < 0)
+        rc = DX_E_CORRUPT;
+    if (rc == 1)
+        rc = log.count > o->log.lines ? take(o, &log, err) : 0;
     dx_suppressions_release(&log);
     if (rc >= 0)
         dx_followed_take(&o->followed, etag);
     return rc;
 }
 
-int dx_suppressions_live_look(struct dx_suppressions_live *o, struct dx_error *err)
+static int look(struct dx_suppressions_live *o, const struct dx_suppressions_floor *floor,
+                struct dx_error *err)
 {
     struct dx_error why = DX_ERROR_INIT;
-    int rc;
+    int rc = poll_log(o, floor, &why);
 
-    if (o == NULL)
-        return 0;
-    rc = poll_log(o, &why);
     (void)pthread_mutex_lock(&o->lock);
     o->failure = why;
     (void)pthread_mutex_unlock(&o->lock);
     if (rc < 0 && err != NULL)
         *err = why;
     return rc;
+}
+
+int dx_suppressions_live_look(struct dx_suppressions_live *o, struct dx_error *err)
+{
+    return o == NULL ? 0 : look(o, NULL, err);
 }
 
 int dx_suppressions_live_poll(struct dx_suppressions_live *o, struct dx_error *err)
@@ -279,7 +285,6 @@ int dx_suppressions_live_open(struct dx_suppressions_live **out, const char *roo
     if (o == NULL)
         return dx_no_memory(err, "%s", root);
     (void)pthread_mutex_init(&o->lock, NULL);
-    o->log = (struct dx_suppressions)DX_SUPPRESSIONS_INIT;
     o->use = use;
     o->root = strdup(root);
     if (o->root == NULL)
@@ -291,13 +296,12 @@ int dx_suppressions_live_open(struct dx_suppressions_live **out, const char *roo
     if (rc == DX_OK)
         rc = read_floor(root, options, &floor, err);
     if (rc == DX_OK)
-        rc = dx_suppressions_live_poll(o, err);
-    if (rc >= 0)
-        rc = dx_suppressions_floor_check(&o->log, &floor, root, err);
+        rc = look(o, &floor, err);
     if (rc < 0) {
         dx_suppressions_live_close(&o);
         return rc;
     }
+    dx_suppressions_live_exchange(o);
     *out = o;
     return DX_OK;
 }
@@ -315,7 +319,6 @@ void dx_suppressions_live_close(struct dx_suppressions_live **out)
         dx_suppressions_live_unpin(o, o->current->rules);
     if (o->coming != NULL)
         dx_suppressions_live_unpin(o, o->coming->rules);
-    dx_suppressions_release(&o->log);
     dx_followed_close(&o->followed);
     (void)pthread_mutex_destroy(&o->lock);
     free(o->root);
