@@ -371,14 +371,8 @@ static int cursor_astray(struct dx_problem *problem)
                           "this cursor names rows behind the end of a dataset");
 }
 
-static int expired(struct dx_problem *problem, const char *why)
-{
-    return dx_problem_set(problem, DX_PROBLEM_GONE, "cursor-expired", "The cursor is too old",
-                          "%s; begin again without the cursor", why);
-}
-
 /* The row of a cursor of an order that is gone on behind must be there: 1; 0: it is of a dataset that the caller may not see any
- * more, suppressed since (where a hidden row stands in an order says what it is), or astray. */
+ * more, or astray. */
 static int check_place(const struct all_urls_task *task, uint32_t dataset_id, uint64_t row,
                        struct dx_problem *problem)
 {
@@ -386,11 +380,10 @@ static int check_place(const struct all_urls_task *task, uint32_t dataset_id, ui
 
     for (size_t i = 0; i < r->pair_count; i++)
         if (r->pairs[i].dataset_id == dataset_id)
-            return row >= r->pairs[i].rows ? cursor_astray(problem)
-                   : dx_suppression_view_hidden(r->pairs[i].hidden, row)
-                       ? expired(problem, "a row that this listing has had was suppressed since")
-                       : 1;
-    return expired(problem, "a dataset that this listing has had rows of is not visible any more");
+            return row < r->pairs[i].rows ? 1 : cursor_astray(problem);
+    return dx_problem_set(problem, DX_PROBLEM_GONE, "cursor-expired", "The cursor is too old",
+                          "a dataset that this listing has had rows of is not visible any more; "
+                          "begin again without the cursor");
 }
 
 static int check_places(const struct all_urls_task *task, struct dx_problem *problem)

@@ -229,21 +229,6 @@ def suppressed(root, server, rng, rows, ids):
     return lambda u: any(h(u) for h in hidden)
 
 
-def row_of_a_cursor_goes(root, server):
-    """Where a hidden row stands among visible ones would say what it is: a cursor that names one is refused, and holds again when the rule is lifted."""
-    for order in ("sort=url", "sort=time&reverse=yes", "sort=url&collapse=url"):
-        page = server.get(f"/v1/domain/one.com/urls?{order}&limit=3").json
-        target = f"/v1/domain/one.com/urls?cursor={page['next_cursor']}"
-        behind = server.get(target).json["items"]
-        added = dxtest.domaindex("suppress", "add", "--root", root, "--json", "--url", page["items"][-1]["url"])
-        dxtest.wait_until(lambda: server.get(f"/v1/domain/one.com/urls?{order}&limit=3").json.get("items") not in (None, page["items"]), WITHIN_S)
-        reply = server.get(target)
-        equal((reply.status, reply.json["type"].rsplit(":", 1)[1], "restart" in reply.json), (410, "cursor-expired", True), order)
-        dxtest.domaindex("suppress", "lift", "--root", root, json.loads(added.stdout)["rules"][0]["rule"])
-        dxtest.wait_until(lambda: server.get(target).status == 200, WITHIN_S)
-        equal(server.get(target).json["items"], behind, f"{order}: the rule is lifted")
-
-
 def restricted(root, rng, rows, ids, hides):
     def access(*words):
         return dxtest.domaindex("access", *words, "--root", root).stdout.decode().strip()
@@ -338,7 +323,6 @@ def main():
             ids = {d["name"]: d["dataset_id"] for d in server.get("/v1/datasets").json["datasets"]}
             compare(server, rng, rows, ids, NAMES, "all", tries=200)
             refusals(server)
-            row_of_a_cursor_goes(root, server)
             hides = suppressed(root, server, rng, rows, ids)
         restricted(root, rng, rows, ids, hides)
         in_many(tmp)
