@@ -777,13 +777,19 @@ int dx_fields_init(struct dx_fields *f, struct dx_error *err)
     dx_buf_init(&f->list.joined, 2u * DX_LINE_MAX);
     dx_buf_init(&f->list.nested, 2u * DX_LINE_MAX);
     f->split = calloc(DX_COLUMN_NUMBER_MAX, sizeof *f->split);
-    return f->split == NULL ? dx_no_memory(err, "records") : DX_OK;
+    f->list.behind = calloc(DX_JSON_PATHS_MAX, sizeof *f->list.behind);
+    if (f->split != NULL && f->list.behind != NULL)
+        return DX_OK;
+    dx_fields_release(f);
+    return dx_no_memory(err, "records");
 }
 
 void dx_fields_release(struct dx_fields *f)
 {
     free(f->split);
+    free(f->list.behind);
     f->split = NULL;
+    f->list.behind = NULL;
     dx_buf_release(&f->scratch);
     dx_buf_release(&f->dataset_name);
     dx_buf_release(&f->list.text);
@@ -874,32 +880,40 @@ static bool goes_along(const struct dx_json_path *path, const struct dx_json_pat
     return same;
 }
 
-/* The values of the element that go along with the URL's: along[i], of path i. */
-static int pick_along(const struct dx_columns *cols, struct dx_span element, size_t used,
-                      struct dx_fields *f, struct dx_json_value *value, bool *along)
+static void find_along(const struct dx_columns *cols, size_t used, struct dx_fields_list *l)
 {
-    struct dx_json_path behind[DX_JSON_PATHS_MAX];
+    if (l->behind_used == used)
+        return;
+    l->behind_used = used;
+    l->behind_count = 0;
+    for (size_t i = 0; i < cols->path_count; i++) {
+        l->along[i] = goes_along(&cols->path[i], l->of.path, used);
+        if (l->along[i])
+            l->behind[l->behind_count++] = dx_json_path_behind(&cols->path[i], used);
+    }
+}
+
+/* The values of the element that go along with the URL's. */
+static int pick_along(const struct dx_columns *cols, struct dx_span element, size_t used,
+                      struct dx_fields *f, struct dx_json_value *value)
+{
     struct dx_json_value found[DX_JSON_PATHS_MAX], whole;
     bool is_object = element.data[0] == '{';
     size_t count = 0;
 
-    for (size_t i = 0; i < cols->path_count; i++) {
-        along[i] = goes_along(&cols->path[i], f->list.of.path, used);
-        if (along[i])
-            behind[count++] = dx_json_path_behind(&cols->path[i], used);
-    }
+    find_along(cols, used, &f->list);
     if (!dx_json_value_of(element, &whole, &f->list.text) ||
-        (is_object && !dx_json_pick(element, behind, count, found, &f->list.text)))
+        (is_object &&
+         !dx_json_pick(element, f->list.behind, f->list.behind_count, found, &f->list.text)))
         return malformed(&f->list.text, element);
-    count = 0;
     for (size_t i = 0; i < cols->path_count; i++) {
         const struct dx_json_value none = { .kind = DX_JSON_ABSENT };
 
         value[i] = none;
-        if (along[i])
-            value[i] = behind[count].count == 0 ? whole : is_object ? found[count] : none;
+        if (f->list.along[i])
+            value[i] = f->list.behind[count].count == 0 ? whole : is_object ? found[count] : none;
         value[i].used += used;
-        count += along[i];
+        count += f->list.along[i];
     }
     return 0;
 }
@@ -922,7 +936,7 @@ static int next_element(const struct dx_columns *cols, struct dx_fields *f)
 {
     const struct path_places at = places_of(cols);
     struct dx_json_value v[DX_JSON_PATHS_MAX];
-    bool along[DX_JSON_PATHS_MAX];
+    const bool *along = f->list.along;
     bool along_ts = false;
     size_t used, url = (size_t)(f->list.of.path - cols->path);
     int rc = dx_json_list_next(&f->list.of, &f->list.element, &used, &f->list.scratch);
@@ -931,7 +945,7 @@ static int next_element(const struct dx_columns *cols, struct dx_fields *f)
     if (rc == 0)
         return DX_COLUMNS_END;
     rc = rc < 0 ? malformed(&f->list.scratch, f->list.element)
-                : pick_along(cols, f->list.element, used, f, v, along);
+                : pick_along(cols, f->list.element, used, f, v);
     if (rc == 0)
         rc = pick_extras(cols->path + at.extra, v + at.extra, cols->extra_count, &f->list.nested,
                          f);
@@ -953,6 +967,7 @@ static int open_list(const struct dx_columns *cols, const struct dx_json_path *p
                      const struct dx_json_value *array, struct dx_fields *f)
 {
     f->list.is_open = true;
+    f->list.behind_used = SIZE_MAX;
     f->list.ts_for_all = f->ts;
     f->list.dataset_for_all = f->dataset;
     memcpy(f->list.extra_for_all, f->extra, cols->extra_count * sizeof *f->extra);

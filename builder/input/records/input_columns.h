@@ -56,8 +56,7 @@ struct dx_columns_want {
     struct dx_span extra_as[DX_EXTRA_COLUMNS_MAX]; /* its name in the lake; size 0: that of C */
     size_t extra_count;
     size_t extra_optional; /* the first so many: null in inputs that lack them */
-    bool
-        extras_may_lack; /* so are all others that are named, by name: others inputs may have them */
+    bool extras_may_lack;  /* so are all others that are named: other inputs may have them */
     size_t canonical; /* 1 + the extra that says which URL the record's content is; 0: none does */
     bool locators;    /* where a record of CDX says its WARC record lies */
     enum dx_header header;
@@ -126,6 +125,11 @@ struct dx_fields_list {
     struct dx_buf text; /* of the element */
     struct dx_buf scratch;
     struct dx_buf joined, nested; /* texts of other arrays, and of arrays in the element */
+
+    /* Of paths that begin with the first `used` parts of the URL's what is left behind these. */
+    struct dx_json_path *behind;
+    size_t behind_count, behind_used; /* used SIZE_MAX: not found yet */
+    bool along[DX_JSON_PATHS_MAX];    /* path i is one of them */
 };
 
 struct dx_fields {
