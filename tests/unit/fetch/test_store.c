@@ -172,7 +172,8 @@ static int drive(int argc, char **argv)
 
 /* --------------------------------------------------------------------------- a directory */
 
-static char root[] = "/tmp/domaindex-store-XXXXXX";
+static char root[] =
+    "/tmp/dx-store-XXXXXX"; /* ingest of a file store tidies up /tmp/domaindex-store-* */
 static struct dx_store *store;
 static struct dx_source *source;
 
