@@ -372,7 +372,7 @@ gate*release* | long*release*)
     run_stage style
     run_lane release compilers &
     lane=$!
-    run_lane asan fuzz tsan
+    (run_lane asan fuzz tsan) # a shell of its own: else the CPU time of the other lane is that of the stage during which it ends
     wait $lane
     run_stage alone
     ;;
