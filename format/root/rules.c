@@ -152,21 +152,43 @@ static int by_place(const void *left, const void *right, void *of)
     return order != 0 ? order : (a->rule > b->rule) - (a->rule < b->rule);
 }
 
+static bool is_active(const struct dx_suppression *line)
+{
+    return !line->lift && line->other == 0;
+}
+
+/* Memory for the active rules and their texts alone: most lines of an old log are of rules that were lifted. */
+static bool make_room(struct dx_rules *r, const struct dx_suppressions *log)
+{
+    size_t rules = 0;
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < log->count; i++)
+        if (is_active(&log->lines[i])) {
+            rules++;
+            bytes += log->lines[i].value_size;
+        }
+    r->text = malloc(bytes + 1);
+    r->rules = malloc((rules + 1) * sizeof *r->rules);
+    return r->text != NULL && r->rules != NULL;
+}
+
 static void fill_rules(struct dx_rules *r, const struct dx_suppressions *log)
 {
-    struct dx_span text = dx_span_of(r->text, log->text.size);
+    uint8_t *text = r->text;
 
     for (size_t i = 0; i < log->count; i++) {
         const struct dx_suppression *line = &log->lines[i];
         struct dx_rule *rule = &r->rules[r->count];
 
-        if (line->lift || line->other != 0)
+        if (!is_active(line))
             continue;
         *rule = (struct dx_rule){ .number = line->number,
                                   .kind = line->kind,
                                   .policy = line->policy };
-        (void)dx_suppress_parts_of(
-            line->kind, dx_span_of(text.data + line->value_at, line->value_size), &rule->parts);
+        memcpy(text, log->text.data + line->value_at, line->value_size);
+        (void)dx_suppress_parts_of(line->kind, dx_span_of(text, line->value_size), &rule->parts);
+        text += line->value_size;
         r->count++;
     }
 }
@@ -242,13 +264,9 @@ int dx_rules_new(struct dx_rules **out, const struct dx_suppressions *log, struc
     *out = NULL;
     if (ok) {
         r->number = log->count;
-        r->text = malloc(log->text.size + 1);
-        r->rules = malloc((log->count + 1) * sizeof *r->rules);
-        ok = r->text != NULL && r->rules != NULL;
+        ok = make_room(r, log);
     }
     if (ok) {
-        if (log->text.size > 0)
-            memcpy(r->text, log->text.data, log->text.size);
         fill_rules(r, log);
         ok = fill_keys(r);
     }
