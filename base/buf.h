@@ -48,8 +48,8 @@ uint8_t *dx_buf_grow(struct dx_buf *b, size_t n); /* dx_buf_reserve where there 
  * the next ones: most pieces are short and fit, and a literal's bytes are stores then. */
 static inline uint8_t *dx_buf_reserve(struct dx_buf *b, size_t n)
 {
-    if (n >= b->capacity - b->size || b->size + n > b->max ||
-        b->failed) /* no storage: no capacity */
+    /* Without storage the capacity is 0. */
+    if (n >= b->capacity - b->size || b->size + n > b->max || b->failed)
         return dx_buf_grow(b, n);
     return b->data + b->size;
 }

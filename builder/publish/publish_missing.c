@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "builder/index/index_out.h"
 #include "builder/lake/dataset_registry.h"
 #include "format/core/zseek.h"
@@ -77,7 +78,7 @@ static int refuse(const char *root, const char *version, size_t files, unsigned 
                    "%.100s: %zu lake files of version %s are not there, of dataset%s %s; first: "
                    "%.90s; nothing was published. Mount or restore them, or publish without them: "
                    "--allow-missing NAME for each dataset",
-                   root, files, version, datasets == 1 ? "" : "s",
+                   root, files, version, dx_plural(datasets),
                    words->failed ? "?" : (const char *)words->data, first);
 }
 

@@ -680,7 +680,7 @@ int dx_mphf_verify(const struct dx_mphf *m, const struct dx_dictionary *d, unsig
 #define EVICTIONS_A_SLOT 10      /* give up: the seed is hopeless */
 #define WRITE_WINDOW (64u << 20) /* slots in memory while writing, when no cap is given */
 #define SLOTS_MORE 8             /* for tiny parts, where 1 % is less than one slot */
-#define NOBODY UINT32_MAX
+#define NO_OWNER UINT32_MAX
 
 /* A part while it is built. One thread. */
 struct part {
@@ -690,7 +690,7 @@ struct part {
     uint64_t *keys;   /* by bucket */
     uint32_t *starts; /* of each bucket in keys; one more: the end */
     uint32_t *order;  /* buckets, largest first */
-    uint32_t *owner;  /* of each slot, or NOBODY */
+    uint32_t *owner;  /* of each slot, or NO_OWNER */
     uint64_t *taken;  /* a bit a slot: what the hot loop reads */
     uint32_t *heap;   /* buckets without a place, largest on top */
     uint32_t heap_size;
@@ -882,7 +882,7 @@ static bool evicts_recent(const struct part *p, const uint64_t *keys, uint32_t c
     for (uint32_t i = 0; i < count; i++) {
         uint32_t owner = p->owner[slot_of(keys[i], pilot, p->slots)];
 
-        if (owner != NOBODY && is_recent(p, owner))
+        if (owner != NO_OWNER && is_recent(p, owner))
             return true;
     }
     return false;
@@ -912,7 +912,7 @@ static uint64_t eviction_cost(const struct part *p, const uint64_t *keys, uint32
         uint32_t owner = p->owner[slot_of(keys[i], pilot, p->slots)];
         uint64_t size;
 
-        if (owner == NOBODY)
+        if (owner == NO_OWNER)
             continue;
         size = bucket_size(p, owner);
         cost += size * size;
@@ -947,7 +947,7 @@ static void evict(struct part *p, uint32_t bucket)
     for (uint32_t i = p->starts[bucket]; i < p->starts[bucket + 1]; i++) {
         uint32_t slot = slot_of(p->keys[i], p->pilots[bucket], p->slots);
 
-        p->owner[slot] = NOBODY;
+        p->owner[slot] = NO_OWNER;
         flip(p, slot);
     }
     p->evictions++;
@@ -959,7 +959,7 @@ static void place(struct part *p, uint32_t bucket, uint8_t pilot)
     for (uint32_t i = p->starts[bucket]; i < p->starts[bucket + 1]; i++) {
         uint32_t slot = slot_of(p->keys[i], pilot, p->slots);
 
-        if (p->owner[slot] != NOBODY)
+        if (p->owner[slot] != NO_OWNER)
             evict(p, p->owner[slot]);
         p->owner[slot] = bucket;
         flip(p, slot);

@@ -55,8 +55,7 @@ struct dx_range_order {
     struct dx_range_order_entry *entries;
     size_t capacity;
     struct dx_kept_rows rows;
-    size_t
-        kept; /* entries that stayed when some were let go: what comes behind the last of them is none of the first; 0: none were */
+    size_t kept; /* entries left when rows behind the last of them were let go; 0: all are held */
     bool goes_on;
     struct dx_range_order_entry after;
     struct dx_kept_rows after_row;

@@ -17,7 +17,7 @@ static int is_hidden_now(struct dx_problem *problem)
                           "the order is not known any more; begin again without the cursor");
 }
 
-/* The visible pair: 1, 0 there is none, <0. */
+/* Finds the pair among those that the view shows: 1; 0: the view has no such pair; <0: error. */
 static int find_pair(const struct dx_view *view, const struct dx_range_order_at *of,
                      struct dx_found *found, uint64_t *rows, struct dx_error *err)
 {

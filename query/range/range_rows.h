@@ -29,9 +29,9 @@
  * visible domains and rows count: what is hidden ends no page; of a registry all domains count, whatever is there of them. Without a
  * filter and numbers `more` is exact; with them, rows that they take may be missing among those that are left.
  *
- * With what.whole there are no pages: all rows are given, or it is a problem. The caller has looked what they are before
- * (query/range/range_price.h). What is known only as they are read ends it with DX_E_LIMIT: over DX_RANGE_WHOLE_PAGES or
- * DX_RANGE_WHOLE_BYTES, or steps of regexes (query/rows/row_filter.h).
+ * With what.whole the step gives all rows or a problem, not a page. The caller counts the rows first (query/range/range_price.h).
+ * Limits that only reading shows end it with DX_E_LIMIT: DX_RANGE_WHOLE_PAGES, DX_RANGE_WHOLE_BYTES, and the steps of regexes
+ * (query/rows/row_filter.h).
  *
  * What the view has, `numbers`, and the texts and regexes of the filter, must be held until release. One thread at a time.
  */

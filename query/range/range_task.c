@@ -76,7 +76,6 @@ static int order_row(void *ctx, const struct dx_range_row *row, struct dx_error 
     const struct dx_range_order_at of = { row->dataset_id, row->place.at.row, row->version_number,
                                           row->number };
 
-    task->total++;
     return dx_range_order_add(&task->order, row->row, &of, err);
 }
 
@@ -89,6 +88,7 @@ static int write_ordered(struct dx_range_task *task, struct dx_error *err)
     int rc = DX_OK;
 
     dx_range_order_end(o);
+    task->total = o->total;
     for (i = 0; rc >= 0 && i < o->count && !is_full(task); i++) {
         const struct dx_range_order_at *of = dx_range_order_get(o, i, &task->row);
 
@@ -224,11 +224,17 @@ static int end(struct dx_range_task *task, struct dx_buf *body, struct dx_proble
     return dx_problem_of_error(problem, &err);
 }
 
-static int begin_after(struct dx_range_task *task, struct dx_problem *problem)
+/* The row that the cursor names. */
+static struct dx_range_order_at row_of_cursor(const struct dx_range_task *task)
 {
     const struct dx_cursor *from = &task->page.from;
-    const struct dx_range_order_at of = { from->next_dataset, from->next_row, from->next_number,
-                                          0 };
+
+    return (struct dx_range_order_at){ from->next_dataset, from->next_row, from->next_number, 0 };
+}
+
+static int begin_after(struct dx_range_task *task, struct dx_problem *problem)
+{
+    const struct dx_range_order_at of = row_of_cursor(task);
 
     task->state = WHOLE;
     if (!has_order(task) || !task->page.goes_on)
@@ -240,9 +246,7 @@ static int begin_after(struct dx_range_task *task, struct dx_problem *problem)
 static int begin_order(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
 {
     struct dx_range_task *task = ctx;
-    const struct dx_cursor *from = &task->page.from;
-    const struct dx_range_order_at of = { from->next_dataset, from->next_row, from->next_number,
-                                          0 };
+    const struct dx_range_order_at of = row_of_cursor(task);
 
     return dx_range_order_begin(&task->order, row, &of, err);
 }
@@ -358,10 +362,10 @@ static int begin_whole(struct dx_range_task *task, struct dx_error *err)
     task->state = PRICE;
     task->line = dx_suppressed_line(task->page.view.version);
     task->what.offset = 0;
-    if (has_order(task))
+    if (has_order(task)) {
         task->what.fields |= DX_FIELD_URL | DX_FIELD_TS; /* that orders look at */
-    if (has_order(task))
         dx_range_order_init(&task->order, &task->ask.order, task->ask.limit);
+    }
     return dx_range_price_init(&task->price, &task->page.view, &task->what, err);
 }
 

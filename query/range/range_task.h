@@ -53,13 +53,12 @@ struct dx_range_task {
     struct dx_range_price price;  /* where all are read: before */
     struct dx_range_row_at after; /* then the row that an order goes on behind */
     struct dx_range_order order;
-    uint64_t total;             /* where all are read */
-    bool has_next;              /* with an offset: of the row behind the page */
-    struct dx_range_place next; /* its place; or */
-    const struct dx_range_order_at
-        *last;                 /* with an order, the last row of the page, if there are more */
-    struct dx_listing_row row; /* 2 kB that are not on a stack */
-    uint16_t filter_size;      /* packed, for cursors; 0: none */
+    uint64_t total;                       /* where all are read */
+    bool has_next;                        /* with an offset: of the row behind the page */
+    struct dx_range_place next;           /* its place; or */
+    const struct dx_range_order_at *last; /* of the page in an order; NULL: no rows follow it */
+    struct dx_listing_row row;            /* 2 kB that are not on a stack */
+    uint16_t filter_size;                 /* packed, for cursors; 0: none */
     uint8_t filter[DX_ROW_FILTER_MAX];
     struct dx_row_regexes regexes; /* of it */
     struct dx_range_rows rows;

@@ -7,7 +7,7 @@
  *     0   being read by the thread of the cache, which holds v pinned meanwhile: ask again soon
  *    <0   they could not be read (tried again after a second)
  *
- * Where the log of v is one that is waited for (DX_SUPPRESSIONS_LIVE_WAIT) the caller's thread reads, and there is no 0.
+ * With DX_SUPPRESSIONS_LIVE_WAIT the caller's thread reads the rows, and get never returns 0.
  *
  * The cache belongs to a log of suppressions, is made when it is first asked for rows, and closed with the log. It
  * keeps 256 MiB, the least recently used first out, and beyond that what was used within a minute (2 GiB at most). What no

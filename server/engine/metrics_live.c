@@ -181,7 +181,6 @@ static void write_suppressions(struct dx_suppressions_live *suppressions, struct
     dx_suppressions_live_health(suppressions, &h);
     dx_metric_one(out, DX_METRIC_SUPPRESSIONS_RULES, h.rules);
     dx_metric_one(out, DX_METRIC_SUPPRESSIONS_ROWS_BYTES, dx_suppression_cache_bytes(suppressions));
-
     dx_metric_one(out, DX_METRIC_SUPPRESSIONS_LINES, h.number);
     dx_metric_one(out, DX_METRIC_SUPPRESSIONS_LAST_LOOK_SUCCESSFUL, h.sound);
     dx_metric_ago(out, DX_METRIC_SUPPRESSIONS_LAST_LOOK_TIMESTAMP_SECONDS, h.look_age_ms);

@@ -23,7 +23,7 @@ def large_kb(pid):
 
 
 def forget(root):
-    """Takes the files out of the page cache, while nobody maps them."""
+    """Takes the files out of the page cache, while no process maps them."""
     for path in (root / "index").rglob("*"):
         if path.is_file():
             fd = os.open(path, os.O_RDONLY)

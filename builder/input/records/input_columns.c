@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "base/log.h"
 #include "builder/input/bytes/cdx_line.h"
 #include "builder/input/records/column_names.h"
 #include "builder/input/records/rejects.h"
@@ -396,7 +397,7 @@ static int fail_column(const struct table *t, bool header, const char *given, st
             err, DX_E_INVALID,
             "%s: cannot tell which of %zu column%s is the URL; give --url-column; the first "
             "line has: %s",
-            t->input, t->count, t->count == 1 ? "" : "s", finish_names(&names));
+            t->input, t->count, dx_plural(t->count), finish_names(&names));
     else if (is_number(given))
         rc = dx_fail(err, DX_E_INVALID, "%s: there is no column %s; the first line has %zu: %s",
                      t->input, given, t->count, finish_names(&names));
