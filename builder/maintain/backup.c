@@ -25,6 +25,16 @@
 #define MARK_MAX 16384
 #define HOLD_ROUNDS 20 /* versions that go while we ask for their lease */
 
+struct backup;
+
+/* A lease of the wanted versions in one of the roots; lease NULL: none. */
+struct holding {
+    struct backup *b;
+    const char *root;
+    struct dx_lease *lease;
+    struct dx_periodic *renewing;
+};
+
 struct backup {
     const struct dx_backup_options *o;
     struct dx_backup_result *result;
@@ -34,8 +44,9 @@ struct backup {
     struct dx_manifest now;                    /* the source's, while the versions are held */
     const struct dx_manifest_version **wanted; /* by sequence; with the parts of each */
     size_t wanted_count;
-    struct dx_lease *lease;
-    struct dx_periodic *renewing;
+    struct holding held; /* in the source, so that no collector removes them */
+    struct holding
+        copied; /* in the destination, so that none takes what is there already for leftovers */
 
     struct dx_manifest then; /* the destination's; no versions: it has none */
     char then_etag[DX_SOURCE_ETAG];
@@ -135,19 +146,29 @@ static int choose(struct backup *b, struct dx_error *err)
     return rc;
 }
 
-/* 1: the lease holds all of b->wanted; 0: gc has removed one, so choose again from the manifest. */
-static int hold(struct backup *b, struct dx_error *err)
+/* All of b->wanted, with the manifest that is there then. */
+static int hold_wanted(const struct holding *h, struct dx_manifest *m, struct dx_error *err)
 {
+    const struct backup *b = h->b;
     const char **names = calloc(b->wanted_count + 1, sizeof *names);
-    struct dx_manifest m = DX_MANIFEST_INIT;
     int rc = names == NULL ? dx_no_memory(err, "backup") : DX_OK;
 
     for (size_t i = 0; i < b->wanted_count && rc == DX_OK; i++)
         names[i] = b->wanted[i]->version;
     if (rc == DX_OK)
-        rc = dx_lease_hold(b->lease, names, b->wanted_count, &m, err);
+        rc = dx_lease_hold(h->lease, names, b->wanted_count, m, err);
+    free(names);
+    return rc;
+}
+
+/* 1: the lease holds all of b->wanted; 0: gc has removed one, so choose again from the manifest. */
+static int hold(struct backup *b, struct dx_error *err)
+{
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    int rc = hold_wanted(&b->held, &m, err);
+
     for (size_t i = 0; i < b->wanted_count && rc >= 0; i++)
-        rc = dx_lease_until(b->lease, names[i]) == 0 || rc == 1;
+        rc = dx_lease_until(b->held.lease, b->wanted[i]->version) == 0 || rc == 1;
     if (rc >= 0)
         rc = rc == 0;
     if (rc == 0) {
@@ -156,32 +177,34 @@ static int hold(struct backup *b, struct dx_error *err)
     } else {
         dx_manifest_release(&m);
     }
-    free(names);
     return rc;
 }
 
 static uint64_t renew(void *ctx, bool asked)
 {
-    struct backup *b = ctx;
+    const struct holding *h = ctx;
     struct dx_error err = DX_ERROR_INIT;
     struct dx_manifest m = DX_MANIFEST_INIT;
-    const char **names = calloc(b->wanted_count + 1, sizeof *names);
     char line[640];
 
     (void)asked;
-    for (size_t i = 0; i < b->wanted_count && names != NULL; i++)
-        names[i] = b->wanted[i]->version;
-    if (names != NULL && dx_lease_hold(b->lease, names, b->wanted_count, &m, &err) < 0) {
+    if (hold_wanted(h, &m, &err) < 0) {
         (void)snprintf(line, sizeof line, "the lease was not renewed: %s", err.text);
-        say(b, line);
+        say(h->b, line);
     }
     dx_manifest_release(&m);
-    free(names);
-    return (uint64_t)b->o->lease_ttl_s * 1000 / 3;
+    return (uint64_t)h->b->o->lease_ttl_s * 1000 / 3;
 }
 
-static int open_lease(struct backup *b, struct dx_error *err)
+static int keep_holding(struct holding *h, struct dx_error *err)
 {
+    return dx_periodic_start(&h->renewing, "lease", (uint64_t)h->b->o->lease_ttl_s * 1000 / 3,
+                             renew, h, err);
+}
+
+static int open_lease(struct holding *h, struct dx_error *err)
+{
+    struct backup *b = h->b;
     struct dx_error why = DX_ERROR_INIT;
     struct dx_source_options source;
     struct dx_lease_options o = { .ttl_s = b->o->lease_ttl_s, .source = &source };
@@ -193,10 +216,10 @@ static int open_lease(struct backup *b, struct dx_error *err)
         return rc;
     (void)gethostname(name + 7, sizeof name - 8);
     o.server = dx_lease_server_ok(dx_span_str(name)) ? name : "backup";
-    rc = dx_lease_open(&b->lease, b->o->root, &o, &why);
+    rc = dx_lease_open(&h->lease, h->root, &o, &why);
     if (rc == DX_E_UNSUPPORTED || rc == DX_E_DENIED) {
         (void)snprintf(line, sizeof line,
-                       "no lease can be written in the root, so a gc beside this can end it: %s",
+                       "no lease can be written in %s, so a gc beside this can end it: %s", h->root,
                        why.text);
         say(b, line);
         return DX_OK;
@@ -213,10 +236,10 @@ static int open_source(struct backup *b, struct dx_error *err)
 
     rc = rc < 0 ? rc : DX_OK;
     if (rc == DX_OK && !b->o->dry_run)
-        rc = open_lease(b, err);
+        rc = open_lease(&b->held, err);
     if (rc == DX_OK)
         rc = choose(b, err);
-    for (int round = 0; rc == DX_OK && b->lease != NULL; round++) {
+    for (int round = 0; rc == DX_OK && b->held.lease != NULL; round++) {
         rc = hold(b, err);
         if (rc == 1)
             break;
@@ -227,8 +250,7 @@ static int open_source(struct backup *b, struct dx_error *err)
             rc = choose(b, err);
     }
     if (rc == 1)
-        rc = dx_periodic_start(&b->renewing, "lease", (uint64_t)b->o->lease_ttl_s * 1000 / 3, renew,
-                               b, err);
+        rc = keep_holding(&b->held, err);
     for (size_t i = 0; i < b->wanted_count && rc == DX_OK; i++)
         rc = dx_backup_list_read(&b->wants, b->from.r.source, b->wanted[i], err);
     return rc;
@@ -313,6 +335,22 @@ static int check_mark(const struct backup *b, struct dx_error *err)
                    b->o->to, b->o->root);
 }
 
+/* A collector may be removing its objects now, also those that are there. */
+static int check_dropped(const struct backup *b, struct dx_error *err)
+{
+    for (size_t i = 0; i < b->wanted_count; i++) {
+        const struct dx_manifest_version *v = dx_manifest_find(&b->then, b->wanted[i]->version);
+
+        if (v != NULL && v->state == DX_VERSION_DROPPED)
+            return dx_fail(err, DX_E_BUSY,
+                           "%s: version %s is being removed there; run 'domaindex gc --root %s "
+                           "--delete' to its end, "
+                           "then back up again",
+                           b->o->to, v->version, b->o->to);
+    }
+    return DX_OK;
+}
+
 /* Versions of one name are the same version, objects of one name the same object. */
 static int check_history(const struct backup *b, struct dx_error *err)
 {
@@ -352,6 +390,43 @@ static uint64_t lines_min(const struct backup *b)
     return most;
 }
 
+static bool is_new(const struct backup *b, const struct dx_manifest_version *v)
+{
+    return dx_manifest_find(&b->then, v->version) == NULL;
+}
+
+/* A collector takes a version without an entry that is not above the sequence for one that will never have one. */
+static bool looks_over(const struct backup *b)
+{
+    for (size_t i = 0; i < b->wanted_count; i++)
+        if (is_new(b, b->wanted[i]) && b->wanted[i]->sequence <= b->then.sequence)
+            return true;
+    return false;
+}
+
+/* Before the listing: what is there then is there for us. */
+static int hold_copied(struct backup *b, struct dx_error *err)
+{
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    int rc = looks_over(b) && !b->o->dry_run ? open_lease(&b->copied, err) : DX_OK;
+
+    if (rc < 0 || b->copied.lease == NULL)
+        return rc;
+    rc = hold_wanted(&b->copied, &m, err);
+    dx_manifest_release(&m);
+    return rc < 0 ? rc : keep_holding(&b->copied, err);
+}
+
+static int list_there(struct backup *b, struct dx_error *err)
+{
+    int rc;
+
+    for (size_t i = 0; i < b->wants.count; i++)
+        b->wants.object[i].there = false;
+    rc = dx_store_list(b->to.r.store, DX_INDEX_DIR "/", see, b, err);
+    return rc < 0 ? rc : dx_store_list(b->to.r.store, DX_LAKE_DIR "/", see, b, err);
+}
+
 static int open_destination(struct backup *b, struct dx_error *err)
 {
     int rc = DX_OK;
@@ -359,25 +434,22 @@ static int open_destination(struct backup *b, struct dx_error *err)
     if (b->to.r.source != NULL) {
         rc = read_then(b, err);
         if (rc == DX_OK)
+            rc = hold_copied(b, err);
+        if (rc == DX_OK)
             rc = read_known(b, err);
         if (rc == DX_OK)
-            rc = dx_store_list(b->to.r.store, DX_INDEX_DIR "/", see, b, err);
-        if (rc == DX_OK)
-            rc = dx_store_list(b->to.r.store, DX_LAKE_DIR "/", see, b, err);
+            rc = list_there(b, err);
         if (rc == DX_OK)
             rc = check_mark(b, err);
         if (rc == DX_OK)
             rc = check_history(b, err);
+        if (rc == DX_OK)
+            rc = check_dropped(b, err);
     }
     return rc < 0 ? rc : dx_backup_texts_check(&b->from, &b->to, lines_min(b), err);
 }
 
 /* ---- copying ---- */
-
-static bool is_new(const struct backup *b, const struct dx_manifest_version *v)
-{
-    return dx_manifest_find(&b->then, v->version) == NULL;
-}
 
 /* Lake files that are new here, in the list of a version that is not in the manifest yet: they
  * belong to no version. */
@@ -479,7 +551,8 @@ static int copy_objects(struct backup *b, struct dx_error *err)
 
 /* ---- the manifest ---- */
 
-static int add_version(struct dx_manifest *m, const struct dx_manifest_version *from,
+/* In the state that it has there, or listed. */
+static int add_version(struct dx_manifest *m, const struct dx_manifest_version *from, bool listed,
                        struct dx_error *err)
 {
     struct dx_manifest_version *to = NULL;
@@ -496,14 +569,16 @@ static int add_version(struct dx_manifest *m, const struct dx_manifest_version *
         if (dx_manifest_packed(&copy) || strcmp(copy.files[i].name, DX_FILE_ETAGS) != 0)
             copy.files[count++] = copy.files[i];
     copy.file_count = count;
-    copy.state = DX_VERSION_LISTED;
-    copy.condemned_us = DX_MANIFEST_NEVER;
+    if (listed) {
+        copy.state = DX_VERSION_LISTED;
+        copy.condemned_us = DX_MANIFEST_NEVER;
+    }
     *to = copy;
     return DX_OK;
 }
 
-/* Both lists ascend by sequence, and so does the new one. What the destination has stays as it
- * is. */
+/* Both lists ascend by sequence, and so does the new one. What the destination has stays as it is; what
+ * its collector has marked is listed again only if it is wanted. */
 static int join(const struct backup *b, struct dx_manifest *m, struct dx_error *err)
 {
     size_t w = 0;
@@ -514,10 +589,11 @@ static int join(const struct backup *b, struct dx_manifest *m, struct dx_error *
         bool old = w == b->wanted_count || (t < b->then.version_count &&
                                             b->then.versions[t].sequence <= b->wanted[w]->sequence);
         const struct dx_manifest_version *v = old ? &b->then.versions[t] : b->wanted[w];
+        bool wanted = w < b->wanted_count && v->sequence == b->wanted[w]->sequence;
 
-        w += !old || (w < b->wanted_count && v->sequence == b->wanted[w]->sequence);
+        w += wanted;
         t += old;
-        rc = add_version(m, v, err);
+        rc = add_version(m, v, wanted, err);
     }
     return rc;
 }
@@ -582,9 +658,26 @@ static int put_manifest(struct backup *b, struct dx_error *err)
     return rc < 0 ? rc : DX_OK;
 }
 
+/* A collector that began before us may have removed, or may remove, what it took for leftovers. */
+static int check_there(struct backup *b, struct dx_error *err)
+{
+    int rc = b->copied.lease != NULL ? list_there(b, err) : DX_OK;
+
+    for (size_t i = 0; i < b->wants.count && rc == DX_OK && b->copied.lease != NULL; i++)
+        if (!b->wants.object[i].there)
+            rc = dx_fail(
+                err, DX_E_BUSY,
+                "%s: another command has removed %s, which was copied; run the backup again",
+                b->o->to, b->wants.object[i].name);
+    return rc;
+}
+
 static int flip(struct backup *b, struct dx_error *err)
 {
-    int rc = make_manifest(b, &b->made, err);
+    int rc = check_there(b, err);
+
+    if (rc == DX_OK)
+        rc = make_manifest(b, &b->made, err);
 
     for (size_t i = 0; i < b->wanted_count; i++)
         b->result->versions_new += is_new(b, b->wanted[i]);
@@ -615,10 +708,16 @@ static int copy(struct backup *b, struct dx_error *err)
     return rc < 0 ? rc : flip(b, err);
 }
 
+static void let_go(struct holding *h)
+{
+    dx_periodic_stop(&h->renewing);
+    dx_lease_close(&h->lease);
+}
+
 static void release(struct backup *b)
 {
-    dx_periodic_stop(&b->renewing);
-    dx_lease_close(&b->lease);
+    let_go(&b->held);
+    let_go(&b->copied);
     dx_backup_list_release(&b->wants);
     dx_backup_list_release(&b->known);
     dx_manifest_release(&b->now);
@@ -641,7 +740,8 @@ int dx_backup(const struct dx_backup_options *o, struct dx_backup_result *result
                         .then = DX_MANIFEST_INIT,
                         .made = DX_MANIFEST_INIT,
                         .mark = DX_BUF_INIT(MARK_MAX),
-                        .renewing = NULL };
+                        .held = { &b, o->root, NULL, NULL },
+                        .copied = { &b, o->to, NULL, NULL } };
     int rc;
 
     *result = (struct dx_backup_result){ .objects = 0 };

@@ -25,8 +25,13 @@
  * and sound.
  *
  * Refused (DX_E_INVALID): a destination that is another root or another root's backup, unless
- * `force`; one that has published on its own; a log of suppressions or an access table in it that
- * is newer than the source's, or that the source has lost.
+ * `force`; one that has published on its own; a log of suppressions, an access table or numbers of names
+ * in it that are newer than the source's or others, or that the source has lost.
+ *
+ * A collector of the destination may run beside a backup and between two: what it has condemned or
+ * dropped stays so unless it is wanted again; a wanted version that it is removing is DX_E_BUSY. A
+ * version that is not above the destination's sequence is held there by a lease while it is copied, or
+ * its files would be leftovers for the collector; DX_E_BUSY if some are gone in the end all the same.
  *
  * A directory that is written is locked for as long; two backups into one store race for the
  * manifest, and one fails with DX_E_CONFLICT. Not copied: lake files that no version has, leases,

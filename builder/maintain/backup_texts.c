@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/maintain/backup_texts.h"
 
+#include <string.h>
+
 #include "builder/lake/dataset_registry.h"
 #include "builder/lake/lake_layout.h"
 #include "builder/policy/suppress.h"
@@ -141,6 +143,50 @@ static int check_psl(const struct pair *p, struct dx_error *err)
                : dx_fail(err, DX_E_NOT_FOUND, "%s has no " DX_LAKE_PSL, p->from->root);
 }
 
+/* Whether the numbers that `then` gave are those of `now`, as far as its list tells: books that were merged are others. */
+static bool goes_on(const struct dx_domain64_manifest *now, const struct dx_domain64_manifest *then)
+{
+    bool same = strcmp(now->id, then->id) == 0 && now->layout == then->layout &&
+                dx_domain64_manifest_last(now) >= dx_domain64_manifest_last(then);
+
+    for (size_t i = 0; same && i < DX_NUMBER_PARTS; i++)
+        same = now->names[i] >= then->names[i];
+    for (size_t i = 0; i < now->count; i++)
+        for (size_t k = 0; same && k < then->count; k++)
+            same = now->file[i].first != then->file[k].first ||
+                   now->file[i].last != then->file[k].last ||
+                   dx_hash128_equal(&now->file[i].hash, &then->file[k].hash);
+    return same;
+}
+
+/* Numbers that were given can be had from nowhere else. */
+static int check_numbers(const struct pair *p, struct dx_error *err)
+{
+    struct dx_domain64_manifest now = DX_DOMAIN64_MANIFEST_INIT;
+    struct dx_domain64_manifest then = DX_DOMAIN64_MANIFEST_INIT;
+    int rc = DX_OK;
+
+    if (p->now.data == NULL)
+        return p->then.data == NULL ? DX_OK : lost(p, DX_DOMAIN64_MANIFEST_FILE, err);
+    rc = dx_domain64_manifest_parse(&now, p->now, DX_DOMAIN64_MANIFEST_FILE, err);
+    if (rc < 0 || p->then.data == NULL)
+        return rc;
+    rc = dx_domain64_manifest_parse(&then, p->then, DX_DOMAIN64_MANIFEST_FILE, err);
+    if (rc < 0)
+        return dx_fail_in(err, "%s", p->to->root);
+    return goes_on(&now, &then)
+               ? DX_OK
+               : dx_fail(err, DX_E_INVALID,
+                         DX_DOMAIN64_MANIFEST_FILE
+                         " of %s (registry %.8s, %u fillings) does not go on from that of its "
+                         "backup %s (registry %.8s, "
+                         "%u fillings), and numbers that were given would be lost. "
+                         "Copy " DX_NUMBER_FOLDER
+                         " back from the backup; or, if others are meant, remove it there",
+                         p->from->root, now.id, (unsigned)dx_domain64_manifest_last(&now),
+                         p->to->root, then.id, (unsigned)dx_domain64_manifest_last(&then));
+}
+
 static int copy_books(const struct pair *p, struct dx_error *err)
 {
     struct dx_domain64_manifest list = DX_DOMAIN64_MANIFEST_INIT;
@@ -199,7 +245,7 @@ static const struct text {
     { DX_ACCESS_FILE, DX_ACCESS_MAX, check_access, NULL, NULL },
     { DX_LAKE_PSL, DX_PSL_TEXT_MAX, check_psl, NULL, NULL },
     { DX_DATASET_REGISTRY_FILE, DX_REGISTRY_MAX, check_registry, NULL, NULL },
-    { DX_DOMAIN64_MANIFEST_FILE, DX_DOMAIN64_MANIFEST_MAX, NULL, copy_books, NULL },
+    { DX_DOMAIN64_MANIFEST_FILE, DX_DOMAIN64_MANIFEST_MAX, check_numbers, copy_books, NULL },
     { DX_SUPPRESSIONS_FILE, DX_SUPPRESSIONS_MAX, check_log, NULL, write_floor },
 };
 

@@ -385,18 +385,63 @@ static int finish_all(struct pass *p, struct dx_error *err)
 
 /* ---- step 9: what no version has ---- */
 
+/* 1: a lease names a version that has no entry, which a backup into this root is copying. */
+static int is_copied(struct pass *p, struct dx_error *err)
+{
+    struct dx_gc_leases leases;
+    int rc = dx_gc_leases_read(&leases, &p->root, err);
+
+    for (size_t i = 0; i < leases.count && rc == DX_OK; i++) {
+        const struct dx_lease_text *t = &leases.lease[i].text;
+
+        for (size_t k = 0; k < t->count && rc == DX_OK; k++)
+            rc = dx_gc_lease_holds(&leases.lease[i], p->o) &&
+                 dx_manifest_find(&p->root.edit.manifest, t->versions[k]) == NULL;
+        if (rc == 1)
+            say(p, "what has no entry stays: the lease of %s names a version without one",
+                t->server);
+    }
+    dx_gc_leases_release(&leases);
+    return rc;
+}
+
+/* Of a copied version the files are listed before its lease is looked for, and the manifest is read after that: whoever has put them
+ * holds a lease then, or has put the entry. 1: found; 0: they stay for the next pass. */
+static int find_leftovers(struct pass *p, struct dx_gc_leftovers *l, struct dx_error *err)
+{
+    for (int round = 0; round < ROUNDS_MAX; round++) {
+        char etag[DX_SOURCE_ETAG];
+        int rc = look(p, err);
+
+        memcpy(etag, p->root.edit.etag, sizeof etag);
+        if (rc == DX_OK)
+            rc = dx_gc_leftovers_find(l, &p->root, &p->names, err);
+        if (rc == DX_OK)
+            rc = is_copied(p, err);
+        if (rc == DX_OK)
+            rc = look(p, err);
+        if (rc == DX_OK && strcmp(etag, p->root.edit.etag) == 0)
+            return 1;
+        dx_gc_leftovers_release(l);
+        if (rc != DX_OK)
+            return rc < 0 ? rc : 0;
+    }
+    return dx_fail(err, DX_E_BUSY, "%s: the manifest changes all the time; try again", p->o->root);
+}
+
 static int clear_leftovers(struct pass *p, struct dx_error *err)
 {
     const struct dx_gc_objects none = DX_GC_OBJECTS_INIT;
     struct dx_gc_leftovers l = DX_GC_LEFTOVERS_INIT;
-    int rc = look(p, err);
+    int rc = find_leftovers(p, &l, err);
 
-    if (rc == DX_OK)
-        rc = dx_gc_leftovers_find(&l, &p->root, &p->names, err);
-    if (rc == DX_OK && l.lake.count + l.index.count > 0)
+    if (rc <= 0)
+        return rc;
+    rc = DX_OK;
+    if (l.lake.count + l.index.count > 0)
         say_objects(p, "without an entry:", p->o->remove ? "remove" : "would remove", &l.lake,
                     &l.index, &none);
-    if (rc == DX_OK && p->o->remove)
+    if (p->o->remove)
         rc = remove_objects(p, &l.lake, &l.index, err);
     for (size_t i = 0; rc == DX_OK && p->o->remove && i < l.folder_count; i++)
         rc = dx_gc_root_tidy(&p->root, l.folder[i], err);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * backup: a version takes the versions of its parts with it, whichever was asked for; the log of suppressions and its floor, again
- * and again, and never a lost log over one that is there. All else is in tests/e2e/backup*.py.
+ * and again, and never a lost log over one that is there; a collector of the copy, before it and beside it. All else is in
+ * tests/e2e/backup*.py.
  */
 #include "builder/maintain/backup.h"
+#include "builder/maintain/gc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +14,7 @@
 #include "builder/policy/suppress.h"
 #include "format/core/envelope.h"
 #include "format/core/zseek.h"
+#include "format/root/domain64_manifest.h"
 #include "loader/version.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
@@ -191,6 +194,185 @@ static void check_suppressions(const struct dx_test_root *r)
     EXPECT(dx_dir_remove(to, &err) == DX_OK, "%s", err.text);
 }
 
+/* ---- numbers of names ---- */
+
+#define ONE_ID "0123456789abcdef0123456789abcdef"
+#define OTHER_ID "0123456789abcdef0123456789abcde0"
+
+static void write_numbers(const char *root, const char *id, uint64_t names)
+{
+    struct dx_domain64_manifest list = { .names = { names, 0, 0, 0 } };
+    struct dx_buf text = DX_BUF_INIT(DX_DOMAIN64_MANIFEST_MAX);
+    struct dx_error err = DX_ERROR_INIT;
+    char path[512];
+
+    memcpy(list.id, id, sizeof list.id);
+    path_of(root, DX_NUMBER_FOLDER, path);
+    EXPECT(dx_dir_make(path, &err) == DX_OK, "%s", err.text);
+    path_of(root, DX_DOMAIN64_MANIFEST_FILE, path);
+    EXPECT(dx_domain64_manifest_write(&list, &text, &err) == DX_OK &&
+               dx_file_replace(path, dx_span_of(text.data, text.size), &err) == DX_OK,
+           "%s", err.text);
+    dx_buf_release(&text);
+}
+
+/* Those that the copy has are nowhere else, if the root has lost them or has others. */
+static void check_numbers(const struct dx_test_root *r)
+{
+    static const struct {
+        const char *id; /* NULL: none */
+        uint64_t names;
+        int want;
+    } rows[] = {
+        { ONE_ID, 7, DX_OK },        { ONE_ID, 7, DX_OK },           { ONE_ID, 9, DX_OK },
+        { ONE_ID, 8, DX_E_INVALID }, { OTHER_ID, 20, DX_E_INVALID }, { NULL, 0, DX_E_INVALID },
+        { ONE_ID, 9, DX_OK }
+    };
+    struct dx_backup_options o = DX_BACKUP_OPTIONS_INIT;
+    struct dx_backup_result result;
+    struct dx_error err = DX_ERROR_INIT;
+    char to[] = "/tmp/dx-copy-XXXXXX";
+    char kept[512];
+    char path[512];
+
+    EXPECT(mkdtemp(to) != NULL, "%s", to);
+    o.root = r->path;
+    o.to = to;
+    o.threads = 1;
+    path_of(to, DX_DOMAIN64_MANIFEST_FILE, kept);
+    path_of(r->path, DX_DOMAIN64_MANIFEST_FILE, path);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].id == NULL)
+            EXPECT(unlink(path) == 0, "%s", path);
+        else
+            write_numbers(r->path, rows[i].id, rows[i].names);
+        EXPECT(dx_backup(&o, &result, &err) == rows[i].want, "numbers %zu: %s", i, err.text);
+        EXPECT(access(kept, R_OK) == 0 &&
+                   same_file(r->path, to, DX_DOMAIN64_MANIFEST_FILE) == (rows[i].want == DX_OK),
+               "numbers %zu: the copy has others", i);
+    }
+    EXPECT(unlink(path) == 0 && dx_dir_remove(to, &err) == DX_OK, "%s", err.text);
+}
+
+/* ---- a collector of the copy ---- */
+
+static void make_copy(struct dx_backup_options *o, const char *root, char to[], const char *version)
+{
+    struct dx_backup_result result;
+    struct dx_error err = DX_ERROR_INIT;
+
+    EXPECT(mkdtemp(to) != NULL, "%s", to);
+    *o = (struct dx_backup_options)DX_BACKUP_OPTIONS_INIT;
+    o->root = root;
+    o->to = to;
+    o->version = version;
+    o->threads = 1;
+    EXPECT(dx_backup(o, &result, &err) == DX_OK, "%s", err.text);
+}
+
+static void mark_second(const char *to, enum dx_version_state state)
+{
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_manifest_version *v;
+    struct dx_error err = DX_ERROR_INIT;
+
+    EXPECT(dx_version_manifest(to, &m, &err) == DX_OK, "%s", err.text);
+    v = (struct dx_manifest_version *)(uintptr_t)dx_manifest_find(&m, SECOND_VERSION);
+    v->state = state;
+    v->condemned_us = v->published_us;
+    write_manifest(&m, to);
+    dx_manifest_release(&m);
+}
+
+/* What its collector has begun goes on: a backup of another version does not list it again, and one of
+ * the same version waits until its objects are gone. */
+static void check_marks(const struct dx_test_root *r)
+{
+    static const enum dx_version_state states[] = { DX_VERSION_CONDEMNED, DX_VERSION_DROPPED };
+
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+        struct dx_backup_options o;
+        struct dx_backup_result result;
+        struct dx_manifest m = DX_MANIFEST_INIT;
+        struct dx_error err = DX_ERROR_INIT;
+        char to[] = "/tmp/dx-copy-XXXXXX";
+        const struct dx_manifest_version *v;
+
+        make_copy(&o, r->path, to, SECOND_VERSION);
+        o.version = r->version;
+        EXPECT(dx_backup(&o, &result, &err) == DX_OK, "%s", err.text);
+        mark_second(to, states[i]);
+        o.version = THIRD_VERSION;
+        EXPECT(dx_backup(&o, &result, &err) == DX_OK, "%s", err.text);
+        EXPECT(dx_version_manifest(to, &m, &err) == DX_OK, "%s", err.text);
+        v = dx_manifest_find(&m, SECOND_VERSION);
+        EXPECT(m.version_count == 3 && v != NULL && v->state == states[i] &&
+                   v->condemned_us == v->published_us,
+               "%s is %s after the backup of another version", SECOND_VERSION,
+               v == NULL ? "gone" : dx_version_state_name(v->state));
+        dx_manifest_release(&m);
+        o.version = SECOND_VERSION;
+        EXPECT(dx_backup(&o, &result, &err) == (i == 0 ? DX_OK : DX_E_BUSY), "%s: %s",
+               dx_version_state_name(states[i]), err.text);
+        EXPECT(dx_dir_remove(to, &err) == DX_OK, "%s", err.text);
+    }
+}
+
+static const char *copy_root;
+static unsigned copied, collect_at;
+
+static bool collect_now(void)
+{
+    struct dx_gc_options o = DX_GC_OPTIONS_INIT;
+    struct dx_gc_result result;
+    struct dx_error err = DX_ERROR_INIT;
+
+    o.root = copy_root;
+    o.remove = true;
+    if (++copied == collect_at)
+        EXPECT(dx_gc(&o, &result, &err) == DX_OK, "%s", err.text);
+    return false;
+}
+
+static void check_files(const char *to, unsigned at)
+{
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+
+    EXPECT(dx_version_manifest(to, &m, &err) == DX_OK, "%s", err.text);
+    for (size_t i = 0; i < m.version_count; i++)
+        for (size_t k = 0; k < dx_manifest_object_count(&m.versions[i]); k++) {
+            char object[DX_MANIFEST_FILE_PATH];
+            char path[512];
+
+            dx_manifest_file_path(&m.versions[i], dx_manifest_object(&m.versions[i], k), object);
+            path_of(to, object, path);
+            EXPECT(access(path, R_OK) == 0, "a collector beside object %u: %s is gone", at, object);
+        }
+    dx_manifest_release(&m);
+}
+
+/* A version that is not above the copy's sequence is no leftover while it is copied; of a backup that died it is. */
+static void check_beside(const struct dx_test_root *r)
+{
+    for (unsigned at = 1; at < 40; at += 6) {
+        struct dx_backup_options o;
+        struct dx_backup_result result;
+        struct dx_error err = DX_ERROR_INIT;
+        char to[] = "/tmp/dx-copy-XXXXXX";
+
+        make_copy(&o, r->path, to, THIRD_VERSION);
+        o.version = SECOND_VERSION;
+        o.stopped = collect_now;
+        copy_root = to;
+        copied = 0;
+        collect_at = at;
+        EXPECT(dx_backup(&o, &result, &err) == DX_OK, "%s", err.text);
+        check_files(to, at);
+        EXPECT(dx_dir_remove(to, &err) == DX_OK, "%s", err.text);
+    }
+}
+
 int main(void)
 {
     struct dx_manifest m = DX_MANIFEST_INIT;
@@ -205,6 +387,9 @@ int main(void)
     check_copy(&m, &r, NULL, 2);
     check_copy(&m, &r, THIRD_VERSION, 2);
     check_copy(&m, &r, SECOND_VERSION, 1);
+    check_numbers(&r);
+    check_marks(&r);
+    check_beside(&r);
     check_suppressions(&r);
     dx_manifest_release(&m);
     dx_test_root_remove(&r);
