@@ -466,6 +466,36 @@ def make_ends(root):
     domaindex("domain64", "fill", "--root", root)
 
 
+def check_requested(root, pg):
+    """What was requested, and is hidden, is null in the table as it is in answers."""
+    lines = [{"url": "http://shown.com/a", "requested_url": "HTTP://Hidden.com:80/x"}, {"url": "http://shown.com/b", "requested_url": "http://other.com/y"}]
+    domaindex("ingest", "--root", root, "--dataset", "one", "--format", "jsonl", "--extra-column", "requested_url", "-",
+              input="".join(json.dumps(line) + "\n" for line in lines).encode())
+    domaindex("publish", "--root", root, "--memory", "64M")
+    domaindex("domain64", "init", "--root", root)
+    domaindex("domain64", "fill", "--root", root)
+    domaindex("suppress", "add", "--root", root, "--url", "http://hidden.com/x")
+    export(root, pg, "--table", "asked", "--extra-column", "requested_url")
+    equal(pg.sql("SELECT url, requested_url FROM asked ORDER BY 1"), [["http://shown.com/a", None], ["http://shown.com/b", "http://other.com/y"]],
+          "requested_url of a hidden URL")
+
+
+def check_json(root, pg):
+    """The numbers of an export as JSON: more rows than between two looks at how far it is, one of them hidden, one without a number."""
+    ingest(root, "many", [f"http://many.com/{i}" for i in range(5000)])
+    domaindex("publish", "--root", root, "--memory", "64M")
+    domaindex("domain64", "fill", "--root", root)
+    ingest(root, "late", ["http://late.com/"])
+    domaindex("publish", "--root", root, "--memory", "64M")
+    domaindex("suppress", "add", "--root", root, "--url", "http://many.com/17")
+    done = domaindex("export", "--root", root, "--postgres", pg.dsn, "--table", "as_json", "--json")
+    said = json.loads(done.stdout)
+    equal({name: said[name] for name in ("table", "complete", "datasets_loaded", "rows", "rows_suppressed", "dry_run")},
+          {"table": "as_json", "complete": True, "datasets_loaded": 3, "rows": 5001, "rows_suppressed": 1, "dry_run": False}, "--json")
+    equal(said["rows_without_number"], {"tld": 0, "domain": 1, "subdomain": 0, "path": 0}, "--json: without a number")
+    equal(pg.sql("SELECT count(*) FROM as_json"), [["5001"]], "the rows that it says")
+
+
 def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp, pgcluster.Cluster() as pg:
@@ -485,6 +515,8 @@ def main():
         other = check_tables(tmp, tmp / layout, pg)
         check_removed(other, pg)
         check_passwords(other, pg)
+        check_requested(tmp / "requested", pg)
+        check_json(tmp / "requested", pg)
     dxtest.finish()
 
 

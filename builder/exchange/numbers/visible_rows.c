@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/path.h"
@@ -11,6 +12,8 @@
 #include "canon/url.h"
 #include "fetch/download.h"
 #include "format/root/rules.h"
+#include "format/text/locator.h"
+#include "format/version/url_ids.h"
 #include "loader/followed/suppressions_live.h"
 #include "loader/objects.h"
 #include "loader/version_parts.h"
@@ -37,21 +40,63 @@ static int fetch_file(const struct dx_visible_rows *r, const struct dx_pages_fil
     return rc == DX_OK && far ? dx_download_run(&d, path, err) : rc;
 }
 
-/* Of a row that is stored under its canonical URL the raw one is that which was requested; a rule
- * may hide it. */
-static int drop_hidden(struct dx_visible_rows *r, const struct dx_rules *rules,
-                       struct dx_lake_row *row, struct dx_error *err)
+/* Where the column is among the extras of a row, which are r->extra from here on; NULL: the file has none. */
+static struct dx_span *extra_of(struct dx_visible_rows *r, const struct dx_lake_scan *scan,
+                                struct dx_lake_row *row, const char *name)
+{
+    size_t k = 0;
+
+    for (size_t i = 0; i < scan->column_count; i++) {
+        if (scan->column[i].role != DX_LAKE_EXTRA)
+            continue;
+        if (dx_span_equal(scan->column[i].name, dx_span_str(name))) {
+            if (row->extra != r->extra)
+                memcpy(r->extra, row->extra, scan->extra_count * sizeof *r->extra);
+            row->extra = r->extra;
+            return &r->extra[k];
+        }
+        k++;
+    }
+    return NULL;
+}
+
+/* 1: it was a URL that a rule hides, and is null now. */
+static int drop_url(struct dx_visible_rows *r, const struct dx_rules *rules, struct dx_span *text,
+                    struct dx_error *err)
 {
     enum dx_reject reject = DX_REJECT_NONE;
     struct dx_url url;
 
-    if (rules == NULL || rules->count == 0 || row->raw_url.data == NULL)
-        return DX_OK;
+    if (text == NULL || text->data == NULL)
+        return 0;
     if (r->canon == NULL && dx_version_canon_new(r->version, &r->canon, err) < 0)
         return (int)err->code;
-    if (dx_canon_url(r->canon, row->raw_url, &url, &reject) == 1 &&
-        dx_rules_match(rules, url.domain, url.scheme, url.host, url.path_query) != 0)
-        row->raw_url = dx_span_of(NULL, 0);
+    if (dx_canon_url(r->canon, *text, &url, &reject) != 1 ||
+        dx_rules_match(rules, url.domain, url.scheme, url.host, url.path_query) == 0)
+        return 0;
+    *text = dx_span_of(NULL, 0);
+    return 1;
+}
+
+/* Of a row that is stored under its canonical URL the raw one and requested_url are that which was requested; a rule may hide it, and
+ * then the locator would lead to it. */
+static int drop_hidden(struct dx_visible_rows *r, const struct dx_lake_scan *scan,
+                       const struct dx_rules *rules, struct dx_lake_row *row, struct dx_error *err)
+{
+    struct dx_span *locator;
+    int requested = 0;
+    int raw;
+
+    if (rules == NULL || rules->count == 0)
+        return DX_OK;
+    raw = drop_url(r, rules, &row->raw_url, err);
+    if (raw >= 0)
+        requested = drop_url(r, rules, extra_of(r, scan, row, DX_REQUESTED_URL), err);
+    if (raw < 0 || requested < 0)
+        return raw < 0 ? raw : requested;
+    locator = raw + requested > 0 ? extra_of(r, scan, row, DX_LOCATOR_COLUMN) : NULL;
+    if (locator != NULL)
+        *locator = dx_span_of(NULL, 0);
     return DX_OK;
 }
 
@@ -71,7 +116,7 @@ static int each_row(struct dx_visible_rows *r, struct dx_lake_scan *scan, uint32
             }
             r->rows++;
             row.dataset_id = dataset_id;
-            rc = drop_hidden(r, rules, &row, err);
+            rc = drop_hidden(r, scan, rules, &row, err);
             if (rc == DX_OK)
                 rc = r->row(r->ctx, scan, &row, err);
             if (rc < 0)

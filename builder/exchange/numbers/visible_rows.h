@@ -8,8 +8,8 @@
  * Datasets of counts have no such rows, and are passed over. By file of the version, in it by domain, host, path, time. dataset_id 0: all datasets. The rows
  * of a file are borrowed for the call; scan->column tells the names of the extras
  * (builder/lake/lake_scan.h). Of a remote root each file is fetched to `tmp` and removed after it.
- * The suppressions are those of the moment of the call; a raw URL that they hide is null. One
- * thread.
+ * The suppressions are those of the moment of the call; of a row that is given a raw URL and a requested_url that they hide are
+ * null, and so is its locator then. One thread.
  */
 #ifndef DX_BUILDER_EXCHANGE_NUMBERS_VISIBLE_ROWS_H
 #define DX_BUILDER_EXCHANGE_NUMBERS_VISIBLE_ROWS_H
@@ -33,6 +33,7 @@ struct dx_visible_rows {
 
     struct dx_canon *canon;   /* private; NULL */
     struct dx_row_form *form; /* likewise: of a version that leaves faulty rows out */
+    struct dx_span extra[DX_LAKE_EXTRA_MAX]; /* likewise: of a row of which one is changed */
 };
 
 int dx_visible_rows_each(struct dx_visible_rows *r, struct dx_error *err);
