@@ -318,6 +318,31 @@ def other_writers(tmp):
     check(len(rows) > paths and all(r["domain"] != "secret.com" for r in rows), "a suppressed row of a file with false bounds")
 
 
+def hidden_texts(tmp):
+    """What answers hide the table does not show: domains below one that is no suffix though it has suffixes below it, what was requested as it was
+    typed; and after a log that was lost, and accepted so, what a log of as many lines hides."""
+    root, lines = tmp / "texts", [{"url": "http://shown.com/c", "requested_url": "HTTP://WWW.Hidden.com:80/x"}, {"url": "http://shown.com/d"}]
+    dxtest.domaindex("ingest", "--root", root, "--dataset", "one", "--format", "jsonl", "--extra-column", "requested_url", "-",
+                     input="".join(json.dumps(line) + "\n" for line in lines).encode())
+    for dataset, url in (("two", "http://amazonaws.com/a"), ("three", "http://bucket.s3.amazonaws.com/b")):
+        dxtest.domaindex("ingest", "--root", root, "--dataset", dataset, "--format", "list", "-", input=f"{url}\n".encode())
+    dxtest.domaindex("publish", "--root", root)
+
+    def paths():
+        update(root, presence=False)
+        return sorted(r["path_query"] for r in table_at(metadata_of(f"{root}/iceberg/rows")).scan().to_arrow().to_pylist())
+
+    equal(paths(), ["/a", "/b", "/c", "/d"], "before")
+    for kind, value in (("domain", "amazonaws.com"), ("url", "http://www.hidden.com/x")):
+        dxtest.domaindex("suppress", "add", "--root", root, f"--{kind}", value)
+    equal(paths(), ["/d"], "what rules of names and URLs hide")
+    (root / "index" / "suppressions.log").unlink()
+    dxtest.domaindex("suppress", "accept", "--root", root)
+    for value in ("shown.com", "other.com"):
+        dxtest.domaindex("suppress", "add", "--root", root, "--domain", value)
+    equal(paths(), ["/a", "/b"], "another log of as many lines")
+
+
 def bounded_columns(tmp):
     """A file with which the table would have too many columns is left out by name; the rows of the others are there, and no column of it."""
     import pyarrow as pa
@@ -356,6 +381,7 @@ def main():
         other_writers(tmp)
     with dxtest.tempdir() as tmp:
         bounded_columns(tmp)
+        hidden_texts(tmp)
     stores.need("versitygw", "minio")
     with dxtest.tempdir() as tmp:
         on_a_store(tmp)

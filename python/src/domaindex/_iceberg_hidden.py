@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which rows of a lake file readers must not show: those that suppressions hide, and those that a version leaves out as faulty.
 
-The rules are those of docs/FORMAT.md 13.1 and 12.4. A row whose requested_url is hidden is left out as a whole: a file of positions
-cannot empty one column.
+The rules are those of docs/FORMAT.md 13.1 and 12.4. A row whose requested_url or raw_url is hidden is left out as a whole: a file of
+positions cannot empty one column.
 """
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from .canonical import Canonicaliser
 
 
 def _name(host: str) -> str:
+    """Without its port and without one trailing dot."""
     name, _, port = host.rpartition(":")
-    return name if name and port.isdigit() else host
+    name = name if name and port.isdigit() else host
+    return name[:-1] if name.endswith(".") else name
 
 
 def _above(name: str) -> Iterable[str]:
@@ -33,8 +35,8 @@ class Rules:
     prefixes: Dict[str, List[str]]
     urls: Set[str]
     urls_hosts: Set[str]
-    names: Set[str]  # all names that a row's domain can have, if a rule hits it
-    any_name: bool
+    names: Set[str]  # those of rules and all above them
+    canon: Canonicaliser
 
     def __bool__(self) -> bool:
         return bool(self.domains or self.hosts or self.prefixes or self.urls)
@@ -45,15 +47,24 @@ class Rules:
     def hits(self, scheme: str, host: str, path: str) -> bool:
         return any(path.startswith(p) for p in self.prefixes.get(host, ())) or (host in self.urls_hosts and f"{scheme}://{host}{path}" in self.urls)
 
-    def hits_url(self, url: str) -> bool:
-        scheme, _, rest = url.partition("://")
-        host, slash, path = rest.partition("/")
-        return self.hits_host("", host) or self.hits(scheme, host, slash + path)
+    def concerns(self, domain: Optional[str]) -> bool:
+        """Whether a rule can hit a row of the domain: one for a name at or below it, or for a domain above it, which need not be a suffix
+        (amazonaws.com)."""
+        return domain in self.names or any(name in self.domains for name in _above(domain or ""))
+
+    def hit_urls(self, texts: Any) -> Set[int]:
+        """Positions of those of an Arrow array of URLs, as they were typed, that a rule hits; what is not a URL none does."""
+        if texts.null_count == len(texts):
+            return set()
+        form = self.canon.batch(texts)
+        rows = zip(*(form.column(name).to_pylist() for name in ("domain", "scheme", "host", "path_query")))
+        return {at for at, (domain, scheme, host, path) in enumerate(rows)
+                if host is not None and (self.hits_host(domain, host) or self.hits(scheme, host, path))}
 
 
 def rules_of(log: Sequence[Mapping[str, Any]], cleansed: int, canon: Canonicaliser) -> Rules:
     """log: `domaindex suppress list --json`. Rules up to `cleansed` hit no row of the version's files."""
-    rules = Rules(max((int(entry["number"]) for entry in log), default=0), set(), set(), {}, set(), set(), set(), False)
+    rules = Rules(max((int(entry["number"]) for entry in log), default=0), set(), set(), {}, set(), set(), set(), canon)
     for entry in log:
         if entry["action"] != "add" or entry["lifted_by"] is not None or int(entry["number"]) <= cleansed:
             continue
@@ -61,8 +72,6 @@ def rules_of(log: Sequence[Mapping[str, Any]], cleansed: int, canon: Canonicalis
         if entry["kind"] == "domain":
             rules.domains.add(value)
             host = value
-            # A name that is a suffix by this list has rows of many domains.
-            rules.any_name = rules.any_name or canon.url(f"http://{value}/").domain != value
         elif entry["kind"] == "host":
             rules.hosts.add(value)
             host = value
@@ -73,7 +82,6 @@ def rules_of(log: Sequence[Mapping[str, Any]], cleansed: int, canon: Canonicalis
             rules.urls.add(value)
             host = value.partition("://")[2].partition("/")[0]
             rules.urls_hosts.add(host)
-        rules.names.update(_above(_name(host).rstrip(".")))
         rules.names.update(_above(_name(host)))
     return rules
 
@@ -82,7 +90,16 @@ def _may_hit(rules: Rules, file: Any, number: int) -> bool:
     """Whether a row of the group is of a domain that a rule is about. Bounds in the footer are its writer's word, so they are not asked."""
     import pyarrow.compute as pc
 
-    return rules.any_name or not rules.names.isdisjoint(_texts({"domain": pc.unique(file.read_row_group(number, columns=["domain"]).column("domain"))}, "domain"))
+    return any(map(rules.concerns, _texts({"domain": pc.unique(file.read_row_group(number, columns=["domain"]).column("domain"))}, "domain")))
+
+
+def _led(file: Any, rules: Rules, number: int) -> Set[int]:
+    """Rows of the group with the text of a hidden URL: what was requested, and what was typed."""
+    found: Set[int] = set()
+    for name in ("requested_url", "raw_url"):
+        if name in file.schema_arrow.names:
+            found |= rules.hit_urls(file.read_row_group(number, columns=[name]).column(name).combine_chunks())
+    return found
 
 
 def _texts(table: Any, name: str) -> List[Any]:
@@ -97,24 +114,22 @@ def _texts(table: Any, name: str) -> List[Any]:
 
 def hidden_rows(file: Any, rules: Rules) -> List[int]:
     """Positions, ascending, of the rows that rules hide. file: a pyarrow.parquet.ParquetFile."""
-    names = file.schema_arrow.names
-    requested = "requested_url" in names
-    columns = ["domain", "scheme", "host", "path_query", *(["requested_url"] if requested else [])]
+    columns = ["domain", "scheme", "host", "path_query"]
     found: List[int] = []
     first = 0
     for number in range(file.num_row_groups):
-        group = file.metadata.row_group(number)
-        if requested or _may_hit(rules, file, number):
+        hit = _led(file, rules, number)
+        if _may_hit(rules, file, number):
             table = file.read_row_group(number, columns=columns)
             known: Dict[Tuple[str, str], bool] = {}
-            rows = zip(*(_texts(table, name) for name in columns))
-            for at, (domain, scheme, host, path, *led) in enumerate(rows):
+            for at, (domain, scheme, host, path) in enumerate(zip(*(_texts(table, name) for name in columns))):
                 whole = known.get((domain, host))
                 if whole is None:
                     whole = known[(domain, host)] = rules.hits_host(domain, host)
-                if whole or rules.hits(scheme, host, path) or (led and led[0] is not None and rules.hits_url(led[0])):
-                    found.append(first + at)
-        first += group.num_rows
+                if whole or rules.hits(scheme, host, path):
+                    hit.add(at)
+        found += [first + at for at in sorted(hit)]
+        first += file.metadata.row_group(number).num_rows
     return found
 
 

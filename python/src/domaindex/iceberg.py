@@ -290,12 +290,17 @@ def _moment(text: str) -> int:
     return int(datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)
 
 
+def _mark(log: Sequence[Mapping[str, Any]]) -> str:
+    """Of what the log says, not of its length alone: one that was lost and accepted as it is may have as many lines again."""
+    return f"{len(log)}-{hashlib.sha256(json.dumps(log, sort_keys=True).encode()).hexdigest()[:16]}"
+
+
 def _update_rows(files: Files, root: str, versions: Sequence[Mapping[str, Any]], log: Sequence[Mapping[str, Any]]) -> Tuple[bool, Dict[str, str]]:
     """Whether the table has changed, and which files it lacks."""
     table = Table(files, f"{FOLDER}/rows", ["dataset_id"], [("domain", "nulls-last"), ("host", "nulls-last"), ("path_query", "nulls-last"), ("ts", "nulls-first")], _LEFT)
     table.load()
     lake = _Lake(files, root, table.folder)
-    mark = str(len(log))
+    mark = _mark(log)
     known = {s["summary"]["domaindex.version"]: s for s in table.snapshots}
     canon: Dict[str, Canonicaliser] = {}
     keep: List[Dict[str, Any]] = []
@@ -425,7 +430,7 @@ def _update(root: Union[str, "os.PathLike[str]"], presence: bool, cache_dir: Opt
         changed, unread = _update_rows(files, place, versions, log)
         if presence:
             current = next(v for v in versions if v["current"])
-            changed = _update_presence(files, place, current, str(len(log)), cache_dir) or changed
+            changed = _update_presence(files, place, current, _mark(log), cache_dir) or changed
     if unread:
         first = min(unread)
         raise IcebergError(f"{len(unread)} lake files were left out of iceberg/rows, the others are there. The first: {first}: {unread[first]}")
