@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "canon/psl.h"
 #include "fetch/store.h"
+#include "format/root/registry_json.h"
 
 #define SPOOL "spool/"
 
@@ -37,7 +37,7 @@ static bool tells_age(const char *object)
 /* 1: it is older than keep_s; 0: it is not, or gone by now. */
 static int is_old(const struct spool *s, const char *object, struct dx_error *err)
 {
-    struct dx_buf text = DX_BUF_INIT(DX_PSL_TEXT_MAX);
+    struct dx_buf text = DX_BUF_INIT(DX_REGISTRY_MAX);
     struct dx_store_stamp stamp;
     int rc = dx_store_read(s->g->root.store, object, 0, &text, &stamp, err);
 

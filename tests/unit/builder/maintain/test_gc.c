@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gc: what becomes of a version, by a table; which objects only some entries have; leases that
- * hold. What a pass does to a root, and what may happen beside it, is in tests/e2e/gc_*.py.
+ * hold; what a job left in the spool. What a pass does to a root, and what may happen beside it, is in tests/e2e/gc_*.py.
  */
 #include "builder/maintain/gc_leases.h"
 #include "builder/maintain/gc_names.h"
 #include "builder/maintain/gc_plan.h"
+#include "builder/maintain/gc_spool.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
+#include "base/file.h"
+#include "canon/psl.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
 
@@ -381,11 +386,53 @@ static void test_names(void)
     dx_test_root_remove(&r);
 }
 
+/* ---- spool ---- */
+
+static void put(const char *root, const char *name, size_t size)
+{
+    const struct timespec old[2] = { { 1000, 0 }, { 1000, 0 } };
+    struct dx_buf bytes = DX_BUF_INIT(64u << 20);
+    struct dx_error err = DX_ERROR_INIT;
+    char path[512];
+    uint8_t *to = dx_buf_reserve(&bytes, size);
+
+    if (to != NULL)
+        memset(to, ' ', size);
+    (void)snprintf(path, sizeof path, "%s/spool/job/attempt", root);
+    EXPECT(to != NULL && dx_dir_make(path, &err) == DX_OK, "%s", err.text);
+    (void)snprintf(path, sizeof path, "%s/spool/job/attempt/%s", root, name);
+    EXPECT(dx_file_replace(path, dx_span_of(to, size), &err) == DX_OK &&
+               utimensat(AT_FDCWD, path, old, 0) == 0,
+           "%s", err.text);
+    dx_buf_release(&bytes);
+}
+
+/* Of an attempt with as many datasets as a job may have: its registry is larger than a suffix list may be. */
+static void test_spool(void)
+{
+    struct dx_gc_objects old = DX_GC_OBJECTS_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_gc_root g;
+    struct dx_test_root r;
+
+    dx_test_root_make(&r, 5, 1);
+    put(r.path, "psl.dat", 100);
+    put(r.path, "registry.json", DX_PSL_TEXT_MAX + 1);
+    EXPECT(dx_gc_root_open(&g, r.path, false, 0, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_gc_spool_find(&old, &g, 3600, &err) == DX_OK && old.count == 2 &&
+               old.bytes == DX_PSL_TEXT_MAX + 101,
+           "spool: %zu objects, %s", old.count, err.text);
+    dx_gc_objects_release(&old);
+    dx_gc_root_close(&g);
+    dx_test_root_remove(&r);
+}
+
 int main(void)
 {
     test_plan();
     test_parts();
     test_leases();
     test_names();
+    test_spool();
     return failures > 0;
 }
