@@ -405,8 +405,8 @@ static int is_copied(struct pass *p, struct dx_error *err)
     return rc;
 }
 
-/* Of a copied version the files are listed before its lease is looked for, and the manifest is read after that: whoever has put them
- * holds a lease then, or has put the entry. 1: found; 0: they stay for the next pass. */
+/* 1: found; 0: they stay for the next pass. The objects are listed before leases are looked for, and the manifest is read again after
+ * them: a backup that has put one of them holds a lease then, or its version has an entry. */
 static int find_leftovers(struct pass *p, struct dx_gc_leftovers *l, struct dx_error *err)
 {
     for (int round = 0; round < ROUNDS_MAX; round++) {

@@ -352,7 +352,7 @@ static void check_files(const char *to, unsigned at)
     dx_manifest_release(&m);
 }
 
-/* A version that is not above the copy's sequence is no leftover while it is copied; of a backup that died it is. */
+/* A version that is not above the copy's sequence stays while it is copied. */
 static void check_beside(const struct dx_test_root *r)
 {
     for (unsigned at = 1; at < 40; at += 6) {
