@@ -25,8 +25,8 @@
  * and sound.
  *
  * Refused (DX_E_INVALID): a destination that is another root or another root's backup, unless
- * `force`; one that has published on its own; a log of suppressions, an access table or numbers of names
- * in it that are newer than the source's or others, or that the source has lost.
+ * `force`; one that has published on its own; a log of suppressions, an access table, a registry of datasets or
+ * numbers of names in it that are newer than the source's or others, or that the source has lost.
  *
  * A collector of the destination may run beside a backup and between two: what it has condemned or
  * dropped stays so unless it is wanted again; a wanted version that it is removing is DX_E_BUSY. A

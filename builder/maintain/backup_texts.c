@@ -124,15 +124,46 @@ static int check_log(const struct pair *p, struct dx_error *err)
     return rc;
 }
 
+/* Ids are never given twice, and what was removed stays so: a registry of before lacks one or the other. The id of what it lacks; 0: nothing. */
+static uint32_t lacked_by(const struct dx_registry *now, const struct dx_registry *then)
+{
+    for (size_t i = 0; i < then->count; i++) {
+        const struct dx_dataset *d = &then->datasets[i];
+        const struct dx_dataset *same = dx_registry_by_id(now, d->dataset_id);
+
+        if (same != NULL ? strcmp(same->name, d->name) != 0
+                         : !dx_registry_removed(now, d->dataset_id))
+            return d->dataset_id;
+    }
+    for (size_t i = 0; i < then->removed_count; i++)
+        if (!dx_registry_removed(now, then->removed[i]))
+            return then->removed[i];
+    return 0;
+}
+
 static int check_registry(const struct pair *p, struct dx_error *err)
 {
-    struct dx_dataset_registry *dataset_registry = NULL;
-    int rc = p->now.data == NULL ? dx_fail(err, DX_E_NOT_FOUND,
-                                           "%s has no " DX_DATASET_REGISTRY_FILE, p->from->root)
-                                 : dx_dataset_registry_parse(&dataset_registry, p->now,
-                                                             DX_DATASET_REGISTRY_FILE, err);
+    struct dx_dataset_registry *now = NULL;
+    struct dx_dataset_registry *then = NULL;
+    uint32_t lacked = 0;
+    int rc = p->now.data == NULL
+                 ? dx_fail(err, DX_E_NOT_FOUND, "%s has no " DX_DATASET_REGISTRY_FILE,
+                           p->from->root)
+                 : dx_dataset_registry_parse(&now, p->now, DX_DATASET_REGISTRY_FILE, err);
 
-    dx_dataset_registry_free(&dataset_registry);
+    if (rc == DX_OK && p->then.data != NULL)
+        rc = dx_dataset_registry_parse(&then, p->then, DX_DATASET_REGISTRY_FILE, err);
+    if (rc == DX_OK && then != NULL)
+        lacked = lacked_by(dx_dataset_registry_registry(now), dx_dataset_registry_registry(then));
+    if (lacked != 0)
+        rc = dx_fail(err, DX_E_INVALID,
+                     DX_DATASET_REGISTRY_FILE
+                     " of %s does not say of dataset %u what that of its backup %s says: it is an "
+                     "older one, or another. Copy "
+                     "that file back from the backup",
+                     p->from->root, (unsigned)lacked, p->to->root);
+    dx_dataset_registry_free(&now);
+    dx_dataset_registry_free(&then);
     return rc;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "builder/lake/dataset_registry.h"
 #include "builder/policy/suppress.h"
 #include "format/core/envelope.h"
 #include "format/core/zseek.h"
@@ -254,7 +255,7 @@ static void check_numbers(const struct dx_test_root *r)
     EXPECT(unlink(path) == 0 && dx_dir_remove(to, &err) == DX_OK, "%s", err.text);
 }
 
-/* ---- a collector of the copy ---- */
+/* ---- datasets ---- */
 
 static void make_copy(struct dx_backup_options *o, const char *root, char to[], const char *version)
 {
@@ -269,6 +270,57 @@ static void make_copy(struct dx_backup_options *o, const char *root, char to[], 
     o->threads = 1;
     EXPECT(dx_backup(o, &result, &err) == DX_OK, "%s", err.text);
 }
+
+static void change_datasets(const char *root, const char *add, uint32_t remove)
+{
+    struct dx_dataset_registry *registry = NULL;
+    struct dx_error err = DX_ERROR_INIT;
+    uint32_t id;
+
+    EXPECT(dx_dataset_registry_open(&registry, root, &err) == DX_OK, "%s", err.text);
+    if (add != NULL)
+        EXPECT(dx_dataset_registry_add(registry, dx_span_str(add), &id, &err) == DX_OK, "%s",
+               err.text);
+    if (remove != 0)
+        EXPECT(dx_dataset_registry_remove(registry, remove, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_dataset_registry_save(registry, root, &err) == DX_OK, "%s", err.text);
+    dx_dataset_registry_free(&registry);
+}
+
+/* A registry of before, which would name a dataset no more, give its id again, or have one back that was removed. */
+static void check_datasets(const struct dx_test_root *r)
+{
+    static const struct {
+        const char *add;
+        uint32_t remove;
+    } changes[] = { { "more", 0 }, { NULL, 4 } };
+    struct dx_backup_options o;
+    struct dx_backup_result result;
+    struct dx_error err = DX_ERROR_INIT;
+    char to[] = "/tmp/dx-copy-XXXXXX";
+    char text[512];
+
+    make_copy(&o, r->path, to, NULL);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        (void)snprintf(text, sizeof text, "cp '%s/registry.json' '%s/before'", r->path, to);
+        EXPECT(system(text) == 0, "%s", text);
+        change_datasets(r->path, changes[i].add, changes[i].remove);
+        EXPECT(dx_backup(&o, &result, &err) == DX_OK, "%s", err.text);
+        (void)snprintf(text, sizeof text,
+                       "cd '%s' && mv registry.json after && mv '%s/before' registry.json", r->path,
+                       to);
+        EXPECT(system(text) == 0, "%s", text);
+        EXPECT(dx_backup(&o, &result, &err) == DX_E_INVALID, "datasets of before %zu: %s", i,
+               err.text);
+        (void)snprintf(text, sizeof text, "cd '%s' && mv after registry.json", r->path);
+        EXPECT(system(text) == 0 && same_file(r->path, to, DX_DATASET_REGISTRY_FILE),
+               "datasets %zu: the copy has others", i);
+    }
+    EXPECT(dx_backup(&o, &result, &err) == DX_OK && dx_dir_remove(to, &err) == DX_OK, "%s",
+           err.text);
+}
+
+/* ---- a collector of the copy ---- */
 
 static void mark_second(const char *to, enum dx_version_state state)
 {
@@ -387,6 +439,7 @@ int main(void)
     check_copy(&m, &r, NULL, 2);
     check_copy(&m, &r, THIRD_VERSION, 2);
     check_copy(&m, &r, SECOND_VERSION, 1);
+    check_datasets(&r);
     check_numbers(&r);
     check_marks(&r);
     check_beside(&r);
