@@ -184,11 +184,12 @@ def check_reads(spark, tmp, rows):
     presence = read.option("table", "presence").load().collect()
     want = [(a["domain"], d["dataset_id"], d["url_count"], d["row_count"]) for a in answers(root) if "url_count" in a for d in a["datasets"]]
     equal(sorted((r.domain, r.dataset_id, r.url_count, r.row_count) for r in presence), sorted(want), "presence of all domains")
-    try:
-        read.option("table", "rows").load().count()
-        check(False, "all rows")
-    except Exception as error:  # noqa: BLE001
-        check("read by domain" in str(error), f"all rows: {str(error)[:300]}")
+    for option, value, want in (("table", "rows", "read by domain"), ("dataset", f"{one['dataset']},typo", "no dataset is called typo")):
+        try:
+            spark.read.format("domaindex").option("root", root).option(option, value).load().count()
+            check(False, f"{option} {value}")
+        except Exception as error:  # noqa: BLE001
+            check(want in str(error), f"{option} {value}: {str(error)[:300]}")
 
 
 def command(tmp, root, *more):

@@ -123,7 +123,8 @@ class DomaindexReader(DataSourceReader):
         if not self._root or self._table not in ("rows", "presence"):
             raise ValueError("option root is needed; option table is rows or presence")
         self._domains: Optional[List[str]] = _words(options.get("domain"))
-        self._datasets: Optional[List[Union[int, str]]] = list(_words(options.get("dataset")) or []) or None
+        self._named = _words(options.get("dataset")) or []
+        self._datasets: Optional[List[Union[int, str]]] = list(self._named) or None
 
     def pushFilters(self, filters: List[Any]) -> Iterator[Any]:
         """domain = and IN, dataset = and IN (by name), dataset_id = and IN. Spark compares all again: a domain may be asked for by another spelling."""
@@ -143,6 +144,10 @@ class DomaindexReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         with self._open() as index:
             version = index.version
+            known = {d.name for d in index.at(version).datasets()} if self._named else set()
+        unknown = [name for name in self._named if name not in known]
+        if unknown:
+            raise ValueError(f"option dataset: no dataset is called {', '.join(unknown)}")
         if self._domains is None and self._table == "rows":
             raise ValueError("rows are read by domain: filter by it (where(\"domain = 'example.com'\")) or give the option domain. "
                              "To read all rows, read the Parquet files that `domaindex files` lists")
