@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "parquet/page.h"
 
+#include "base/few_bytes.h"
 #include "parquet/codec.h"
 #include "parquet/delta.h"
 #include "parquet/hybrid.h"
@@ -487,10 +488,8 @@ static int read_delta_strings(struct decode *d, struct dx_span values)
 
         if (r.failed)
             return corrupt(d, "a string reaches over the end");
-        if (prefix[i] > 0)
-            memcpy(to, before, (size_t)prefix[i]);
-        if (own.size > 0)
-            memcpy(to + prefix[i], own.data, own.size);
+        dx_few_copy(to, before, (size_t)prefix[i]);
+        dx_few_copy(to + prefix[i], own.data, own.size);
         d->out->spans[i] = dx_span_of(to, (size_t)prefix[i] + own.size);
         before = to;
         to += (size_t)prefix[i] + own.size;

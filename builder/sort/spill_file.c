@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/few_bytes.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/path.h"
@@ -69,9 +70,16 @@ int dx_spill_file_new(struct dx_spill_file **out, const char *dir, struct dx_err
     return DX_OK;
 }
 
+/* Bytes are hashed on their way out, not as they come: those may be a few. */
+static int write_out(struct dx_spill_file *f, struct dx_span bytes, struct dx_error *err)
+{
+    dx_hash_state_update(f->hashing, bytes);
+    return dx_file_write(f->fd, f->dir, bytes, err);
+}
+
 static int flush(struct dx_spill_file *f, struct dx_error *err)
 {
-    int rc = dx_file_write(f->fd, f->dir, dx_span_of(f->pending, f->pending_size), err);
+    int rc = write_out(f, dx_span_of(f->pending, f->pending_size), err);
 
     f->pending_size = 0;
     return rc;
@@ -81,15 +89,14 @@ int dx_spill_file_append(struct dx_spill_file *f, struct dx_span bytes, struct d
 {
     int rc = DX_OK;
 
-    dx_hash_state_update(f->hashing, bytes);
     f->size += bytes.size;
     if (bytes.size > PENDING_CAP - f->pending_size) {
         rc = flush(f, err);
         if (rc == DX_OK && bytes.size >= PENDING_CAP)
-            return dx_file_write(f->fd, f->dir, bytes, err);
+            return write_out(f, bytes, err);
     }
-    if (rc == DX_OK && bytes.size > 0) {
-        memcpy(f->pending + f->pending_size, bytes.data, bytes.size);
+    if (rc == DX_OK) {
+        dx_few_copy(f->pending + f->pending_size, bytes.data, bytes.size);
         f->pending_size += bytes.size;
     }
     return rc;

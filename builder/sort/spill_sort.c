@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/few_bytes.h"
 #include "builder/root/parallel.h"
 #include "builder/sort/spill_file.h"
 #include "builder/sort/spill_merge.h"
@@ -419,10 +420,8 @@ int dx_spill_sort_add(struct dx_spill_sort *s, unsigned lane_number, struct dx_s
     record = lane->memory + lane->used;
     dx_store_u32(record, (uint32_t)key.size);
     dx_store_u32(record + 4, (uint32_t)value.size);
-    if (key.size > 0)
-        memcpy(record + DX_SPILL_RECORD_HEADER, key.data, key.size);
-    if (value.size > 0)
-        memcpy(record + DX_SPILL_RECORD_HEADER + key.size, value.data, value.size);
+    dx_few_copy(record + DX_SPILL_RECORD_HEADER, key.data, key.size);
+    dx_few_copy(record + DX_SPILL_RECORD_HEADER + key.size, value.data, value.size);
     lane->used += size;
     lane->count++;
     lane->added++;

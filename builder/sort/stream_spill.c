@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/few_bytes.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "builder/sort/spill_file.h"
@@ -117,6 +118,12 @@ static int turn_over(struct dx_stream_spill *s, struct stream *st, uint8_t *chun
     return write_chunk(s, number, chunk, err);
 }
 
+void dx_stream_spill_expect(const struct dx_stream_spill *s, size_t stream)
+{
+    if (stream < s->count)
+        __builtin_prefetch(s->memory + stream * s->chunk + s->streams[stream].fill, 1);
+}
+
 int dx_stream_spill_add(struct dx_stream_spill *s, size_t stream, struct dx_span bytes,
                         struct dx_error *err)
 {
@@ -129,7 +136,7 @@ int dx_stream_spill_add(struct dx_stream_spill *s, size_t stream, struct dx_span
     st = &s->streams[stream];
     chunk = s->memory + stream * s->chunk;
     if (st->fill > 0 && bytes.size > 0 && s->chunk - st->fill >= bytes.size) { /* nearly always */
-        memcpy(chunk + st->fill, bytes.data, bytes.size);
+        dx_few_copy(chunk + st->fill, bytes.data, bytes.size);
         st->fill += (uint32_t)bytes.size;
         st->size += bytes.size;
         return DX_OK;

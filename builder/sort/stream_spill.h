@@ -4,6 +4,7 @@
  *
  *   rc = dx_stream_spill_new(&s, tmp_dir, streams, memory_bytes, &err);        streams: numbered from 0
  *   rc = dx_stream_spill_add(s, stream, bytes, &err);                          appends
+ *   dx_stream_spill_expect(s, stream);                                         soon something will be added to it
  *   rc = dx_stream_spill_finish(s, &err);
  *   rc = dx_stream_spill_replay(s, stream, take, ctx, &err);                   its bytes, in pieces, in order
  *   dx_stream_spill_free(&s);
@@ -33,6 +34,7 @@ int dx_stream_spill_new(struct dx_stream_spill **s, const char *tmp_dir, size_t 
                         size_t memory_bytes, struct dx_error *err);
 int dx_stream_spill_add(struct dx_stream_spill *s, size_t stream, struct dx_span bytes,
                         struct dx_error *err);
+void dx_stream_spill_expect(const struct dx_stream_spill *s, size_t stream);
 int dx_stream_spill_finish(struct dx_stream_spill *s, struct dx_error *err);
 int dx_stream_spill_replay(struct dx_stream_spill *s, size_t stream,
                            int (*take)(void *ctx, struct dx_span piece, struct dx_error *err),

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/few_bytes.h"
+
 #define MAGIC DX_KIND('D', 'X', 'D', 'D')
 #define VERSION 1
 #define HEADER_SIZE 64
@@ -470,7 +472,7 @@ int dx_dictionary_next(struct dx_dictionary_cursor *c, struct dx_span *key, stru
     rc = read_entry(d, &c->entries, c->key_size, &e, err);
     if (rc < 0)
         return rc;
-    memcpy(c->key + e.shared, e.own.data, e.own.size);
+    dx_few_copy(c->key + e.shared, e.own.data, e.own.size);
     c->key_size = e.shared + e.own.size;
     c->ordinal++;
     *key = dx_span_of(c->key, c->key_size);
@@ -512,16 +514,20 @@ int dx_dictionary_census_init(struct dx_dictionary_census *c, struct dx_error *e
 int dx_dictionary_census_add(struct dx_dictionary_census *c, struct dx_span domain,
                              struct dx_error *err)
 {
+    uint8_t *to;
+
     if (c->info.n == DX_DICTIONARY_N_MAX)
         return dx_fail(err, DX_E_LIMIT, "over %lu domains", (unsigned long)DX_DICTIONARY_N_MAX);
     if (c->text.size + domain.size + 1 > c->text.max) {
         dx_hash_state_update(c->hashing, dx_span_of(c->text.data, c->text.size));
         dx_buf_clear(&c->text);
     }
-    dx_buf_append(&c->text, domain.data, domain.size);
-    dx_buf_u8(&c->text, '\n');
-    if (c->text.failed)
+    to = dx_buf_reserve(&c->text, domain.size + 1);
+    if (to == NULL)
         return dx_buf_fail(&c->text, err, "hash of the domains");
+    dx_few_copy(to, domain.data, domain.size);
+    to[domain.size] = '\n';
+    c->text.size += domain.size + 1;
     c->info.n++;
     if (domain.size > c->info.longest_key)
         c->info.longest_key = (uint32_t)domain.size;
@@ -680,7 +686,7 @@ static int append_entry(struct dx_dictionary_writer *w, size_t shared, struct dx
         entry[n++] = (uint8_t)(shared - LONG);
     if (own.size >= LONG)
         entry[n++] = (uint8_t)(own.size - LONG);
-    memcpy(entry + n, own.data, own.size);
+    dx_few_copy(entry + n, own.data, own.size);
     n += own.size;
     w->data_size += n;
     return dx_envelope_writer_append(&w->envelope, dx_span_of(entry, n), err);
@@ -713,7 +719,7 @@ int dx_dictionary_writer_add(struct dx_dictionary_writer *w, struct dx_span key,
     rc = dx_dictionary_census_add(&w->census, dx_span_of(domain, size), err);
     if (rc < 0)
         return rc;
-    memcpy(w->last + shared, key.data + shared, size - shared);
+    dx_few_copy(w->last + shared, key.data + shared, size - shared);
     w->last_size = size;
     return append_entry(w, shared, dx_span_of(key.data + shared, size - shared), err);
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/few_bytes.h"
+
 #define BLOCK ((size_t)DX_ENVELOPE_BLOCK_SIZE)
 #define SECTION_ENTRY 24
 #define KEY_TABLES (UINT64_MAX - 1)
@@ -402,7 +404,7 @@ static int put(struct dx_envelope_writer *w, struct dx_span bytes, struct dx_err
         size_t n = bytes.size < room ? bytes.size : room;
         int rc;
 
-        memcpy(w->pending + w->pending_size, bytes.data, n);
+        dx_few_copy(w->pending + w->pending_size, bytes.data, n);
         w->pending_size += n;
         w->offset += n;
         bytes = dx_span_of(bytes.data + n, bytes.size - n);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/few_bytes.h"
+
 static bool is_ip_literal(struct dx_span s)
 {
     size_t i = s.size;
@@ -33,35 +35,18 @@ static bool has_byte(uint64_t w, uint8_t c)
     return ((x - ones) & ~x & ones << 7) != 0;
 }
 
-/* The first n < 8 bytes, behind them zeros. */
-static uint64_t load_few(const uint8_t *p, size_t n)
+/* The n bytes of s that end at `at`, n at most 8, behind them anything. */
+static uint64_t load_word(struct dx_span s, size_t at, size_t n)
 {
     uint64_t w = 0;
 
-    if (n >= 4)
-        return dx_load_u32(p) | (uint64_t)dx_load_u32(p + n - 4) << 8 * (n - 4);
+    if (n == WORD)
+        return dx_load_u64(s.data + at - WORD);
+    if (s.size >= WORD) /* the first ones */
+        return dx_load_u64(s.data);
     for (size_t i = 0; i < n; i++)
-        w |= (uint64_t)p[i] << 8 * i;
+        w |= (uint64_t)s.data[i] << 8 * i;
     return w;
-}
-
-/* As memcpy: up to 16 bytes are two words, which overlap. */
-static void copy_part(uint8_t *to, const uint8_t *from, size_t n)
-{
-    if (n > 2 * WORD) {
-        memcpy(to, from, n);
-    } else if (n >= WORD) {
-        uint64_t first;
-        uint64_t last;
-
-        __builtin_memcpy(&first, from, WORD);
-        __builtin_memcpy(&last, from + n - WORD, WORD);
-        __builtin_memcpy(to, &first, WORD);
-        __builtin_memcpy(to + n - WORD, &last, WORD);
-    } else {
-        for (size_t i = 0; i < n; i++)
-            to[i] = from[i];
-    }
 }
 
 /* The parts of s between `from`, last one first, joined by `to`; false if one has `to` in it. A call of
@@ -73,24 +58,24 @@ static bool turn(struct dx_span s, uint8_t from, uint8_t to, uint8_t *out)
 
     for (size_t at = s.size; at > 0;) {
         size_t size = at < WORD ? at : WORD;
-        uint64_t w = size == WORD ? dx_load_u64(s.data + at - WORD) : load_few(s.data, at);
-        uint64_t found = bytes_that_are(w, from);
+        uint64_t w = load_word(s, at, size);
+        uint64_t found = bytes_that_are(w, from) & UINT64_MAX >> 8 * (WORD - size);
 
         at -= size;
-        if (has_byte(w, to))
+        if (has_byte(w, to)) /* also of what a word has behind the first ones: it is of s */
             return false;
         while (found != 0) {
             unsigned bit = 63 - (unsigned)__builtin_clzll(found);
             size_t begin = at + bit / 8 + 1;
 
-            copy_part(out + n, s.data + begin, end - begin);
+            dx_few_copy(out + n, s.data + begin, end - begin);
             n += end - begin;
             out[n++] = to;
             end = begin - 1;
             found ^= UINT64_C(1) << bit;
         }
     }
-    copy_part(out + n, s.data, end);
+    dx_few_copy(out + n, s.data, end);
     return true;
 }
 

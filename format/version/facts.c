@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <inttypes.h>
 
+#include "base/few_bytes.h"
+
 /* Nearly all pairs have one host, so that these take a byte. */
 enum shape {
     SHAPE_DOMAIN, /* one host: the domain */
@@ -38,13 +40,15 @@ int dx_fact_compare(const struct dx_fact *a, const struct dx_fact *b)
 static bool ends_with(struct dx_span s, struct dx_span end)
 {
     return s.size >= end.size &&
-           dx_span_equal(dx_span_of(s.data + (s.size - end.size), end.size), end);
+           dx_few_equal(dx_span_of(s.data + (s.size - end.size), end.size), end);
 }
 
-static bool is_www(struct dx_span host, struct dx_span domain)
+/* Whether the host is the domain, or www. before it. */
+static bool is_plain(struct dx_span host, struct dx_span domain)
 {
-    return host.size == domain.size + WWW_SIZE && memcmp(host.data, www, WWW_SIZE) == 0 &&
-           ends_with(host, domain);
+    return ends_with(host, domain) &&
+           (host.size == domain.size ||
+            (host.size == domain.size + WWW_SIZE && memcmp(host.data, www, WWW_SIZE) == 0));
 }
 
 /* ---- hosts as text ---- */
@@ -67,10 +71,9 @@ static size_t domain_end(struct dx_span host, struct dx_span domain)
     return ends_with(s, domain) ? s.size : 0;
 }
 
-static void put_name(struct dx_buf *b, struct dx_span host, struct dx_span domain)
+/* end: domain_end of it. */
+static void put_name(struct dx_buf *b, struct dx_span host, struct dx_span domain, size_t end)
 {
-    size_t end = domain_end(host, domain);
-
     if (end == 0) {
         dx_buf_varint(b, (uint64_t)host.size << 2 | NAME_WHOLE);
         dx_buf_append(b, host.data, host.size);
@@ -175,6 +178,7 @@ static int host_fault(const struct dx_facts_writer *w, const struct dx_fact *hos
 int dx_facts_writer_host(struct dx_facts_writer *w, const struct dx_fact *host,
                          struct dx_error *err)
 {
+    bool plain = is_plain(host->host, w->domain);
     int rc = host_fault(w, host, err);
 
     if (rc < 0)
@@ -182,7 +186,8 @@ int dx_facts_writer_host(struct dx_facts_writer *w, const struct dx_fact *host,
     if (!w->hosts_lost && w->host_count > 0)
         put_counts(&w->hosts, w->last_urls, w->last_rows);
     if (!w->hosts_lost)
-        put_name(&w->hosts, host->host, w->domain);
+        put_name(&w->hosts, host->host, w->domain,
+                 plain ? host->host.size : domain_end(host->host, w->domain));
     if (w->hosts.failed)
         return dx_buf_fail(&w->hosts, err, "facts");
     w->hosts_lost |= w->hosts.size > DX_FACTS_HOSTS_BYTES;
@@ -190,12 +195,12 @@ int dx_facts_writer_host(struct dx_facts_writer *w, const struct dx_fact *host,
         w->first_urls = w->last_urls;
         w->first_rows = w->last_rows;
     }
-    w->plain_hosts += dx_span_equal(host->host, w->domain) || is_www(host->host, w->domain);
+    w->plain_hosts += plain;
     w->host_count++;
     w->last_urls = host->url_count;
     w->last_rows = host->row_count;
     dx_buf_clear(&w->last_host);
-    dx_buf_append(&w->last_host, host->host.data, host->host.size);
+    dx_few_append(&w->last_host, host->host);
     return w->last_host.failed ? dx_buf_fail(&w->last_host, err, "facts") : DX_OK;
 }
 
@@ -217,7 +222,7 @@ int dx_facts_writer_path(struct dx_facts_writer *w, enum dx_paths kind, const st
     if (!first && dx_span_equal(path->host, dx_span_of(last->data, last->size))) {
         dx_buf_varint(b, NAME_SAME);
     } else {
-        put_name(b, path->host, w->domain);
+        put_name(b, path->host, w->domain, domain_end(path->host, w->domain));
         dx_buf_clear(last);
         dx_buf_append(last, path->host.data, path->host.size);
     }

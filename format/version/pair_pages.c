@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 
+#include "base/few_bytes.h"
+
 enum column { ORDINALS, SIZES, BYTES };
 
 #define FRONT_MAX 30 /* sizes of three columns as varints */
@@ -75,7 +77,7 @@ int dx_pair_pages_add(struct dx_pair_pages *w, uint64_t ordinal, uint32_t datase
     }
     dx_buf_varint(&w->columns[ORDINALS], ordinal - w->last_ordinal);
     dx_buf_varint(&w->columns[SIZES], bytes.size - 1);
-    dx_buf_append(&w->columns[BYTES], bytes.data, bytes.size);
+    dx_few_append(&w->columns[BYTES], bytes);
     for (int i = 0; i < DX_PAIR_PAGE_COLUMNS; i++)
         if (w->columns[i].failed)
             return dx_buf_fail(&w->columns[i], err, "page of pairs");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/version/pair_tally.h"
 
+#include "base/few_bytes.h"
 #include "format/version/url_sketch.h"
 
 #include <stdlib.h>
@@ -58,8 +59,8 @@ struct dx_pair_tally {
     bool in_host;
     struct dx_buf host;
     struct counts of_host;
+    unsigned schemes_known; /* bits of those of which the hash is of the host at hand */
     struct {
-        bool known;
         uint8_t size;
         char text[SCHEME_MAX];
         uint64_t hash; /* dx_url_sketch_host of it */
@@ -150,7 +151,7 @@ void dx_pair_tally_begin(struct dx_pair_tally *t, struct dx_span domain)
     if (t->counts_paths)
         drop_texts(t);
     dx_buf_clear(&t->domain);
-    dx_buf_append(&t->domain, domain.data, domain.size);
+    dx_few_append(&t->domain, domain);
     dx_facts_writer_begin(&t->writer, span_of(&t->domain));
     dx_url_sketch_clear(&t->sketch);
     t->all_paths = false;
@@ -439,13 +440,18 @@ static int let_wait(struct dx_pair_tally *t, bool new_host, struct dx_span host,
 {
     struct waiting row = { new_host ? (uint32_t)host.size : 0, (uint32_t)path_query.size, new_host,
                            new_url };
+    uint8_t *to;
 
     if (host.size > UINT32_MAX || path_query.size > UINT32_MAX)
         return dx_fail(err, DX_E_LIMIT, "tally: a row of over 4 GiB");
-    dx_buf_append(&t->waiting, &row, sizeof row);
-    dx_buf_append(&t->waiting, host.data, row.host_size);
-    dx_buf_append(&t->waiting, path_query.data, path_query.size);
-    return t->waiting.failed ? dx_buf_fail(&t->waiting, err, "tally: rows") : DX_OK;
+    to = dx_buf_reserve(&t->waiting, sizeof row + row.host_size + row.path_size);
+    if (to == NULL)
+        return dx_buf_fail(&t->waiting, err, "tally: rows");
+    memcpy(to, &row, sizeof row);
+    dx_few_copy(to + sizeof row, host.data, row.host_size);
+    dx_few_copy(to + sizeof row + row.host_size, path_query.data, row.path_size);
+    t->waiting.size += sizeof row + row.host_size + row.path_size;
+    return DX_OK;
 }
 
 /* The rows that wait, and from here on each one as it comes. */
@@ -495,13 +501,12 @@ static int begin_host(struct dx_pair_tally *t, struct dx_span host, struct dx_er
     if (rc < 0)
         return rc;
     dx_buf_clear(&t->host);
-    dx_buf_append(&t->host, host.data, host.size);
+    dx_few_append(&t->host, host);
     if (t->host.failed || t->domain.failed)
         return dx_no_memory(err, "tally: host");
     t->in_host = true;
     t->of_host = (struct counts){ 0, 0 };
-    for (int i = 0; i < SCHEMES; i++)
-        t->schemes[i].known = false;
+    t->schemes_known = 0;
     return DX_OK;
 }
 
@@ -511,11 +516,12 @@ static int tally_url(struct dx_pair_tally *t, struct dx_span scheme, struct dx_s
     unsigned slot = scheme.size % SCHEMES;
     int rc;
 
-    if (!t->schemes[slot].known ||
-        !dx_span_equal(scheme, dx_span_of(t->schemes[slot].text, t->schemes[slot].size))) {
+    if ((t->schemes_known >> slot & 1) == 0 ||
+        !dx_few_equal(scheme, dx_span_of(t->schemes[slot].text, t->schemes[slot].size))) {
         t->schemes[slot].hash = dx_url_sketch_host(scheme, span_of(&t->host));
-        t->schemes[slot].known = scheme.size <= SCHEME_MAX;
-        if (t->schemes[slot].known) {
+        t->schemes_known &= ~(1u << slot);
+        if (scheme.size <= SCHEME_MAX) {
+            t->schemes_known |= 1u << slot;
             memcpy(t->schemes[slot].text, scheme.data, scheme.size);
             t->schemes[slot].size = (uint8_t)scheme.size;
         }
@@ -531,7 +537,7 @@ static int tally_url(struct dx_pair_tally *t, struct dx_span scheme, struct dx_s
 int dx_pair_tally_row(struct dx_pair_tally *t, struct dx_span scheme, struct dx_span host,
                       struct dx_span path_query, bool new_url, struct dx_error *err)
 {
-    bool new_host = !t->in_host || !dx_span_equal(host, span_of(&t->host));
+    bool new_host = !t->in_host || !dx_few_equal(host, span_of(&t->host));
     int rc = new_host ? begin_host(t, host, err) : DX_OK;
 
     if (rc < 0)
@@ -553,7 +559,7 @@ int dx_pair_tally_row(struct dx_pair_tally *t, struct dx_span scheme, struct dx_
 int dx_pair_tally_pages(struct dx_pair_tally *t, struct dx_span host, uint64_t pages,
                         struct dx_error *err)
 {
-    bool new_host = !t->in_host || !dx_span_equal(host, span_of(&t->host));
+    bool new_host = !t->in_host || !dx_few_equal(host, span_of(&t->host));
     int rc = new_host ? begin_host(t, host, err) : DX_OK;
 
     if (rc >= 0 && t->pair.rows == 0)

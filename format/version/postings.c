@@ -2,6 +2,7 @@
 #include "format/version/postings.h"
 
 #include "base/bits.h"
+#include "base/few_bytes.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -701,7 +702,7 @@ int dx_postings_draft_add(struct dx_postings_draft *d, struct dx_pair_place plac
         d->page.first = place;
     store_entry(entry, &p);
     dx_buf_append(&d->entries, entry, sizeof entry);
-    dx_buf_append(&d->payloads, payload.data, payload.size);
+    dx_few_append(&d->payloads, payload);
     if (d->entries.failed || d->payloads.failed)
         return dx_no_memory(err, "postings: page");
     d->page.entries++;

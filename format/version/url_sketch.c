@@ -206,13 +206,22 @@ static int append(struct dx_url_sketch *s, const void *hashes, size_t size, stru
 
 int dx_url_sketch_add(struct dx_url_sketch *s, uint64_t hash, struct dx_error *err)
 {
+    uint8_t *to;
+
     hash &= dx_bits_mask(HASH_BITS);
     if (s->dense) {
         note(s->registers, hash);
         return DX_OK;
     }
     s->sorted = s->hashes.size == 0;
-    return append(s, &hash, sizeof hash, err);
+    if (count_of(s) >= DX_SKETCH_UNION_MAX)
+        return append(s, &hash, sizeof hash, err);
+    to = dx_buf_reserve(&s->hashes, s->hashes.size + 2 * sizeof hash); /* as append */
+    if (to == NULL)
+        return dx_buf_fail(&s->hashes, err, "sketch");
+    memcpy(to, &hash, sizeof hash);
+    s->hashes.size += sizeof hash;
+    return DX_OK;
 }
 
 static void raise_registers(uint8_t *registers, const uint8_t *others)
@@ -320,6 +329,18 @@ static unsigned rice_of(uint64_t n, unsigned hash_bits)
     return hash_bits - dx_bits_of_number(n);
 }
 
+/* Whole bytes: nearly all sketches. */
+static void encode_plain(const uint64_t *v, size_t n, struct dx_buf *out)
+{
+    uint8_t *to = dx_buf_reserve(out, (n - 1) * HASH_SIZE + sizeof *v);
+
+    if (to == NULL)
+        return;
+    for (size_t i = 0; i < n; i++)
+        dx_store_u64(to + i * HASH_SIZE, v[i]);
+    out->size += n * HASH_SIZE;
+}
+
 static void encode_hashes(const struct dx_url_sketch *s, struct dx_buf *out)
 {
     struct dx_bits_out bits = { .to = out };
@@ -327,13 +348,13 @@ static void encode_hashes(const struct dx_url_sketch *s, struct dx_buf *out)
     size_t n = count_of(s);
     uint64_t next = 0; /* the least that can follow */
 
-    if (n > PLAIN_HASHES)
-        dx_buf_varint(out, n);
+    if (n <= PLAIN_HASHES) {
+        encode_plain(v, n, out);
+        return;
+    }
+    dx_buf_varint(out, n);
     for (size_t i = 0; i < n; i++) {
-        if (n <= PLAIN_HASHES)
-            dx_bits_put(&bits, v[i], HASH_BITS);
-        else
-            dx_bits_put_rice(&bits, v[i] - next, rice_of(n, HASH_BITS));
+        dx_bits_put_rice(&bits, v[i] - next, rice_of(n, HASH_BITS));
         next = v[i] + 1;
     }
     dx_bits_flush(&bits);
