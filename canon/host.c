@@ -139,3 +139,30 @@ int dx_host_parse(struct dx_span raw, uint8_t *out, size_t room, struct dx_host 
     *host = (struct dx_host){ { out, dx_ipv4_text(address, out) }, DX_HOST_IPV4 };
     return 1;
 }
+
+/* ---- plain names ---- */
+
+static const bool plain_byte[256] = {
+    ['a' ... 'z'] = true,
+    ['0' ... '9'] = true,
+    ['-'] = true,
+    ['.'] = true,
+};
+
+size_t dx_host_plain_size(struct dx_span text)
+{
+    size_t n = 0;
+
+    while (n < text.size && plain_byte[text.data[n]])
+        n++;
+    return n;
+}
+
+bool dx_host_is_plain(struct dx_span host)
+{
+    bool plain = true;
+
+    for (size_t i = 0; i < host.size; i++)
+        plain &= plain_byte[host.data[i]];
+    return plain && host.size > 0 && !dx_ipv4_meant(host);
+}

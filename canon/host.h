@@ -7,6 +7,12 @@
  * text of `host` is in `out`: a name in lower-case ASCII, a dotted IPv4 address, or an
  * IPv6 address in brackets. room: at least raw.size, and DX_HOST_ROOM covers every raw of
  * DX_URL_MAX bytes. A host that does not fit is rejected as too long. No state.
+ *
+ * A plain name has lower-case letters, digits, '-' and '.' alone, and means no IPv4 address: it is what parse
+ * makes of it. Nearly every host is one.
+ *
+ *   n = dx_host_plain_size(text);                       so many bytes of it are of a plain name
+ *   dx_host_is_plain(host)                              all of them
  */
 #ifndef DX_CANON_HOST_H
 #define DX_CANON_HOST_H
@@ -25,5 +31,8 @@ struct dx_host {
 
 int dx_host_parse(struct dx_span raw, uint8_t *out, size_t room, struct dx_host *host,
                   enum dx_reject *why);
+
+size_t dx_host_plain_size(struct dx_span text);
+bool dx_host_is_plain(struct dx_span host);
 
 #endif

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "canon/row_form.h"
 
+#include "base/few_bytes.h"
+#include "canon/host.h"
 #include "canon/ids.h"
 #include "canon/path_query.h"
+#include "canon/psl.h"
 #include "canon/url.h"
 
 #include <assert.h>
@@ -11,14 +14,13 @@
 enum { ORIGIN_ROOM = 16 + DX_URL_MAX };
 
 struct dx_row_form {
+    const struct dx_psl *psl;
     struct dx_canon *canon;
     struct dx_query_work query;
-    /* The last origin that was canonical, "https://www.example.com", behind it a path, and its
-     * domain. */
+    /* The last origin that was canonical, "https://www.example.com", behind it a path. */
     uint8_t origin[ORIGIN_ROOM];
     size_t scheme_size, host_size; /* 0: none yet */
-    uint8_t domain[DX_URL_MAX];
-    size_t domain_size;
+    struct dx_span domain;         /* of the host, within it */
     uint64_t domain_id;
     uint8_t path[3 * DX_URL_MAX + 8];
 };
@@ -30,6 +32,7 @@ int dx_row_form_new(struct dx_row_form **form, const struct dx_psl *psl, struct 
     *form = calloc(1, sizeof **form);
     if (*form == NULL)
         return dx_no_memory(err, "check of rows");
+    (*form)->psl = psl;
     rc = dx_canon_new(&(*form)->canon, psl, err);
     if (rc < 0)
         dx_row_form_free(form);
@@ -55,30 +58,44 @@ static bool is_scheme(struct dx_span scheme)
 
 static bool is_last_origin(const struct dx_row_form *f, const struct dx_row_columns *row)
 {
-    return f->host_size == row->host.size && f->scheme_size == row->scheme.size &&
-           memcmp(f->origin, row->scheme.data, row->scheme.size) == 0 &&
-           memcmp(f->origin + f->scheme_size + 3, row->host.data, row->host.size) == 0;
+    return dx_few_equal(dx_span_of(f->origin + f->scheme_size + 3, f->host_size), row->host) &&
+           dx_few_equal(dx_span_of(f->origin, f->scheme_size), row->scheme);
 }
 
-/* The host into f->origin, if it is canonical: scheme and host are at most DX_URL_MAX bytes. */
-static enum dx_row_fault take_origin(struct dx_row_form *f, const struct dx_row_columns *row)
+/* The domain of a host that is canonical in f->origin, as what dx_canon_url makes of the whole shows. */
+static enum dx_row_fault find_domain(struct dx_row_form *f, const struct dx_row_columns *row,
+                                     struct dx_span origin, struct dx_span *domain)
 {
-    size_t size = row->scheme.size + 3 + row->host.size + 1;
     enum dx_reject why = DX_REJECT_NONE;
     struct dx_url url;
 
-    f->host_size = 0;
-    memcpy(f->origin, row->scheme.data, row->scheme.size);
-    memcpy(f->origin + row->scheme.size, "://", 3);
-    memcpy(f->origin + row->scheme.size + 3, row->host.data, row->host.size);
-    f->origin[size - 1] = '/';
-    if (dx_canon_url(f->canon, dx_span_of(f->origin, size), &url, &why) != 1)
+    if (dx_canon_url(f->canon, origin, &url, &why) != 1)
         return why == DX_REJECT_PUBLIC_SUFFIX ? DX_ROW_DOMAIN : DX_ROW_HOST;
-    if (!dx_span_equal(url.url, dx_span_of(f->origin, size)) || !dx_span_equal(url.host, row->host))
+    if (!dx_span_equal(url.url, origin) || !dx_span_equal(url.host, row->host))
         return DX_ROW_HOST;
-    memcpy(f->domain, url.domain.data, url.domain.size);
-    f->domain_size = url.domain.size;
-    f->domain_id = dx_domain_id(url.domain);
+    *domain = dx_span_of(origin.data + (url.domain.data - url.url.data), url.domain.size);
+    return DX_ROW_CANONICAL;
+}
+
+/* The host into f->origin, if it is canonical: scheme and host are at most DX_URL_MAX bytes. Nearly
+ * each is a plain name, of which only the domain is to be found. */
+static enum dx_row_fault take_origin(struct dx_row_form *f, const struct dx_row_columns *row)
+{
+    uint8_t *host = f->origin + row->scheme.size + 3;
+    enum dx_row_fault fault = DX_ROW_CANONICAL;
+
+    f->host_size = 0;
+    dx_few_copy(f->origin, row->scheme.data, row->scheme.size);
+    memcpy(f->origin + row->scheme.size, "://", 3);
+    dx_few_copy(host, row->host.data, row->host.size);
+    host[row->host.size] = '/';
+    if (!dx_host_is_plain(row->host) ||
+        dx_psl_domain(f->psl, dx_span_of(host, row->host.size), &f->domain) != 1)
+        fault = find_domain(
+            f, row, dx_span_of(f->origin, row->scheme.size + 3 + row->host.size + 1), &f->domain);
+    if (fault != DX_ROW_CANONICAL)
+        return fault;
+    f->domain_id = dx_domain_id(f->domain);
     f->scheme_size = row->scheme.size;
     f->host_size = row->host.size;
     return DX_ROW_CANONICAL;
@@ -113,7 +130,7 @@ enum dx_row_fault dx_row_form_check(struct dx_row_form *f, const struct dx_row_c
         fault = take_origin(f, row);
     if (fault != DX_ROW_CANONICAL)
         return fault;
-    if (!dx_span_equal(row->domain, dx_span_of(f->domain, f->domain_size)))
+    if (!dx_few_equal(row->domain, f->domain))
         return DX_ROW_DOMAIN;
     return is_path_query(f, row->path_query) ? DX_ROW_CANONICAL : DX_ROW_PATH_QUERY;
 }
@@ -128,7 +145,7 @@ struct dx_span dx_row_form_url(struct dx_row_form *f, const struct dx_row_column
     size_t origin = f->scheme_size + 3 + f->host_size;
 
     assert(is_last_origin(f, row) && row->path_query.size > 0);
-    memcpy(f->origin + origin, row->path_query.data, row->path_query.size);
+    dx_few_copy(f->origin + origin, row->path_query.data, row->path_query.size);
     return dx_span_of(f->origin, origin + row->path_query.size);
 }
 

@@ -2,6 +2,7 @@
 #include "canon/suffix_rules.h"
 
 #include "base/buf.h"
+#include "base/few_bytes.h"
 #include "base/limits.h"
 #include "canon/idna.h"
 
@@ -19,13 +20,18 @@ struct rule {
     uint8_t flags;
 };
 
-enum { FILTER_BITS = 1 << 16 };
+enum { FILTERS = 1 << 10 };
+
+/* By hash: most names end here, in the nearest cache. Two bits of a word are a hash's, of one alone every seventh name would
+ * be looked for in the table, which lies farther away. */
+struct filter {
+    uint64_t rules;
+    uint64_t within; /* of what longer rules, or names that one matches, end with */
+};
 
 struct dx_suffix_rules {
-    uint64_t filter[FILTER_BITS / 64]; /* by hash: most names end here, in the nearest cache */
-    uint64_t
-        within[FILTER_BITS / 64]; /* of what longer rules, or names that one matches, end with */
-    struct dx_buf text;           /* the rules, one behind the other */
+    struct filter filter[FILTERS];
+    struct dx_buf text; /* the rules, one behind the other */
     struct rule *slot;
     uint32_t mask;
     uint32_t used;  /* slots, at most half of them */
@@ -151,14 +157,26 @@ static bool to_a_labels(struct dx_span rule, uint8_t ascii[DX_DOMAIN_MAX], struc
     return has_a_label(*out);
 }
 
-static bool may_hold(const uint64_t filter[FILTER_BITS / 64], uint32_t hash)
+static uint64_t filter_bits(uint32_t hash)
 {
-    return (filter[slot_of(hash) % FILTER_BITS / 64] >> slot_of(hash) % 64 & 1) != 0;
+    uint32_t rest = slot_of(hash) / FILTERS;
+
+    return (uint64_t)1 << rest % 64 | (uint64_t)1 << rest / 64 % 64;
 }
 
-static void note_hash(uint64_t filter[FILTER_BITS / 64], uint32_t hash)
+static bool may_be_rule(const struct dx_suffix_rules *r, uint32_t hash)
 {
-    filter[slot_of(hash) % FILTER_BITS / 64] |= (uint64_t)1 << slot_of(hash) % 64;
+    return (~r->filter[slot_of(hash) % FILTERS].rules & filter_bits(hash)) == 0;
+}
+
+static bool may_be_within(const struct dx_suffix_rules *r, uint32_t hash)
+{
+    return (~r->filter[slot_of(hash) % FILTERS].within & filter_bits(hash)) == 0;
+}
+
+static void note_within_at(struct dx_suffix_rules *r, uint32_t hash)
+{
+    r->filter[slot_of(hash) % FILTERS].within |= filter_bits(hash);
 }
 
 static struct rule *find_slot(const struct dx_suffix_rules *r, uint32_t hash, struct dx_span name)
@@ -166,8 +184,9 @@ static struct rule *find_slot(const struct dx_suffix_rules *r, uint32_t hash, st
     for (uint32_t i = slot_of(hash) & r->mask;; i = (i + 1) & r->mask) {
         struct rule *slot = &r->slot[i];
 
-        if (slot->size == 0 || (slot->hash == hash && slot->size == name.size &&
-                                memcmp(r->text.data + slot->at, name.data, name.size) == 0))
+        if (slot->size == 0 ||
+            (slot->hash == hash &&
+             dx_few_equal(dx_span_of(r->text.data + slot->at, slot->size), name)))
             return slot;
     }
 }
@@ -188,11 +207,11 @@ static void note_within(struct dx_suffix_rules *r, struct dx_span rule, unsigned
 
     for (size_t i = rule.size; i-- > 0;) {
         if (rule.data[i] == '.')
-            note_hash(r->within, hash);
+            note_within_at(r, hash);
         hash = hash_step(hash, rule.data[i]);
     }
     if ((flags & WILDCARD) != 0)
-        note_hash(r->within, hash);
+        note_within_at(r, hash);
 }
 
 /* Room for one rule more. */
@@ -235,7 +254,7 @@ static bool add_rule(struct dx_suffix_rules *r, struct dx_span rule, unsigned fl
     dx_buf_append(&r->text, rule.data, rule.size);
     if (r->text.failed)
         return true; /* new says so */
-    note_hash(r->filter, hash);
+    r->filter[slot_of(hash) % FILTERS].rules |= filter_bits(hash);
     note_within(r, rule, flags);
     slot->hash = hash;
     slot->size = (uint8_t)rule.size;
@@ -448,7 +467,7 @@ void dx_suffix_rules_free(struct dx_suffix_rules **rules)
 static unsigned flags_at(const struct dx_suffix_rules *r, uint32_t hash, struct dx_span name,
                          enum dx_suffix_section of)
 {
-    unsigned flags = may_hold(r->filter, hash) ? find_slot(r, hash, name)->flags : 0;
+    unsigned flags = may_be_rule(r, hash) ? find_slot(r, hash, name)->flags : 0;
 
     return (flags & of) == (unsigned)of ? flags : 0;
 }
@@ -502,13 +521,12 @@ int dx_suffix_rules_find(const struct dx_suffix_rules *r, struct dx_span name,
     /* A name of one label more than the longest rule may meet a wildcard; the one behind it is the
      * domain. */
     for (size_t i = name.size; labels < r->labels_max + 2; i--) {
-        struct dx_span tail = { name.data + i, name.size - i };
+        struct dx_span tail;
         unsigned before = flags;
 
-        if (i > 0 && name.data[i - 1] != '.') {
+        for (; i > 0 && name.data[i - 1] != '.'; i--)
             hash = hash_step(hash, name.data[i - 1]);
-            continue;
-        }
+        tail = (struct dx_span){ name.data + i, name.size - i };
         if (tail.data[0] == '.')
             return find_from_front(r, name, of, domain);
         begin[++labels] = i;
@@ -517,7 +535,7 @@ int dx_suffix_rules_find(const struct dx_suffix_rules *r, struct dx_span name,
             suffix = labels;
         /* The label in front of the suffix is there, and no rule is of more. An empty one farther in
          * front, which find_from_front is for, changes nothing then. */
-        if (i == 0 || (suffix < labels && !may_hold(r->within, hash)))
+        if (i == 0 || (suffix < labels && !may_be_within(r, hash)))
             break;
         hash = hash_step(hash, '.');
     }

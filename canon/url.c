@@ -46,14 +46,6 @@ static const struct scheme schemes[SCHEMES] = {
     [FTP] = { "ftp", 3, 21 },
 };
 
-/* Of a host name in its canonical form; names may have others, rarely. */
-static const bool name_byte[256] = {
-    ['a' ... 'z'] = true,
-    ['0' ... '9'] = true,
-    ['-'] = true,
-    ['.'] = true,
-};
-
 int dx_canon_new(struct dx_canon **c, const struct dx_psl *psl, struct dx_error *err)
 {
     *c = calloc(1, sizeof **c);
@@ -347,14 +339,13 @@ static bool keep_canonical(struct dx_canon *c, struct dx_span raw, struct dx_url
 {
     size_t scheme;
     size_t at = plain_scheme(raw, &scheme);
-    size_t end = at;
+    size_t end;
     struct dx_span host;
     struct dx_span path;
 
     if (at == 0 || raw.size > DX_URL_MAX)
         return false;
-    while (end < raw.size && name_byte[raw.data[end]])
-        end++;
+    end = at + dx_host_plain_size((struct dx_span){ raw.data + at, raw.size - at });
     host = (struct dx_span){ raw.data + at, end - at };
     path = (struct dx_span){ raw.data + end, raw.size - end };
     if (host.size == 0 || !dx_path_query_is_plain(path) || dx_ipv4_meant(host))
@@ -415,20 +406,8 @@ static bool bare_ipv6(struct dx_canon *c, struct dx_span raw, struct dx_span *do
     return true;
 }
 
-/*
- * Is raw a host name in its canonical form already, with nothing around it? No scheme, port, path or
- * address is written with these bytes alone but IPv4.
- */
-static bool is_plain_name(struct dx_span raw)
-{
-    bool plain = true;
-
-    for (size_t i = 0; i < raw.size; i++)
-        plain &= name_byte[raw.data[i]];
-    return plain && raw.size > 0 && !dx_ipv4_meant(raw);
-}
-
-/* 1 with the host of what was given, or *domain, if it is an IPv6 address without brackets; 0. */
+/* 1 with the host of what was given, or *domain, if it is an IPv6 address without brackets; 0. No scheme, port, path or
+ * address is written with the bytes of a plain name alone but IPv4. */
 static int take_host(struct dx_canon *c, struct dx_span raw, struct dx_host *host,
                      struct dx_span *domain, enum dx_reject *why)
 {
@@ -437,7 +416,7 @@ static int take_host(struct dx_canon *c, struct dx_span raw, struct dx_host *hos
 
     *domain = (struct dx_span){ NULL, 0 };
     *why = DX_REJECT_NONE;
-    if (raw.size <= CACHE_HOST_MAX && is_plain_name(raw)) {
+    if (raw.size <= CACHE_HOST_MAX && dx_host_is_plain(raw)) {
         memcpy(c->out, raw.data, raw.size);
         *host = (struct dx_host){ { c->out, raw.size }, DX_HOST_NAME };
         return 1;

@@ -428,11 +428,14 @@ static bool has_dots(const struct dx_buf *b)
 
 int dx_urlkey_strays(struct dx_urlkey *k, struct dx_span path_query)
 {
-    const uint8_t *mark = path_query.size == 0 ? NULL
-                                               : memchr(path_query.data, '?', path_query.size);
-    struct dx_span path = dx_span_of(
-        path_query.data, mark == NULL ? path_query.size : (size_t)(mark - path_query.data));
+    const uint8_t *mark;
+    struct dx_span path = path_query;
 
+    if (!has_ascii_escape(path)) /* also none of the query: most */
+        return 0;
+    mark = memchr(path_query.data, '?', path_query.size);
+    if (mark != NULL)
+        path.size = (size_t)(mark - path_query.data);
     if (!has_ascii_escape(path))
         return 0;
     dx_buf_clear(&k->part);
