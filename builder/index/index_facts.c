@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/few_bytes.h"
 #include "builder/index/index_cold.h"
 #include "builder/index/index_state.h"
 #include "builder/lake/lake_files.h"
@@ -173,7 +174,7 @@ static int add_sketch(struct dx_index_facts *f, struct dx_span sketch, struct dx
 
     if (f->pairs++ == 0) {
         dx_buf_clear(&f->first);
-        dx_buf_append(&f->first, sketch.data, sketch.size);
+        dx_few_append(&f->first, sketch);
         return f->first.failed ? dx_buf_fail(&f->first, err, "sketch") : DX_OK;
     }
     if (f->pairs == 2)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/index/index_merge.h"
 
+#include "base/few_bytes.h"
 #include "builder/lake/lake_files.h"
 #include "builder/scan/index_base.h"
 #include "builder/sort/spill_ahead.h"
@@ -25,7 +26,10 @@ static int next_scanned(struct dx_index_merge *m, struct dx_error *err)
     int rc = dx_spill_ahead_next(m->ahead, &key, &value, err);
 
     m->has_scanned = rc == 1;
-    return rc == 1 ? dx_index_pair_decode(key, value, &m->scanned, err) : rc;
+    if (rc != 1)
+        return rc;
+    return m->heads ? dx_index_pair_head(key, value, &m->scanned, err)
+                    : dx_index_pair_decode(key, value, &m->scanned, err);
 }
 
 static int next_walked(struct dx_index_merge *m, struct dx_error *err)
@@ -79,7 +83,7 @@ static struct dx_span key_of(const struct dx_index_merge *m)
 
 static bool scanned_here(const struct dx_index_merge *m)
 {
-    return m->has_scanned && dx_span_equal(m->scanned.surt, key_of(m));
+    return m->has_scanned && dx_few_equal(m->scanned.surt, key_of(m));
 }
 
 static int take_pairs(struct dx_index_merge *m, const struct dx_part *part, uint64_t ordinal,
@@ -130,7 +134,7 @@ static int next_domain(struct dx_index_merge *m, struct dx_error *err)
     m->is_walked = m->walked == 1 &&
                    (!m->has_scanned || dx_span_compare(m->base.key, m->scanned.surt) <= 0);
     key = m->is_walked ? m->base.key : m->scanned.surt;
-    memcpy(m->key, key.data, key.size);
+    dx_few_copy(m->key, key.data, key.size);
     m->key_size = key.size;
     m->has_domain = true;
     m->domains++;

@@ -36,6 +36,7 @@ enum dx_index_origin {
 
 struct dx_index_merge {
     struct dx_index_lake *lake;
+    bool heads; /* set before begin: pairs of the scan come without facts, sketch and runs */
     bool begun;
     bool given_scanned, given_known; /* by the last next, from which stream; both: the same pair */
     /* of the scan: the next one, if there is one */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/index/index_pass.h"
 
+#include "base/few_bytes.h"
+
 struct dx_span dx_index_pass_domain(const struct dx_index_state *b)
 {
     return dx_span_of(b->domain_text, b->domain_size);
@@ -46,7 +48,7 @@ static int begin_domain(struct dx_index_pass *p, struct dx_span key, struct dx_e
     struct dx_index_state *b = p->b;
     int rc = end_domain(p, err);
 
-    memcpy(b->surt_text, key.data, key.size);
+    dx_few_copy(b->surt_text, key.data, key.size);
     b->surt_size = key.size;
     if (rc != DX_OK || !p->texts)
         return rc;
@@ -62,7 +64,7 @@ static int take_pair(struct dx_index_pass *p, const struct dx_index_pair *pair,
     struct dx_index_state *b = p->b;
     int rc = DX_OK;
 
-    if (!dx_span_equal(pair->surt, dx_index_pass_key(b)))
+    if (!dx_few_equal(pair->surt, dx_index_pass_key(b)))
         rc = begin_domain(p, pair->surt, err);
     dx_buf_append(&b->ids, &pair->dataset_id, sizeof pair->dataset_id);
     dx_buf_append(&b->counts, &pair->count, sizeof pair->count);
@@ -74,8 +76,10 @@ int dx_index_pass_run(struct dx_index_pass *p, struct dx_error *err)
     struct dx_index_state *b = p->b;
     enum dx_index_origin origin;
     const struct dx_index_pair *pair;
-    int rc = dx_index_merge_begin(&b->merge, b->lake, b->options->memory / 8, err);
+    int rc;
 
+    b->merge.heads = p->pair == NULL;
+    rc = dx_index_merge_begin(&b->merge, b->lake, b->options->memory / 8, err);
     p->ordinal = 0;
     dx_buf_clear(&b->ids);
     dx_buf_clear(&b->counts);

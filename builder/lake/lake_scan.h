@@ -15,7 +15,8 @@
  *   dx_lake_scan_close(&s);
  *
  * group and row: 1 there is one, 0 the end, <0 error. Rows need not be read (to the end)
- * before the next group. row's spans are valid until the next call of row or group on s;
+ * before the next group. row's spans are valid until the next call of row or group on s, or as long as
+ * dx_lake_scan_keeps was true before each call of row;
  * row.extra has s.extra_count entries in the order of the extra columns. What a file does
  * not have (raw_url, ts, url_id, extras) is null, or 0 for url_id and dataset_id; s.has_dataset_id
  * says whether it has the latter, which then must be that of its path. Memory: one page and one
@@ -111,6 +112,8 @@ struct dx_lake_scan {
 int dx_lake_scan_open(struct dx_lake_scan *s, const char *path, struct dx_error *err);
 int dx_lake_scan_group(struct dx_lake_scan *s, struct dx_error *err);
 int dx_lake_scan_row(struct dx_lake_scan *s, struct dx_lake_row *row, struct dx_error *err);
+/* Whether the spans of the last row stay as they are in the next call of row: both are of pages at hand. */
+bool dx_lake_scan_keeps(const struct dx_lake_scan *s);
 int dx_lake_scan_hash(const struct dx_lake_scan *s, struct dx_hash128 *hash, struct dx_error *err);
 void dx_lake_scan_close(struct dx_lake_scan *s);
 

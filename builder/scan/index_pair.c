@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/scan/index_pair.h"
 
+#include "base/few_bytes.h"
+
 #define VARINT_MAX 10
 /* Of a value without facts, sketch and runs; of a run. */
 #define HEAD_MAX (2 * VARINT_MAX + 1 + 16 + 4 * VARINT_MAX + 8)
@@ -28,8 +30,7 @@ static uint8_t *put_u64(uint8_t *p, uint64_t v)
 static uint8_t *put_bytes(uint8_t *p, struct dx_span bytes)
 {
     p = put_varint(p, bytes.size);
-    if (bytes.size > 0)
-        memcpy(p, bytes.data, bytes.size);
+    dx_few_copy(p, bytes.data, bytes.size);
     return p + bytes.size;
 }
 
@@ -71,6 +72,11 @@ static uint8_t *put_head(const struct dx_index_pair *pair, uint8_t *p)
         p = put_u64(p, pair->aside.hash);
     }
     return put_bytes(p, pair->sketch);
+}
+
+static int damaged(struct dx_error *err)
+{
+    return dx_fail(err, DX_E_CORRUPT, "pair: a damaged record");
 }
 
 static void take_facts(struct dx_bytes *r, struct dx_index_pair *pair)
@@ -120,8 +126,8 @@ int dx_index_pair_surt(struct dx_span key, struct dx_span *surt, struct dx_error
     return DX_OK;
 }
 
-int dx_index_pair_decode(struct dx_span key, struct dx_span value, struct dx_index_pair *pair,
-                         struct dx_error *err)
+int dx_index_pair_head(struct dx_span key, struct dx_span value, struct dx_index_pair *pair,
+                       struct dx_error *err)
 {
     struct dx_bytes r = dx_bytes_of(value);
     int rc = dx_index_pair_surt(key, &pair->surt, err);
@@ -138,11 +144,22 @@ int dx_index_pair_decode(struct dx_span key, struct dx_span value, struct dx_ind
         pair->count.first_us = (int64_t)dx_bytes_u64(&r);
         pair->count.last_us = (int64_t)dx_bytes_u64(&r);
     }
+    pair->rest = dx_bytes_take(&r, dx_bytes_left(&r));
+    return r.failed ? damaged(err) : DX_OK;
+}
+
+int dx_index_pair_decode(struct dx_span key, struct dx_span value, struct dx_index_pair *pair,
+                         struct dx_error *err)
+{
+    int rc = dx_index_pair_head(key, value, pair, err);
+    struct dx_bytes r;
+
+    if (rc != DX_OK)
+        return rc;
+    r = dx_bytes_of(pair->rest);
     take_facts(&r, pair);
     pair->runs = dx_bytes_take(&r, dx_bytes_left(&r));
-    if (r.failed)
-        return dx_fail(err, DX_E_CORRUPT, "pair: a damaged record");
-    return DX_OK;
+    return r.failed ? damaged(err) : DX_OK;
 }
 
 int dx_index_pair_runs(struct dx_span encoded, struct dx_buf *runs, struct dx_error *err)

@@ -4,6 +4,7 @@
  *
  *   rc = dx_index_pair_encode(&pair, runs, n, &key, &value, &err);     replaces both buffers
  *   rc = dx_index_pair_decode(key, value, &pair, &err);
+ *   rc = dx_index_pair_head(key, value, &pair, &err);                  without facts, sketch and runs
  *   rc = dx_index_pair_surt(key, &surt, &err);                         the key of the domain alone
  *   rc = dx_index_pair_runs(pair.runs, &runs, &err);                   appends struct dx_run
  *
@@ -35,6 +36,7 @@ struct dx_index_pair {
     struct dx_span facts;  /* empty: they are put aside */
     struct dx_span sketch;
     struct dx_blob_spill_place aside; /* of facts; only where they are empty */
+    struct dx_span rest;              /* facts, sketch and runs as they are encoded */
 };
 
 /* Runs in the order of the listing (payload.h). DX_E_INVALID if the domain is not valid. */
@@ -42,6 +44,8 @@ int dx_index_pair_encode(const struct dx_index_pair *pair, const struct dx_run *
                          struct dx_buf *key, struct dx_buf *value, struct dx_error *err);
 int dx_index_pair_decode(struct dx_span key, struct dx_span value, struct dx_index_pair *pair,
                          struct dx_error *err);
+int dx_index_pair_head(struct dx_span key, struct dx_span value, struct dx_index_pair *pair,
+                       struct dx_error *err);
 int dx_index_pair_surt(struct dx_span key, struct dx_span *surt, struct dx_error *err);
 int dx_index_pair_runs(struct dx_span encoded, struct dx_buf *runs, struct dx_error *err);
 

@@ -3,12 +3,14 @@
 
 #include <stdlib.h>
 
+#include "base/few_bytes.h"
 #include "builder/lake/lake_file.h"
 #include "builder/scan/urls_record.h"
 #include "builder/sort/stream_spill.h"
 #include "canon/ids.h"
 
-#define LANE_RECORDS 4096                                   /* under the lock at a time */
+#define LANE_RECORDS 4096 /* under the lock at a time */
+#define AHEAD 16          /* of them that a record's place is asked for */
 #define URL_TEXT_MAX (DX_LAKE_ROW_BYTES_MAX + sizeof "://") /* what a row may have */
 
 struct dx_index_urls_lane {
@@ -80,6 +82,9 @@ int dx_index_urls_lane_end(struct dx_index_urls_lane *lane, struct dx_error *err
     for (size_t i = 0; rc == DX_OK && i < lane->count; i++) {
         const uint8_t *record = lane->records + i * DX_URLS_RECORD;
 
+        if (i + AHEAD < lane->count)
+            dx_stream_spill_expect(lane->urls->spool,
+                                   dx_urls_record_stream(record + AHEAD * DX_URLS_RECORD));
         rc = dx_stream_spill_add(lane->urls->spool, dx_urls_record_stream(record),
                                  dx_span_of(record, DX_URLS_RECORD), err);
     }
@@ -187,7 +192,7 @@ static int new_url(struct dx_index_urls_lane *lane, struct dx_url_run *run,
     run->file_id = at->file_id;
     url->place = place_at(dx_url_id_kept(id), at);
     url->scheme_size = (uint32_t)row->scheme.size;
-    memcpy(url->scheme, row->scheme.data, row->scheme.size);
+    dx_few_copy(url->scheme, row->scheme.data, row->scheme.size);
     run->count++;
     return DX_OK;
 }
@@ -222,8 +227,7 @@ static int own_row(struct dx_index_urls_lane *lane, struct dx_url_run *run,
     for (size_t i = 0; i < run->count; i++) {
         struct dx_url_run_url *url = &run->urls[i];
 
-        if (url->scheme_size == row->scheme.size &&
-            memcmp(url->scheme, row->scheme.data, row->scheme.size) == 0) {
+        if (dx_few_equal(dx_span_of(url->scheme, url->scheme_size), row->scheme)) {
             go_on(&url->place, at);
             *id = url->place.id;
             return DX_OK;

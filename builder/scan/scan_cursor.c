@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/scan/scan_cursor.h"
 
+#include "base/few_bytes.h"
 #include "base/limits.h"
 #include "builder/lake/lake_files.h"
 #include "canon/ids.h"
@@ -12,48 +13,45 @@
 
 /* ---- order of rows ---- */
 
-static struct dx_span place_domain(const struct dx_scan_place *p)
-{
-    return dx_span_of(p->text.data, p->domain_size);
-}
-
-static struct dx_span place_host(const struct dx_scan_place *p)
-{
-    return dx_span_of(p->text.data + p->domain_size, p->host_size);
-}
-
-static struct dx_span place_path(const struct dx_scan_place *p)
-{
-    size_t before = p->domain_size + p->host_size;
-
-    return dx_span_of(p->text.data + before, p->text.size - before);
-}
-
 int dx_scan_place_change(const struct dx_scan_place *p, const struct dx_lake_row *row)
 {
     int c;
 
     if (!p->any)
         return DX_SCAN_NEW_DOMAIN;
-    c = dx_span_compare(row->domain, place_domain(p));
+    c = dx_few_compare(row->domain, p->domain);
     if (c != 0)
         return c < 0 ? -1 : DX_SCAN_NEW_DOMAIN;
-    c = dx_span_compare(row->host, place_host(p));
+    c = dx_few_compare(row->host, p->host);
     if (c == 0)
-        c = dx_span_compare(row->path_query, place_path(p));
+        c = dx_few_compare(row->path_query, p->path_query);
     return c < 0 ? -1 : c == 0 ? DX_SCAN_SAME_URL : DX_SCAN_NEW_URL;
 }
 
-int dx_scan_place_take(struct dx_scan_place *p, const struct dx_lake_row *row, struct dx_error *err)
+void dx_scan_place_set(struct dx_scan_place *p, const struct dx_lake_row *row)
 {
-    dx_buf_clear(&p->text);
-    dx_buf_append(&p->text, row->domain.data, row->domain.size);
-    dx_buf_append(&p->text, row->host.data, row->host.size);
-    dx_buf_append(&p->text, row->path_query.data, row->path_query.size);
-    p->domain_size = row->domain.size;
-    p->host_size = row->host.size;
     p->any = true;
-    return p->text.failed ? dx_buf_fail(&p->text, err, "row") : DX_OK;
+    p->borrowed = true;
+    p->domain = row->domain;
+    p->host = row->host;
+    p->path_query = row->path_query;
+}
+
+int dx_scan_place_keep(struct dx_scan_place *p, struct dx_error *err)
+{
+    if (!p->borrowed)
+        return DX_OK;
+    dx_buf_clear(&p->text);
+    dx_buf_append(&p->text, p->domain.data, p->domain.size);
+    dx_buf_append(&p->text, p->host.data, p->host.size);
+    dx_buf_append(&p->text, p->path_query.data, p->path_query.size);
+    if (p->text.failed)
+        return dx_buf_fail(&p->text, err, "row");
+    p->borrowed = false;
+    p->domain.data = p->text.data;
+    p->host.data = p->domain.data + p->domain.size;
+    p->path_query.data = p->host.data + p->host.size;
+    return DX_OK;
 }
 
 /* ---- rows of one file ---- */
@@ -193,8 +191,10 @@ static void take_place(struct dx_scan_cursor *c)
 /* 1 a row in c->row, 0 the end of the file, <0 error. */
 int dx_scan_cursor_next(struct dx_scan_cursor *c, struct dx_error *err)
 {
-    int rc;
+    int rc = dx_lake_scan_keeps(&c->scan) ? DX_OK : dx_scan_place_keep(&c->place, err);
 
+    if (rc < 0)
+        return rc;
     while (!c->in_group || (rc = dx_lake_scan_row(&c->scan, &c->row, err)) == 0) {
         if (c->in_group)
             c->group_first += c->scan.group.row_count;
@@ -209,7 +209,7 @@ int dx_scan_cursor_next(struct dx_scan_cursor *c, struct dx_error *err)
     take_place(c);
     rc = row_check(c, err);
     if (rc == DX_OK && c->change != DX_SCAN_SAME_URL)
-        rc = dx_scan_place_take(&c->place, &c->row, err);
+        dx_scan_place_set(&c->place, &c->row);
     return rc == DX_OK ? 1 : rc;
 }
 

@@ -33,9 +33,9 @@ enum dx_scan_change { DX_SCAN_SAME_URL, DX_SCAN_NEW_URL, DX_SCAN_NEW_DOMAIN };
 /* The last row of a file, or of a merge: to see order and change. */
 struct dx_scan_place {
     bool any;
-    struct dx_buf text; /* domain, host, path_query */
-    size_t domain_size;
-    size_t host_size;
+    bool borrowed;                           /* the texts are the row's, else in text */
+    struct dx_span domain, host, path_query; /* which may be compared while they are there */
+    struct dx_buf text;
 };
 
 struct dx_scan_cursor {
@@ -65,8 +65,9 @@ struct dx_scan_cursor {
 
 /* How `row` follows the place: enum dx_scan_change, or -1 if it should stand before it. */
 int dx_scan_place_change(const struct dx_scan_place *p, const struct dx_lake_row *row);
-int dx_scan_place_take(struct dx_scan_place *p, const struct dx_lake_row *row,
-                       struct dx_error *err);
+/* The row is the last one; keep copies its texts, before they go. */
+void dx_scan_place_set(struct dx_scan_place *p, const struct dx_lake_row *row);
+int dx_scan_place_keep(struct dx_scan_place *p, struct dx_error *err);
 
 void dx_scan_cursor_init(struct dx_scan_cursor *c, const struct dx_index_file *file,
                          uint32_t file_id);

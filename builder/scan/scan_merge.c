@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/few_bytes.h"
 #include "builder/lake/lake_files.h"
 #include "builder/scan/known_pair.h"
 #include "builder/sort/blob_spill.h"
@@ -73,12 +74,26 @@ static void take_time(bool *any, int64_t *first, int64_t *last, int64_t ts)
     *any = true;
 }
 
+/* Those of one file are whole, and go as they are. */
+static void take_runs(struct dx_scan_merge *m)
+{
+    struct dx_buf empty = m->runs;
+
+    m->runs = m->cursors[0].runs;
+    m->cursors[0].runs = empty;
+    dx_buf_clear(&m->cursors[0].runs);
+}
+
 /* The runs of the files of this part, by path, and among them those of the base. */
 static int gather_runs(struct dx_scan_merge *m, struct dx_error *err)
 {
     const struct dx_run *known = NULL;
     size_t left = 0;
 
+    if (m->count == 1 && !m->has_known) {
+        take_runs(m);
+        return DX_OK;
+    }
     dx_buf_clear(&m->runs);
     if (m->has_known) {
         known = (const struct dx_run *)(const void *)m->known->runs.data;
@@ -189,7 +204,7 @@ static int count_scheme(struct dx_scan_merge *m, const struct dx_scan_cursor *c,
     struct dx_span scheme = row->scheme;
 
     for (size_t i = 0; i < m->scheme_count; i++)
-        if (dx_span_equal(scheme, dx_span_of(m->schemes[i].text, m->schemes[i].size)))
+        if (dx_few_equal(scheme, dx_span_of(m->schemes[i].text, m->schemes[i].size)))
             return DX_OK;
     if (m->scheme_count == DX_SCAN_SCHEMES_MAX && c != NULL)
         return dx_scan_row_fail(c, err, "over 8 schemes for one host and path");
@@ -199,7 +214,7 @@ static int count_scheme(struct dx_scan_merge *m, const struct dx_scan_cursor *c,
                        "over 32 bytes",
                        (unsigned long)m->dataset_id, (int)row->domain.size,
                        (const char *)row->domain.data);
-    memcpy(m->schemes[m->scheme_count].text, scheme.data, scheme.size);
+    dx_few_copy(m->schemes[m->scheme_count].text, scheme.data, scheme.size);
     m->schemes[m->scheme_count++].size = scheme.size;
     m->pair.count.url_count++;
     return DX_OK;
@@ -238,7 +253,7 @@ static int begin_known(struct dx_scan_merge *m, struct dx_error *err)
 static bool begins_domain(const struct dx_scan_merge *m, const struct dx_scan_cursor *c)
 {
     return c->change == DX_SCAN_NEW_DOMAIN &&
-           !dx_span_equal(c->row.domain, dx_span_of(m->domain.data, m->domain.size));
+           !dx_few_equal(c->row.domain, dx_span_of(m->domain.data, m->domain.size));
 }
 
 static int begin_domain(struct dx_scan_merge *m, struct dx_span domain, struct dx_error *err)
@@ -250,7 +265,7 @@ static int begin_domain(struct dx_scan_merge *m, struct dx_span domain, struct d
     m->has_known = false;
     m->scheme_count = 0;
     dx_buf_clear(&m->domain);
-    dx_buf_append(&m->domain, domain.data, domain.size);
+    dx_few_append(&m->domain, domain);
     if (rc == DX_OK && m->domain.failed)
         rc = dx_buf_fail(&m->domain, err, "domain");
     if (rc == DX_OK)
@@ -294,8 +309,10 @@ static int take_url(struct dx_scan_merge *m, const struct dx_scan_cursor *c,
     m->pair_rows++;
     if (m->of_counts)
         return take_host(m, c, row, err);
-    if (!single && change != DX_SCAN_SAME_URL)
-        rc = dx_scan_place_take(&m->place, row, err);
+    if (!single && change != DX_SCAN_SAME_URL) {
+        dx_scan_place_set(&m->place, row);
+        rc = dx_scan_place_keep(&m->place, err);
+    }
     if (change != DX_SCAN_SAME_URL)
         m->scheme_count = 0;
     if (rc == DX_OK)
@@ -313,6 +330,8 @@ static int note_rules(struct dx_scan_merge *m, const struct dx_scan_cursor *c, s
                      : 0;
     int rc;
 
+    if (m->options->rules == NULL)
+        return DX_OK;
     m->led.requested = c->requested;
     rc = dx_rule_redirects_row(&m->led, &c->row, &hits, err);
     hit = dx_rule_redirects_first(hit, dx_rule_redirects_first(hits.requested, hits.raw));

@@ -587,7 +587,8 @@ static void add_times(struct dx_counts_totals *t, const struct dx_pair_count *p)
         t->span_max = span;
     t->timed++;
     add_time(t, p->first_us);
-    add_time(t, p->last_us);
+    if (span > 0)
+        add_time(t, p->last_us);
 }
 
 int dx_counts_totals_add(struct dx_counts_totals *t, const struct dx_pair_count *pairs, size_t n,
@@ -677,19 +678,43 @@ int dx_counts_writer_begin(struct dx_counts_writer *w, const struct dx_counts_to
     return rc;
 }
 
-/* DX_E_INVALID if a time is not on the grid of the first pass. */
-static int check_times(const struct dx_counts_writer *w, const struct dx_pair_count *p,
+/* Its first time as units behind the base, and its last as units behind the first. DX_E_INVALID if one is not on the grid of
+ * the first pass. */
+static int count_units(const struct dx_counts_writer *w, struct dx_pair_count *p,
                        struct dx_error *err)
 {
+    uint64_t unit = w->want.ts_unit;
     uint64_t first = (uint64_t)p->first_us - (uint64_t)w->want.ts_base;
     uint64_t length = (uint64_t)p->last_us - (uint64_t)p->first_us;
+    uint64_t first_units = first / unit;
+    uint64_t length_units = length == 0 ? 0 : length / unit;
 
     if (!w->want.has_ts || p->first_us < w->want.ts_base || p->first_us > w->want.first_max ||
-        length > w->want.span_max || first % w->want.ts_unit != 0 || length % w->want.ts_unit != 0)
+        length > w->want.span_max || first_units * unit != first || length_units * unit != length)
         return dx_fail(err, DX_E_INVALID,
                        "counts: domain %" PRIu64 " has a time that the first pass did not see",
                        w->done.domains);
+    p->first_us = (int64_t)first_units;
+    p->last_us = (int64_t)length_units;
     return DX_OK;
+}
+
+/* The pairs of a domain behind those of the group, with times in units. */
+static int append_pairs(struct dx_counts_writer *w, const struct dx_pair_count *pairs, size_t n,
+                        struct dx_error *err)
+{
+    struct dx_pair_count *to = (struct dx_pair_count *)(void *)dx_buf_reserve(&w->pairs,
+                                                                              n * sizeof *pairs);
+    int rc = DX_OK;
+
+    if (to == NULL)
+        return dx_no_memory(err, "counts");
+    for (size_t i = 0; rc >= 0 && i < n; i++) {
+        to[i] = pairs[i];
+        rc = to[i].has_ts ? count_units(w, &to[i], err) : DX_OK;
+    }
+    w->pairs.size += n * sizeof *pairs;
+    return rc;
 }
 
 static void append_anchor(struct dx_counts_writer *w)
@@ -711,16 +736,12 @@ static bool has_last(const struct dx_pair_count *p)
 static void append_times(const struct dx_counts_writer *w, struct dx_bits_out *bits,
                          const struct dx_pair_count *p, size_t n)
 {
-    uint64_t unit = w->want.ts_unit;
-
     for (size_t i = 0; i < n; i++)
         if (p[i].has_ts)
-            dx_bits_put(bits, ((uint64_t)p[i].first_us - (uint64_t)w->want.ts_base) / unit,
-                        w->first_bits);
+            dx_bits_put(bits, (uint64_t)p[i].first_us, w->first_bits);
     for (size_t i = 0; i < n; i++)
         if (has_last(&p[i]))
-            dx_bits_put(bits, ((uint64_t)p[i].last_us - (uint64_t)p[i].first_us) / unit,
-                        w->last_bits);
+            dx_bits_put(bits, (uint64_t)p[i].last_us, w->last_bits);
     dx_bits_flush(bits);
 }
 
@@ -805,20 +826,17 @@ static int add_distinct(struct dx_counts_writer *w, const struct dx_pair_count *
 int dx_counts_writer_add(struct dx_counts_writer *w, const struct dx_pair_count *pairs, size_t n,
                          struct dx_error *err)
 {
-    int rc = DX_OK;
+    int rc = append_pairs(w, pairs, n, err);
 
-    for (size_t i = 0; rc >= 0 && i < n; i++)
-        rc = pairs[i].has_ts ? check_times(w, &pairs[i], err) : DX_OK;
     if (rc >= 0)
         rc = add_distinct(w, pairs, n, err);
     if (rc >= 0)
         rc = dx_counts_totals_add(&w->done, pairs, n, err);
     if (rc < 0)
         return rc;
-    dx_buf_append(&w->pairs, pairs, n * sizeof *pairs);
     for (size_t i = 0; i < n; i++)
         dx_buf_u8(&w->ends, i + 1 == n);
-    if (w->pairs.failed || w->ends.failed)
+    if (w->ends.failed)
         return dx_no_memory(err, "counts");
     return w->done.domains % DX_COUNTS_GROUP == 0 ? close_group(w, err) : DX_OK;
 }

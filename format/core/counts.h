@@ -117,7 +117,7 @@ struct dx_counts_writer {
     unsigned last_bits;
     uint64_t data_size;
     struct dx_buf anchors;
-    struct dx_buf pairs;     /* struct dx_pair_count of the open group */
+    struct dx_buf pairs;     /* struct dx_pair_count of the open group, times in units */
     struct dx_buf ends;      /* u8 each: whether the pair is its domain's last */
     struct dx_buf group;     /* its bytes */
     struct dx_buf distinct;  /* a varint a domain of the open group with several pairs */

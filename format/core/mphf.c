@@ -691,6 +691,7 @@ struct part {
     uint32_t *starts; /* of each bucket in keys; one more: the end */
     uint32_t *order;  /* buckets, largest first */
     uint32_t *owner;  /* of each slot, or NO_OWNER */
+    uint16_t *weight; /* of each slot: the size of its owner; 0: it has none */
     uint64_t *taken;  /* a bit a slot: what the hot loop reads */
     uint32_t *heap;   /* buckets without a place, largest on top */
     uint32_t heap_size;
@@ -712,6 +713,7 @@ static void part_release(struct part *p)
     free(p->starts);
     free(p->order);
     free(p->owner);
+    free(p->weight);
     free(p->taken);
     free(p->heap);
     memset(p, 0, sizeof *p);
@@ -728,10 +730,11 @@ static int part_init(struct part *p, uint32_t slots, uint32_t buckets, uint32_t 
     p->starts = malloc(((size_t)buckets + 2) * sizeof *p->starts);
     p->order = malloc((size_t)buckets * sizeof *p->order);
     p->owner = malloc((size_t)slots * sizeof *p->owner);
+    p->weight = malloc((size_t)slots * sizeof *p->weight);
     p->taken = malloc(words_of(slots) * sizeof *p->taken);
     p->heap = malloc((size_t)buckets * sizeof *p->heap);
     if (p->keys == NULL || p->starts == NULL || p->order == NULL || p->owner == NULL ||
-        p->taken == NULL || p->heap == NULL)
+        p->weight == NULL || p->taken == NULL || p->heap == NULL)
         return dx_no_memory(err, "mphf: part of %u keys", keys_max);
     return DX_OK;
 }
@@ -909,12 +912,8 @@ static uint64_t eviction_cost(const struct part *p, const uint64_t *keys, uint32
     uint64_t cost = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t owner = p->owner[slot_of(keys[i], pilot, p->slots)];
-        uint64_t size;
+        uint64_t size = p->weight[slot_of(keys[i], pilot, p->slots)];
 
-        if (owner == NO_OWNER)
-            continue;
-        size = bucket_size(p, owner);
         cost += size * size;
         if (cost >= best)
             return UINT64_MAX;
@@ -948,6 +947,7 @@ static void evict(struct part *p, uint32_t bucket)
         uint32_t slot = slot_of(p->keys[i], p->pilots[bucket], p->slots);
 
         p->owner[slot] = NO_OWNER;
+        p->weight[slot] = 0;
         flip(p, slot);
     }
     p->evictions++;
@@ -962,6 +962,7 @@ static void place(struct part *p, uint32_t bucket, uint8_t pilot)
         if (p->owner[slot] != NO_OWNER)
             evict(p, p->owner[slot]);
         p->owner[slot] = bucket;
+        p->weight[slot] = (uint16_t)bucket_size(p, bucket);
         flip(p, slot);
     }
     p->pilots[bucket] = pilot;
@@ -999,6 +1000,7 @@ static bool build_part(struct part *p, const uint64_t *hashes, uint32_t count, u
     memset(pilots, 0, p->buckets);
     memset(p->taken, 0, words_of(p->slots) * sizeof *p->taken);
     memset(p->owner, 0xff, (size_t)p->slots * sizeof *p->owner);
+    memset(p->weight, 0, (size_t)p->slots * sizeof *p->weight);
     group_keys(p, hashes, count, parts);
     if (!order_buckets(p))
         return false;
