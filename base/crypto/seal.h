@@ -20,7 +20,7 @@
 
 #define DX_SEAL_KEY 64
 #define DX_SEAL_EXTRA 16
-#define DX_SEAL_MAX 1280
+#define DX_SEAL_MAX 2560
 
 bool dx_seal(const uint8_t key[DX_SEAL_KEY], struct dx_span with, struct dx_span plain,
              uint8_t *out);

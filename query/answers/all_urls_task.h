@@ -58,9 +58,10 @@ struct all_urls_task {
     struct dx_item_text text;
 };
 
-/* Of answer_all_urls.c. */
+/* Of answer_all_urls.c. position: of an order; else NULL. */
 int dx_all_urls_cursor(const struct all_urls_task *task, struct dx_domain_rows_place next,
-                       struct dx_domain_rows_place end, bool has_kept, struct dx_json *j,
+                       struct dx_domain_rows_place end, bool has_kept,
+                       const struct dx_cursor_position *position, struct dx_json *j,
                        struct dx_error *err);
 void dx_all_urls_dataset(const struct all_urls_task *task, uint32_t dataset_id, struct dx_json *j);
 

@@ -22,7 +22,8 @@
 /* ---- the answer ---- */
 
 int dx_all_urls_cursor(const struct all_urls_task *task, struct dx_domain_rows_place next,
-                       struct dx_domain_rows_place end, bool has_kept, struct dx_json *j,
+                       struct dx_domain_rows_place end, bool has_kept,
+                       const struct dx_cursor_position *position, struct dx_json *j,
                        struct dx_error *err)
 {
     const struct dx_version *v = task->view.version;
@@ -55,6 +56,8 @@ int dx_all_urls_cursor(const struct all_urls_task *task, struct dx_domain_rows_p
     memcpy(c.version, v->entry.version, sizeof c.version);
     memcpy(c.datasets, task->only.ids, task->only.count * sizeof *task->only.ids);
     memcpy(c.filter, task->filter, task->filter_size);
+    if (position != NULL)
+        c.position = *position;
     rc = dx_cursor_write(&c, task->ask.paging.cursors, task->ask.paging.principal, text, err);
     if (rc == DX_OK)
         dx_json_str(j, text);
@@ -134,8 +137,8 @@ static int write_plan(const struct all_urls_task *task, struct dx_json *j, struc
 
         rc = dx_all_urls_cursor(
             task, i == 0 ? DX_DOMAIN_ROWS_FIRST : dx_domain_rows_place(&task->rows, begin),
-            i + 1 == parts ? DX_DOMAIN_ROWS_END : dx_domain_rows_place(&task->rows, end), false, j,
-            err);
+            i + 1 == parts ? DX_DOMAIN_ROWS_END : dx_domain_rows_place(&task->rows, end), false,
+            NULL, j, err);
         begin = end;
     }
     dx_json_end(j);
@@ -208,7 +211,7 @@ static int write_page(struct all_urls_task *task, struct dx_json *j, struct dx_e
         return DX_OK;
     dx_json_key(j, "next_cursor");
     if (more)
-        return dx_all_urls_cursor(task, task->rows.next, end_of(task), false, j, err);
+        return dx_all_urls_cursor(task, task->rows.next, end_of(task), false, NULL, j, err);
     dx_json_null(j);
     return DX_OK;
 }
@@ -232,7 +235,7 @@ static int write_filtered_page(struct all_urls_task *task, struct dx_json *j, st
         return dx_buf_fail(&task->datasets, err, "answer");
     dx_json_key(j, "next_cursor");
     if (next < task->end)
-        return dx_all_urls_cursor(task, f->next, end_of(task), false, j, err);
+        return dx_all_urls_cursor(task, f->next, end_of(task), false, NULL, j, err);
     dx_json_null(j);
     return DX_OK;
 }
@@ -267,16 +270,6 @@ static int write_answer(struct all_urls_task *task, struct dx_buf *body, struct 
 
 /* ---- before it ---- */
 
-/* Whether the cursor of an order names a row of the dataset: the row's place in the order is read even where rules hide it meanwhile. */
-static bool is_gone_on_behind(const struct all_urls_task *task, uint32_t dataset_id)
-{
-    const struct dx_cursor *from = task->ask.paging.from;
-
-    return from != NULL && task->ask.order.sort != DX_CURSOR_SORT_NONE &&
-           (from->next_dataset == dataset_id ||
-            (from->has_kept && from->end_dataset == dataset_id));
-}
-
 static int add_pair(struct all_urls_task *task, uint32_t dataset_id,
                     const struct dx_pair_count *counts, const struct dx_suppression_pair *hidden,
                     struct dx_error *err)
@@ -285,7 +278,7 @@ static int add_pair(struct all_urls_task *task, uint32_t dataset_id,
         return (int)err->code;
     if (hidden != NULL)
         task->withheld_rows += hidden->withheld_rows;
-    if (hidden != NULL && hidden->visible.row_count == 0 && !is_gone_on_behind(task, dataset_id))
+    if (hidden != NULL && hidden->visible.row_count == 0)
         return DX_OK;
     return dx_domain_rows_add(&task->rows, dataset_id, counts, hidden, err);
 }
@@ -371,30 +364,29 @@ static int cursor_astray(struct dx_problem *problem)
                           "this cursor names rows behind the end of a dataset");
 }
 
-/* The row of a cursor of an order that is gone on behind must be there: 1; 0: it is of a dataset that the caller may not see any
- * more, or astray. */
-static int check_place(const struct all_urls_task *task, uint32_t dataset_id, uint64_t row,
-                       struct dx_problem *problem)
+static int row_is_gone(struct dx_problem *problem)
 {
-    const struct dx_domain_rows *r = &task->rows;
-
-    for (size_t i = 0; i < r->pair_count; i++)
-        if (r->pairs[i].dataset_id == dataset_id)
-            return row < r->pairs[i].rows ? 1 : cursor_astray(problem);
     return dx_problem_set(problem, DX_PROBLEM_GONE, "cursor-expired", "The cursor is too old",
-                          "a dataset that this listing has had rows of is not visible any more; "
-                          "begin again without the cursor");
+                          "the last row of the page before is not visible any more, and its URL is "
+                          "too long to be in a cursor; begin again without the cursor");
 }
 
-static int check_places(const struct all_urls_task *task, struct dx_problem *problem)
+/* The row that an order goes on behind, where the cursor does not say where it stands: 1 it is visible, 0. */
+static int check_place(const struct all_urls_task *task, struct dx_problem *problem)
 {
     const struct dx_cursor *from = task->ask.paging.from;
-    int rc = from == NULL ? 1 : check_place(task, from->next_dataset, from->next_row, problem);
+    const struct dx_domain_rows *r = &task->rows;
 
-    return rc != 1 || from == NULL || !from->has_kept ||
-                   task->ask.order.collapse == DX_COLLAPSE_NONE
-               ? rc
-               : check_place(task, from->end_dataset, from->end_row, problem);
+    if (from == NULL || from->position.given)
+        return 1;
+    for (size_t i = 0; i < r->pair_count; i++)
+        if (r->pairs[i].dataset_id == from->next_dataset && from->next_row >= r->pairs[i].rows)
+            return cursor_astray(problem);
+        else if (r->pairs[i].dataset_id == from->next_dataset)
+            return dx_suppression_view_hidden(r->pairs[i].hidden, from->next_row)
+                       ? row_is_gone(problem)
+                       : 1;
+    return row_is_gone(problem);
 }
 
 /* ---- a filtered page ---- */
@@ -680,7 +672,7 @@ static int begin(struct all_urls_task *task, struct dx_problem *problem)
     if (rc != 1)
         return rc;
     if (task->ask.order.sort != DX_CURSOR_SORT_NONE) {
-        rc = check_places(task, problem);
+        rc = check_place(task, problem);
         if (rc != 1)
             return rc;
         if (dx_merged_urls_begin(task, &err) < 0)

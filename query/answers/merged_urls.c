@@ -33,6 +33,7 @@ int dx_merged_urls_begin(struct all_urls_task *task, struct dx_error *err)
         ask.has_kept = from->has_kept;
         ask.after = (struct dx_domain_rows_place){ from->next_dataset, from->next_row };
         ask.kept = (struct dx_domain_rows_place){ from->end_dataset, from->end_row };
+        ask.position = &from->position;
     }
     task->mode = ALL_URLS_MERGED;
     return dx_merged_page_init(&task->merged, &task->rows, &ask, err);
@@ -78,6 +79,7 @@ static int write_row(void *ctx, uint32_t dataset_id, const struct dx_listing_row
 int dx_merged_urls_page(struct all_urls_task *task, struct dx_json *j, struct dx_error *err)
 {
     const struct dx_merged_found *m = &task->merged.found;
+    struct dx_cursor_position position;
     struct writer w = { .any = false };
     int rc = write_datasets(task, j, err);
 
@@ -91,10 +93,10 @@ int dx_merged_urls_page(struct all_urls_task *task, struct dx_json *j, struct dx
     dx_json_end(j);
     dx_answer_cost(j, task->view.version, m->rows_seen, m->pages_seen, m->bytes_seen);
     dx_json_key(j, "next_cursor");
-    if (rc < 0)
-        return rc;
-    if (m->more)
-        return dx_all_urls_cursor(task, m->last, m->kept, m->has_kept, j, err);
+    if (rc == DX_OK && m->more)
+        rc = dx_merged_page_position(&task->merged, &position, err);
+    if (rc == DX_OK && m->more)
+        return dx_all_urls_cursor(task, m->last, m->kept, m->has_kept, &position, j, err);
     dx_json_null(j);
-    return DX_OK;
+    return rc;
 }

@@ -12,9 +12,10 @@ static int astray(struct dx_problem *problem)
 
 static int is_hidden_now(struct dx_problem *problem)
 {
-    return dx_problem_set(problem, DX_PROBLEM_GONE, "cursor-expired", "The cursor is too old",
-                          "the last row of the page before was suppressed since, so its place in "
-                          "the order is not known any more; begin again without the cursor");
+    return dx_problem_set(
+        problem, DX_PROBLEM_GONE, "cursor-expired", "The cursor is too old",
+        "the last row of the page before was suppressed since, and its URL is too "
+        "long to be in a cursor; begin again without the cursor");
 }
 
 /* Finds the pair among those that the view shows: 1; 0: the view has no such pair; <0: error. */

@@ -7,9 +7,9 @@
  *   rc = dx_listing_rows(&r.listing, &taker, &err);
  *   dx_range_row_release(&r);                                               also after a begin that failed
  *
- * of: the domain by its number in the version (loader/version_parts.h). A row that suppressions have hidden since is DX_PROBLEM_GONE
- * "cursor-expired", and is not read: where it stands in an order says what it is. A place that the view does not have is "bad-cursor". What
- * the view has is held by the caller. One thread at a time.
+ * For cursors without a position (query/rows/cursor.h). of: the domain by its number in the version (loader/version_parts.h). A row that
+ * suppressions have hidden since is DX_PROBLEM_GONE "cursor-expired", and is not read: where it stands in an order says what it is. A place
+ * that the view does not have is "bad-cursor". What the view has is held by the caller. One thread at a time.
  */
 #ifndef DX_QUERY_RANGE_RANGE_ROW_H
 #define DX_QUERY_RANGE_RANGE_ROW_H

@@ -138,6 +138,9 @@ static int write_next(const struct dx_range_task *task, struct dx_json *j, struc
     c.next_number = last != NULL ? last->domain : next->number;
     c.next_dataset = last != NULL ? last->dataset_id : next->at.dataset_id;
     c.next_row = last != NULL ? last->row : next->at.row;
+    if (last != NULL)
+        dx_cursor_position_set(&c.position, task->row.has_ts, task->row.ts_us, task->row.host,
+                               task->row.path_query);
     return write_cursor(task, &c, j, err);
 }
 
@@ -232,6 +235,26 @@ static struct dx_range_order_at row_of_cursor(const struct dx_range_task *task)
     return (struct dx_range_order_at){ from->next_dataset, from->next_row, from->next_number, 0 };
 }
 
+static int begin_order(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
+{
+    struct dx_range_task *task = ctx;
+    const struct dx_range_order_at of = row_of_cursor(task);
+
+    return dx_range_order_begin(&task->order, row, &of, err);
+}
+
+static int begin_position(struct dx_range_task *task, struct dx_problem *problem)
+{
+    const struct dx_cursor_position *p = &task->page.from.position;
+    struct dx_error err = DX_ERROR_INIT;
+
+    task->row.host = dx_cursor_position_host(p);
+    task->row.path_query = dx_cursor_position_path(p);
+    task->row.has_ts = p->has_ts;
+    task->row.ts_us = p->ts_us;
+    return begin_order(task, &task->row, &err) < 0 ? dx_problem_of_error(problem, &err) : 1;
+}
+
 static int begin_after(struct dx_range_task *task, struct dx_problem *problem)
 {
     const struct dx_range_order_at of = row_of_cursor(task);
@@ -239,16 +262,10 @@ static int begin_after(struct dx_range_task *task, struct dx_problem *problem)
     task->state = WHOLE;
     if (!has_order(task) || !task->page.goes_on)
         return 1;
+    if (task->page.from.position.given)
+        return begin_position(task, problem);
     task->state = AFTER;
     return dx_range_row_begin(&task->after, &task->page.view, &of, task->ask.deadline_ms, problem);
-}
-
-static int begin_order(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
-{
-    struct dx_range_task *task = ctx;
-    const struct dx_range_order_at of = row_of_cursor(task);
-
-    return dx_range_order_begin(&task->order, row, &of, err);
 }
 
 static int step_after(struct dx_range_task *task, struct dx_problem *problem)

@@ -16,7 +16,7 @@
 #define COMMON_SIZE (1 + NAME_SIZE + 8 + 4)
 #define CHANGES_SIZE (COMMON_SIZE + NAME_SIZE + BUILD_SIZE + 8 + 8)
 #define LISTING_SIZE (COMMON_SIZE + BUILD_SIZE + 8 + 4 + 2 + 8 + 8 + DX_ROW_FILTER_MAX)
-#define ORDER_SIZE (4 + 8 + 8)
+#define ORDER_SIZE (4 + 8 + 8 + 8 + 2 + 2 + DX_CURSOR_URL_MAX + DX_CURSOR_VALUE)
 #define RANGE_SIZE \
     (COMMON_SIZE + BUILD_SIZE + 8 + 8 + 1 + 4 + 2 + 8 + 4 + 8 + ORDER_SIZE + DX_ROW_FILTER_MAX)
 #define ALL_URLS_SIZE                                                                              \
@@ -198,6 +198,9 @@ static bool decode(struct dx_span text, uint8_t out[BYTES_MAX], size_t *size)
 #define FLAG_REVERSE 1u
 #define FLAG_KEPT 2u
 #define FLAG_SUBDOMAINS 4u
+#define FLAG_POSITION 8u
+#define FLAG_TS 16u
+#define FLAG_VALUE 32u
 
 static bool is_of_listing(const struct dx_cursor *c)
 {
@@ -221,15 +224,35 @@ static bool has_order(const struct dx_cursor *c)
     return c->sort != DX_CURSOR_SORT_NONE || c->range != 0;
 }
 
+static unsigned flags_of_position(const struct dx_cursor_position *p)
+{
+    return (p->given ? FLAG_POSITION : 0) | (p->given && p->has_ts ? FLAG_TS : 0) |
+           (p->has_value ? FLAG_VALUE : 0);
+}
+
+static void put_position(const struct dx_cursor_position *p, struct dx_buf *b)
+{
+    if (p->given) {
+        dx_buf_u64(b, p->has_ts ? (uint64_t)p->ts_us : 0);
+        dx_buf_u16(b, p->host);
+        dx_buf_u16(b, p->path_query);
+        dx_buf_append(b, p->url, (size_t)p->host + p->path_query);
+    }
+    if (p->has_value)
+        dx_buf_append(b, p->value, sizeof p->value);
+}
+
 static void put_order(const struct dx_cursor *c, struct dx_buf *b)
 {
     dx_buf_u8(b, c->sort);
-    dx_buf_u8(b, (uint8_t)((c->reverse ? FLAG_REVERSE : 0) | (c->has_kept ? FLAG_KEPT : 0) |
-                           (c->subdomains ? FLAG_SUBDOMAINS : 0)));
+    dx_buf_u8(b,
+              (uint8_t)((c->reverse ? FLAG_REVERSE : 0) | (c->has_kept ? FLAG_KEPT : 0) |
+                        (c->subdomains ? FLAG_SUBDOMAINS : 0) | flags_of_position(&c->position)));
     dx_buf_u8(b, c->collapse);
     dx_buf_u8(b, c->collapse_digits);
     dx_buf_u64(b, (uint64_t)c->closest_us);
     dx_buf_u64(b, c->range);
+    put_position(&c->position, b);
 }
 
 /* Of a listing of many domains, which may have an end or an order. */
@@ -434,6 +457,30 @@ static void take_filter(struct dx_bytes *r, struct dx_cursor *c)
 }
 
 /* False: what no server writes. */
+static bool take_position(struct dx_bytes *r, unsigned flags, struct dx_cursor_position *p)
+{
+    struct dx_span s = { NULL, 0 };
+
+    p->given = (flags & FLAG_POSITION) != 0;
+    p->has_ts = (flags & FLAG_TS) != 0;
+    p->has_value = (flags & FLAG_VALUE) != 0;
+    if (p->given) {
+        p->ts_us = (int64_t)dx_bytes_u64(r);
+        p->host = dx_bytes_u16(r);
+        p->path_query = dx_bytes_u16(r);
+        if ((size_t)p->host + p->path_query > sizeof p->url)
+            return false;
+        s = dx_bytes_take(r, (size_t)p->host + p->path_query);
+    }
+    if (s.size > 0)
+        memcpy(p->url, s.data, s.size);
+    s = dx_bytes_take(r, p->has_value ? sizeof p->value : 0);
+    if (s.size > 0)
+        memcpy(p->value, s.data, s.size);
+    return (p->given || !p->has_ts) && (p->has_ts || p->ts_us == 0);
+}
+
+/* False: what no server writes. */
 static bool take_order(struct dx_bytes *r, struct dx_cursor *c)
 {
     unsigned flags;
@@ -447,15 +494,15 @@ static bool take_order(struct dx_bytes *r, struct dx_cursor *c)
     c->collapse_digits = dx_bytes_u8(r);
     c->closest_us = (int64_t)dx_bytes_u64(r);
     c->range = dx_bytes_u64(r);
-    return flags <= (FLAG_REVERSE | FLAG_KEPT | FLAG_SUBDOMAINS) &&
+    return take_position(r, flags, &c->position) && flags < 2 * FLAG_VALUE &&
            c->sort < DX_CURSOR_SORT_COUNT && has_order(c);
 }
 
-/* The same, of a listing of many domains: without a collapse, and with an order. */
+/* The same, of a listing of many domains, with an order. */
 static bool take_sort(struct dx_bytes *r, struct dx_cursor *c)
 {
-    return take_order(r, c) && c->sort != DX_CURSOR_SORT_NONE && c->range == 0 &&
-           c->collapse == 0 && c->collapse_digits == 0 && !c->has_kept && !c->subdomains;
+    return take_order(r, c) && c->sort != DX_CURSOR_SORT_NONE && c->range == 0 && !c->has_kept &&
+           !c->subdomains;
 }
 
 /* *with: WITH_SORT and `may` are let through. False: others. */
@@ -717,6 +764,30 @@ int dx_cursor_of_version(const struct dx_cursor *c, const struct dx_manifest_ver
                           "version %s is not the one that this cursor is of, only its name is the "
                           "same",
                           v->version);
+}
+
+void dx_cursor_position_set(struct dx_cursor_position *p, bool has_ts, int64_t ts_us,
+                            struct dx_span host, struct dx_span path_query)
+{
+    p->given = host.size + path_query.size <= sizeof p->url;
+    p->has_ts = p->given && has_ts;
+    p->ts_us = p->has_ts ? ts_us : 0;
+    p->host = (uint16_t)(p->given ? host.size : 0);
+    p->path_query = (uint16_t)(p->given ? path_query.size : 0);
+    if (p->host > 0)
+        memcpy(p->url, host.data, p->host);
+    if (p->path_query > 0)
+        memcpy(p->url + p->host, path_query.data, p->path_query);
+}
+
+struct dx_span dx_cursor_position_host(const struct dx_cursor_position *p)
+{
+    return dx_span_of(p->url, p->host);
+}
+
+struct dx_span dx_cursor_position_path(const struct dx_cursor_position *p)
+{
+    return dx_span_of(p->url + p->host, p->path_query);
 }
 
 bool dx_cursor_expired(const struct dx_cursor *c, int64_t now_s, unsigned life_s)

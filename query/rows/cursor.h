@@ -30,7 +30,7 @@
  *
  * Layout, little-endian, before base64url without padding:
  *
- *   u8 format (5)  [16 build, where the key is made of it]  16 synthetic IV
+ *   u8 format (6)  [16 build, where the key is made of it]  16 synthetic IV
  *   sealed:   u8 kind  23 version  [16 build, where it is not in front]  i64 began_s  u32 limit
  *   listing, foreign: u64 domain_id  u32 dataset_id  u16 fields  u64 next_row  u64 end_row  packed filter, to the end
  *   changes:  23 since  16 since_build  u64 next_before  u64 next_after
@@ -44,9 +44,10 @@
  *   domains:  u8 one_dataset  u32 dataset_id  u16 fields  u64 next_row  u64 end_row  packed filter, to the end
  *   all urls: u64 domain_id  u16 fields  u32 next_dataset  u64 next_row  u32 end_dataset  u64 end_row
  *             u8 datasets, 128 with an order or a host  u32 each  [order]  packed filter, to the end
- *   order:    u8 sort  u8 flags  u8 collapse  u8 its digits  i64 closest  u64 range. By it next is the row to go on behind, and end
- *             the one that was taken last, or the one that the stretch of next begins behind (query/scan/merged_page.h). Of a range or a
- *             suffix next_number is that of the domain in the version (loader/version_parts.h), and collapse and range are 0
+ *   order:    u8 sort  u8 flags  u8 collapse  u8 its digits  i64 closest  u64 range  [i64 ts_us  u16 host  u16 path_query  URL]  [16 value].
+ *             By it next is the row to go on behind, and end the one that was taken last, or the one that the stretch of next begins behind
+ *             (query/scan/merged_page.h). Of a range or a suffix next_number is that of the domain in the version
+ *             (loader/version_parts.h), and range is 0
  *
  * No I/O but in key_read; any thread.
  */
@@ -60,8 +61,10 @@
 #include "query/view/dataset_list.h"
 #include "query/view/problem.h"
 
-#define DX_CURSOR_FORMAT 5
-#define DX_CURSOR_TEXT 1264 /* characters of the longest, and NUL */
+#define DX_CURSOR_FORMAT 6
+#define DX_CURSOR_TEXT 2672    /* characters of the longest, and NUL */
+#define DX_CURSOR_URL_MAX 1024 /* bytes of a host and a path: of a position */
+#define DX_CURSOR_VALUE 16     /* of a digest of it */
 #define DX_CURSOR_LIFE_S 900
 #define DX_CURSOR_KEY_MIN 32 /* bytes of a key file */
 #define DX_CURSOR_KEY_MAX 4096
@@ -92,6 +95,18 @@ enum dx_cursor_sort {
     DX_CURSOR_SORT_TIME,
     DX_CURSOR_SORT_CLOSEST,
     DX_CURSOR_SORT_COUNT
+};
+
+/* Where a row stands in an order, with its dataset and place: so a listing goes on behind it whether the row is still shown or not, and who makes
+ * up a cursor learns nothing of rows that are hidden. Not given where the URL is longer: then the row is read by its place, and must be
+ * shown. */
+struct dx_cursor_position {
+    bool given, has_ts, has_value;
+    int64_t ts_us;
+    uint16_t host, path_query; /* bytes in url; 0 of an order that does not compare URLs */
+    uint8_t value
+        [DX_CURSOR_VALUE]; /* of the row that was taken last, where rows collapse (query/scan/collapse.h) */
+    uint8_t url[DX_CURSOR_URL_MAX];
 };
 
 struct dx_cursor {
@@ -138,6 +153,7 @@ struct dx_cursor {
     uint64_t line; /* of the log of suppressions, that sums are by */
 
     /* From here on what is there only where a member before says so: of no cursor (kind 0) it need not be cleared. */
+    struct dx_cursor_position position; /* of an order */
     uint8_t filter[DX_ROW_FILTER_MAX];
     uint32_t datasets[DX_DATASET_LIST_MAX]; /* ascending */
     uint64_t sums[4]; /* of the TLD at next_row, before it: domains, URLs, rows, pages */
@@ -182,6 +198,12 @@ int dx_cursor_read(struct dx_span text, const struct dx_cursor_key *key, const c
 /* 1, also without a cursor (NULL); else the problem "version-gone": it is of another version of that name. */
 int dx_cursor_of_version(const struct dx_cursor *c, const struct dx_manifest_version *v,
                          struct dx_problem *problem);
+
+/* Sets given, and all but the value. A URL that is too long: it is not given. */
+void dx_cursor_position_set(struct dx_cursor_position *p, bool has_ts, int64_t ts_us,
+                            struct dx_span host, struct dx_span path_query);
+struct dx_span dx_cursor_position_host(const struct dx_cursor_position *p);
+struct dx_span dx_cursor_position_path(const struct dx_cursor_position *p);
 
 /* Life counts from the first page. The clocks of servers differ by less than the minute that the
  * collector of old versions waits longer. */

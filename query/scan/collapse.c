@@ -2,6 +2,7 @@
 #include "query/scan/collapse.h"
 
 #include "base/civil_time.h"
+#include "base/crypto/sha256.h"
 
 #include <stdio.h>
 
@@ -70,4 +71,13 @@ bool dx_collapse_value(enum dx_collapse kind, unsigned digits, const struct dx_c
     default:
         return false;
     }
+}
+
+bool dx_collapse_sum(struct dx_span value, uint8_t sum[DX_CURSOR_VALUE])
+{
+    uint8_t whole[DX_SHA256_SIZE];
+    bool ok = dx_sha256(value, whole);
+
+    memcpy(sum, whole, DX_CURSOR_VALUE);
+    return ok;
 }

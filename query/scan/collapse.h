@@ -4,6 +4,7 @@
  *   dx_collapse_parse(text, &kind, &digits)      "url", "host", "digest", "time:8"; false: neither
  *   dx_collapse_value(kind, digits, host, path_query, has_ts ? &ts_us : NULL, digest, &value)
  *                                                 appends; false: the row has none, and is like no other
+ *   dx_collapse_sum(value, sum)                what a cursor says of it; false: out of memory
  *
  * Pure; any thread.
  */
@@ -12,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
+#include "query/rows/cursor.h"
 
 enum dx_collapse {
     DX_COLLAPSE_NONE,
@@ -34,5 +36,6 @@ struct dx_collapse_of {
 bool dx_collapse_parse(struct dx_span text, enum dx_collapse *kind, unsigned *digits);
 bool dx_collapse_value(enum dx_collapse kind, unsigned digits, const struct dx_collapse_of *row,
                        struct dx_buf *value);
+bool dx_collapse_sum(struct dx_span value, uint8_t sum[DX_CURSOR_VALUE]);
 
 #endif

@@ -153,6 +153,9 @@ static int begin_merge(struct dx_merged_page *p, struct dx_error *err)
     ask.goes_on = p->has_start;
     ask.after = p->start;
     ask.has_kept = false;
+    /* All rows are visible: what reading this one takes is part of what the stretch took, whoever makes it. */
+    if (p->has_start && has_row(p->rows, &p->start))
+        ask.position = NULL;
     dx_domain_rows_rewind(p->rows);
     p->merging = true;
     return dx_merged_rows_init(&p->merged, p->rows, &ask, err);
@@ -267,6 +270,26 @@ int dx_merged_page_each(struct dx_merged_page *p, dx_merged_page_take *take, voi
         }
     }
     return rc < 0 ? rc : DX_OK;
+}
+
+int dx_merged_page_position(const struct dx_merged_page *p, struct dx_cursor_position *position,
+                            struct dx_error *err)
+{
+    const struct dx_merged_page_part *part;
+    const struct dx_stretch_row *last;
+
+    *position = (struct dx_cursor_position){ .given = false };
+    if (!p->by_stretches)
+        return dx_merged_rows_position(&p->merged, position, err);
+    part = p->part_count > 0 ? &p->parts[p->part_count - 1] : NULL;
+    if (part == NULL || part->count == 0)
+        return DX_OK;
+    last = &part->stretch.rows[part->first + part->count - 1];
+    if (is_at(p, last, &p->found.last))
+        dx_cursor_position_set(position, last->row.has_ts, last->row.ts_us,
+                               dx_merged_row_host(&last->row, part->stretch.text),
+                               dx_merged_row_path(&last->row, part->stretch.text));
+    return DX_OK;
 }
 
 void dx_merged_page_pairs(const struct dx_merged_page *p, bool *has)

@@ -10,7 +10,8 @@
  *   }
  *   if (rc == DX_LISTING_DONE)
  *       rc = dx_merged_page_each(&p, take, ctx, &err);          take(ctx, dataset_id, row, err), in order
- *   p.found                                                     what there is, and what the ask of the next page begins with
+ *   p.found                                                     what there is, and what the ask of the next page begins with, and
+ *   rc = dx_merged_page_position(&p, &position, &err);          the position of found.last
  *   dx_merged_page_release(&p);                                 also after an init that failed
  *
  * All rows of URL order alone, with no filter, no collapse, no hidden row among them and no fields but URL_ID, URL and TS, come from
@@ -64,6 +65,9 @@ typedef int dx_merged_page_take(void *ctx, uint32_t dataset_id, const struct dx_
                                 struct dx_error *err);
 int dx_merged_page_each(struct dx_merged_page *p, dx_merged_page_take *take, void *ctx,
                         struct dx_error *err);
+
+int dx_merged_page_position(const struct dx_merged_page *p, struct dx_cursor_position *position,
+                            struct dx_error *err);
 
 /* Of each pair, whether a row of the page is of it. */
 void dx_merged_page_pairs(const struct dx_merged_page *p, bool *has);

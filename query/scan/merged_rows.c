@@ -215,18 +215,24 @@ static int take_after(void *ctx, size_t stream, uint64_t place, const struct dx_
                       struct dx_error *err)
 {
     struct dx_merged_rows *m = ctx;
-    const struct dx_span digest = digest_of(m, row);
-    const struct dx_collapse_of of = { row->host, row->path_query, row->has_ts ? &row->ts_us : NULL,
-                                       digest };
+    const struct dx_span none = { NULL, 0 };
 
-    if (m->asked) { /* the second one: that was kept */
-        m->has_value = value_of(m, &of, &m->value);
-        return m->value.failed ? dx_buf_fail(&m->value, err, "row") : DX_OK;
-    }
-    m->asked = true;
-    m->after_stream = stream;
+    (void)stream;
     dx_buf_clear(&m->after_text);
-    return dx_merged_row_copy(&m->after, &m->after_text, row, place, &digest, err);
+    return dx_merged_row_copy(&m->after, &m->after_text, row, place, &none, err);
+}
+
+static int take_position(struct dx_merged_rows *m, const struct dx_cursor_position *p,
+                         struct dx_error *err)
+{
+    m->after = (struct dx_merged_row){ .host = p->host,
+                                       .path_query = p->path_query,
+                                       .has_ts = p->has_ts,
+                                       .ts_us = p->ts_us,
+                                       .place = m->ask.after.row };
+    m->after_text.max = sizeof p->url;
+    dx_buf_append(&m->after_text, p->url, (size_t)p->host + p->path_query);
+    return m->after_text.failed ? dx_buf_fail(&m->after_text, err, "row") : DX_OK;
 }
 
 /* Only a cursor that another program sealed can say so. */
@@ -273,6 +279,17 @@ static int begin_rows(struct dx_merged_rows *m, struct dx_error *err)
     return m->windows == NULL || m->heap == NULL ? dx_no_memory(err, "listing") : DX_OK;
 }
 
+/* Dataset and place with those of `after`. */
+static int compare_place(const struct dx_merged_rows *m, size_t stream, uint64_t place)
+{
+    uint32_t id = dx_row_streams_dataset(&m->streams, stream);
+    const struct dx_domain_rows_place *after = &m->ask.after;
+
+    if (id != after->dataset_id)
+        return id < after->dataset_id ? -1 : 1;
+    return (place > after->row) - (place < after->row);
+}
+
 /* Of the rows of a page before, and `after` itself, nothing is looked at again. */
 static int side_of_after(void *ctx, size_t stream, uint64_t place, const struct dx_listing_row *row)
 {
@@ -287,35 +304,47 @@ static int side_of_after(void *ctx, size_t stream, uint64_t place, const struct 
     if (c == 0 && row->has_ts)
         c = (row->ts_us > m->after.ts_us) - (row->ts_us < m->after.ts_us);
     if (c == 0)
-        c = (stream > m->after_stream) - (stream < m->after_stream);
-    if (c == 0)
-        c = (place > m->after.place) - (place < m->after.place);
+        c = compare_place(m, stream, place);
     if (m->ask.reverse)
         return c < 0 ? DX_URL_WITHIN : DX_URL_BEHIND;
     return c > 0 ? DX_URL_WITHIN : DX_URL_BEFORE;
 }
 
-/* With the row that is gone on behind: where it stands in the order. */
-static int find_after(struct dx_merged_rows *m, struct dx_error *err)
+/* Where the row is that is gone on behind, of which no position is given. */
+static int read_after(struct dx_merged_rows *m, struct dx_error *err)
 {
     const struct dx_row_streams_taker taker = { m, take_after, NULL };
     int rc = DX_OK;
 
-    if (!m->ask.goes_on)
-        return begin_rows(m, err);
     if (m->streams.wanted_count == 0) {
         look_at_rows(m);
         rc = want_place(m, &m->ask.after, err);
-        if (rc == DX_OK && m->ask.has_kept && m->ask.collapse != DX_COLLAPSE_NONE)
-            rc = want_place(m, &m->ask.kept, err);
     }
     if (rc == DX_OK)
         rc = dx_row_streams_read(&m->streams, err);
     if (rc == DX_LISTING_DONE)
         rc = dx_row_streams_each(&m->streams, &taker, err);
+    if (rc == DX_OK)
+        dx_row_streams_done(&m->streams);
+    return rc;
+}
+
+/* With the row that is gone on behind: where it stands in the order. */
+static int find_after(struct dx_merged_rows *m, struct dx_error *err)
+{
+    const struct dx_cursor_position *p = m->ask.position;
+    int rc;
+
+    if (!m->ask.goes_on)
+        return begin_rows(m, err);
+    if (p != NULL && p->has_value) {
+        m->has_value = m->of_position = true;
+        dx_buf_clear(&m->value);
+        dx_buf_append(&m->value, p->value, sizeof p->value);
+    }
+    rc = p != NULL && p->given ? take_position(m, p, err) : read_after(m, err);
     if (rc != DX_OK)
         return rc;
-    dx_row_streams_done(&m->streams);
     if (!by_url(m))
         return begin_rows(m, err);
     dx_row_streams_search(&m->streams,
@@ -365,14 +394,52 @@ static int find_cluster(struct dx_merged_rows *m, size_t stream, uint64_t most, 
     return rc < 0 ? rc : DX_OK;
 }
 
+/* ---- which of them are visible: a stretch of rows that are looked at ends with such a row, which a cursor may name ---- */
+
+static uint64_t visible_from(const struct dx_merged_rows *m, size_t stream, uint64_t place)
+{
+    const struct dx_suppression_pair *hidden =
+        m->rows->pairs[m->streams.streams[stream].pair].hidden;
+
+    return dx_suppression_view_window(hidden, dx_suppression_view_visible_before(hidden, place), 1)
+        .offset;
+}
+
+/* Behind the last one before `end`; `first`: there is none from there on. */
+static uint64_t visible_end(const struct dx_merged_rows *m, size_t stream, uint64_t first,
+                            uint64_t end)
+{
+    const struct dx_suppression_pair *hidden =
+        m->rows->pairs[m->streams.streams[stream].pair].hidden;
+    uint64_t n = dx_suppression_view_visible_before(hidden, end);
+
+    return n == dx_suppression_view_visible_before(hidden, first)
+               ? first
+               : dx_suppression_view_window(hidden, n - 1, 1).offset + 1;
+}
+
 /* Rows of a stream that are looked at next: at most `most` from *place on, or behind it. *rows 0: there are none. */
 static int next_rows(struct dx_merged_rows *m, size_t stream, uint64_t most, uint64_t *place,
                      uint64_t *rows, struct dx_error *err)
 {
-    uint64_t left = m->streams.streams[stream].high - *place;
+    uint64_t high = m->streams.streams[stream].high;
 
-    *rows = left < most ? left : most;
-    return m->by_tag && left > 0 ? find_cluster(m, stream, most, place, rows, err) : DX_OK;
+    for (;; *place += *rows) {
+        uint64_t end;
+        int rc = DX_OK;
+
+        *place = visible_from(m, stream, *place);
+        *rows = *place >= high ? 0 : high - *place < most ? high - *place : most;
+        if (m->by_tag && *rows > 0)
+            rc = find_cluster(m, stream, most, place, rows, err);
+        if (rc < 0 || *rows == 0)
+            return rc;
+        end = visible_end(m, stream, *place, *place + *rows);
+        if (end > *place) {
+            *rows = end - *place;
+            return DX_OK;
+        }
+    }
 }
 
 /* ---- taking rows ---- */
@@ -396,11 +463,20 @@ static int note_taken(struct dx_merged_rows *m, size_t stream, uint64_t place, s
 static int is_like(struct dx_merged_rows *m, bool has_value, struct dx_span value,
                    struct dx_error *err)
 {
+    uint8_t sum[DX_CURSOR_VALUE];
+    struct dx_span last = dx_span_of(m->value.data, m->value.size);
+    struct dx_span own = value;
+
     if (m->ask.collapse == DX_COLLAPSE_NONE)
         return 0;
-    if (has_value && m->has_value && dx_span_equal(value, dx_span_of(m->value.data, m->value.size)))
+    if (m->of_position && has_value && !dx_collapse_sum(value, sum))
+        return dx_no_memory(err, "listing");
+    if (m->of_position)
+        own = dx_span_of(sum, sizeof sum);
+    if (has_value && m->has_value && dx_span_equal(own, last))
         return 1;
     m->has_value = has_value;
+    m->of_position = false;
     dx_buf_clear(&m->value);
     if (has_value && value.size > 0)
         dx_buf_append(&m->value, value.data, value.size);
@@ -443,16 +519,16 @@ static bool is_at_end(const struct dx_merged_rows *m, size_t stream)
 static int want_last(struct dx_merged_rows *m, size_t stream, uint64_t most, struct dx_error *err)
 {
     struct dx_row_stream *s = &m->streams.streams[stream];
-    uint64_t rows = s->high - s->low < most ? s->high - s->low : most;
+    uint64_t end = visible_end(m, stream, s->low, s->high);
     uint64_t at;
-    int rc = m->by_tag ? find_tag(m, stream, s->low, s->high, &at, err) : 1;
+    int rc = end == s->low ? 0 : m->by_tag ? find_tag(m, stream, s->low, end, &at, err) : 1;
 
     if (rc != 1) {
         s->high = s->low;
         return rc;
     }
-    s->high -= rows;
-    return dx_row_streams_want(&m->streams, stream, s->high, rows, err);
+    s->high = visible_from(m, stream, end - s->low < most ? s->low : end - most);
+    return dx_row_streams_want(&m->streams, stream, s->high, end - s->high, err);
 }
 
 /* With a tag, several stretches that have it: what has few rows with it far apart need not be asked for each. */
@@ -637,6 +713,17 @@ static void build_heap(struct dx_merged_rows *m)
         sift_down(m, i);
 }
 
+static int copy_before(struct dx_merged_rows *m, const struct dx_merged_row *row,
+                       const uint8_t *text, struct dx_error *err)
+{
+    m->before = *row;
+    m->before.at = 0;
+    dx_buf_clear(&m->before_text);
+    m->before_text.max = SCRATCH_MAX;
+    dx_buf_append(&m->before_text, text + row->at, row->scheme + row->host + row->path_query);
+    return m->before_text.failed ? dx_buf_fail(&m->before_text, err, "row") : DX_OK;
+}
+
 static int check_order(struct dx_merged_rows *m, size_t stream, struct dx_error *err)
 {
     const uint8_t *text;
@@ -646,12 +733,7 @@ static int check_order(struct dx_merged_rows *m, size_t stream, struct dx_error 
     if (m->ask.reverse ? c > 0 : c < 0)
         return dx_row_streams_disorder(&m->streams, stream, err);
     m->any = true;
-    m->before = *row;
-    m->before.at = 0;
-    dx_buf_clear(&m->before_text);
-    m->before_text.max = SCRATCH_MAX;
-    dx_buf_append(&m->before_text, text + row->at, row->scheme + row->host + row->path_query);
-    return m->before_text.failed ? dx_buf_fail(&m->before_text, err, "row") : DX_OK;
+    return copy_before(m, row, text, err);
 }
 
 /* Fields that a window has not are read afterwards. */
@@ -728,9 +810,13 @@ static int merge(struct dx_merged_rows *m, struct dx_error *err)
         const uint8_t *text;
 
         if (is_used_up(w)) {
-            note_last(m, stream, head_of(m, stream, &text)->place);
-            if (is_enough(m))
+            const struct dx_merged_row *edge = head_of(m, stream, &text);
+
+            note_last(m, stream, edge->place);
+            if (is_enough(m)) {
+                rc = copy_before(m, edge, text, err);
                 break;
+            }
             m->filling = 0;
             m->state = FILL;
             return DX_OK;
@@ -783,6 +869,19 @@ static int compare_entries(const void *a, const void *b, void *ctx)
     return m->ask.reverse ? -c : c;
 }
 
+/* The same, with the row that is gone on behind. */
+static int compare_after(const struct dx_merged_rows *m, const struct dx_merged_entry *e)
+{
+    const struct dx_merged_entry after = rank_of(m, m->after.has_ts, m->after.ts_us);
+    int c = (e->rank > after.rank) - (e->rank < after.rank);
+
+    if (c == 0)
+        c = (e->rank_2 > after.rank_2) - (e->rank_2 < after.rank_2);
+    if (c == 0)
+        c = compare_place(m, e->stream, e->place);
+    return m->ask.reverse ? -c : c;
+}
+
 static void sort_entries(struct dx_merged_rows *m)
 {
     if (m->entry_count > 1)
@@ -801,7 +900,7 @@ static int gather_row(void *ctx, size_t stream, uint64_t place, const struct dx_
 
     e.stream = stream;
     e.place = place;
-    if (!m->ask.goes_on || compare_entries(&e, &m->after_entry, m) > 0)
+    if (!m->ask.goes_on || compare_after(m, &e) > 0)
         rc = is_taken(m, stream, place, row, err);
     if (rc != 1)
         return rc;
@@ -844,6 +943,7 @@ static int take_entries(struct dx_merged_rows *m, struct dx_error *err)
         else if (rc == 1)
             rc = DX_OK;
         note_last(m, e->stream, e->place);
+        m->last_entry = *e;
     }
     m->found.more = i < m->entry_count || m->cut;
     m->state = TAKE;
@@ -897,11 +997,6 @@ static int gather(struct dx_merged_rows *m, struct dx_error *err)
     const struct dx_row_streams_taker taker = { m, gather_row, NULL };
     int rc = DX_OK;
 
-    if (m->ask.goes_on) {
-        m->after_entry = rank_of(m, m->after.has_ts, m->after.ts_us);
-        m->after_entry.stream = m->after_stream;
-        m->after_entry.place = m->after.place;
-    }
     if (!m->planned)
         rc = plan_gather(m, err);
     m->planned = true;
@@ -1025,6 +1120,49 @@ int dx_merged_rows_step(struct dx_merged_rows *m, struct dx_error *err)
     m->found.pages_seen = m->streams.pages_seen;
     m->found.bytes_seen = m->streams.bytes_seen;
     return rc;
+}
+
+/* The time that an entry has its ranks of. */
+static bool time_of(const struct dx_merged_rows *m, const struct dx_merged_entry *e, int64_t *us)
+{
+    uint64_t t = (uint64_t)m->ask.closest_us;
+
+    if (m->ask.order == DX_MERGED_TIME) {
+        *us = (int64_t)(e->rank_2 ^ (UINT64_C(1) << 63));
+        return e->rank != 0;
+    }
+    *us = (int64_t)(e->rank_2 > 0 ? t + e->rank : t - e->rank);
+    return e->rank != UINT64_MAX || e->rank_2 > 0;
+}
+
+static int set_value(const struct dx_merged_rows *m, struct dx_cursor_position *p,
+                     struct dx_error *err)
+{
+    p->has_value = m->ask.collapse != DX_COLLAPSE_NONE && m->has_value;
+    if (p->has_value && m->of_position)
+        memcpy(p->value, m->value.data, sizeof p->value);
+    else if (p->has_value && !dx_collapse_sum(dx_span_of(m->value.data, m->value.size), p->value))
+        return dx_no_memory(err, "cursor");
+    return DX_OK;
+}
+
+int dx_merged_rows_position(const struct dx_merged_rows *m, struct dx_cursor_position *p,
+                            struct dx_error *err)
+{
+    const struct dx_merged_row *last = &m->before;
+    const struct dx_span none = { NULL, 0 };
+    const uint8_t *text = m->before_text.data;
+    int64_t us;
+    bool has_ts;
+
+    if (by_url(m)) {
+        dx_cursor_position_set(p, last->has_ts, last->ts_us, dx_merged_row_host(last, text),
+                               dx_merged_row_path(last, text));
+        return set_value(m, p, err);
+    }
+    has_ts = time_of(m, &m->last_entry, &us);
+    dx_cursor_position_set(p, has_ts, us, none, none);
+    return set_value(m, p, err);
 }
 
 int dx_merged_rows_each(struct dx_merged_rows *m, dx_merged_take *take_it, void *ctx,

@@ -9,7 +9,8 @@
  *   }
  *   if (rc == DX_LISTING_DONE)
  *       rc = dx_merged_rows_each(&m, take, ctx, &err);          take(ctx, pair, place, row, err), in order
- *   m.found.more, .last, .has_kept, .kept                       what the ask of the next page begins with
+ *   m.found.more, .last, .has_kept, .kept                       what the ask of the next page begins with, and
+ *   rc = dx_merged_rows_position(&m, &position, &err);          the position of `last`; before the release
  *   dx_merged_rows_release(&m);                                 also after an init that failed
  *
  * Orders, of which each is one of all rows, without ties (a row without a time comes before those with one):
@@ -22,8 +23,9 @@
  * costs its rows and a look into each file. The other two look at all rows of the range: over DX_MERGED_SORT_MAX of them,
  * or where what is looked at lies on over DX_MERGED_SORT_PAGES pages or DX_MERGED_SORT_BYTES of them, is DX_E_LIMIT before one is read.
  *
- * A page goes on behind the row `after`, wherever that stands in the order; it is the `last` of the page before. Of rows
- * in order that have the same value of `collapse` the first one is taken: `kept` is the one that was taken last.
+ * A page goes on behind the row `after`, the `last` of the page before: behind its position where that is given, so nobody looks for
+ * the row, else behind where the row stands, which must be shown. Of rows in order that have the same value of `collapse` the first one is
+ * taken; the position says the value of the one that was taken last.
  *
  * A page by URL may be short, and even empty, where it has looked at DX_FILTERED_LOOK_MAX rows or read so many bytes:
  * only without `more` it is the last one. Files that are merged by URL must have the rows of one URL in order of time, as those of ours
@@ -38,6 +40,7 @@
 #ifndef DX_QUERY_SCAN_MERGED_ROWS_H
 #define DX_QUERY_SCAN_MERGED_ROWS_H
 
+#include "query/rows/cursor.h"
 #include "query/rows/row_filter.h"
 #include "query/scan/collapse.h"
 #include "query/scan/kept_rows.h"
@@ -66,6 +69,8 @@ struct dx_merged_ask {
     size_t extra_count;
     bool goes_on, has_kept;
     struct dx_domain_rows_place after, kept; /* with goes_on; with has_kept */
+    const struct dx_cursor_position
+        *position; /* of `after`; NULL: not given, and there is no value */
 };
 
 /* A row that is in the page. */
@@ -110,11 +115,11 @@ struct dx_merged_rows {
     struct dx_buf scratch;
     bool by_tag; /* then the filter has none */
     struct dx_tag_places tags;
-    bool has_value; /* of the collapse: of the row that was taken last */
+    bool has_value;   /* of the collapse: of the row that was taken last */
+    bool of_position; /* `value` is a digest of it */
     struct dx_buf value;
 
     /* the row to go on behind */
-    size_t after_stream;
     struct dx_merged_row after;
     struct dx_merged_entry after_entry;
     struct dx_buf after_text;
@@ -124,9 +129,9 @@ struct dx_merged_rows {
     size_t *heap;                     /* streams that are not at their end, the next one first */
     size_t heap_count;
     uint64_t chunk;
-    uint64_t text_bytes; /* of all windows */
-    bool any;            /* a row was merged: */
-    struct dx_merged_row before;
+    uint64_t text_bytes;         /* of all windows */
+    bool any;                    /* a row was merged: */
+    struct dx_merged_row before; /* at the end: `last` */
     struct dx_buf before_text;
 
     /* by time */
@@ -134,6 +139,7 @@ struct dx_merged_rows {
     size_t entry_count, entry_capacity;
     struct dx_buf values;
     bool cut; /* entries were left out: there are more */
+    struct dx_merged_entry last_entry;
 
     size_t filling; /* the stream that is asked for rows next */
     bool asked;     /* a batch of rows is being read */
@@ -153,6 +159,9 @@ int dx_merged_rows_step(struct dx_merged_rows *m, struct dx_error *err);
 struct dx_read_batch *dx_merged_rows_reading(struct dx_merged_rows *m);
 int dx_merged_rows_fetched(struct dx_merged_rows *m, int rc, struct dx_error *err);
 void dx_merged_rows_release(struct dx_merged_rows *m);
+
+int dx_merged_rows_position(const struct dx_merged_rows *m, struct dx_cursor_position *position,
+                            struct dx_error *err);
 
 typedef int dx_merged_take(void *ctx, size_t pair, uint64_t place, const struct dx_listing_row *row,
                            struct dx_error *err);

@@ -346,7 +346,7 @@ static void check_price(const struct asker *a)
     dx_buf_release(&want);
 }
 
-/* Rows that another program's cursor names. */
+/* Rows that another program's cursor names, which are looked at where it does not say where they stand. */
 static void check_order_cursors(const struct asker *a)
 {
     struct question q = { .suffix = "com", .limit = 2, .order = 1 };
@@ -363,6 +363,11 @@ static void check_order_cursors(const struct asker *a)
     other.next_number = UINT32_MAX;
     EXPECT(ask(a, &q, &other, &body, &problem) == 0 && problem.kind == DX_PROBLEM_BAD_REQUEST,
            "a domain behind all: %s", problem.detail);
+    other = from;
+    other.next_row = 1 << 20;
+    other.next_dataset = DATASETS + 1;
+    EXPECT(ask(a, &q, &other, &body, &problem) == 1, "a position needs no row: %s", problem.detail);
+    from.position.given = from.position.has_ts = false;
     other = from;
     other.next_row = 1 << 20;
     EXPECT(ask(a, &q, &other, &body, &problem) == 0 && problem.kind == DX_PROBLEM_BAD_REQUEST,

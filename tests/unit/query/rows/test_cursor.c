@@ -154,11 +154,15 @@ static struct dx_cursor ordered(void)
     c.collapse_digits = 14;
     c.closest_us = INT64_MIN;
     c.range = 0x0123456789abcdef;
+    c.position.has_value = true; /* alone: of a URL that is too long */
+    memset(c.position.value, 0x77, sizeof c.position.value);
     return c;
 }
 
 static void put_order(struct dx_cursor *c)
 {
+    dx_cursor_position_set(&c->position, false, 7, dx_span_str("a.example"), dx_span_str("/"));
+    c->collapse = 1;
     c->next_number = 0xfffffffe;
     c->next_row = 12345;
     c->sort = DX_CURSOR_SORT_CLOSEST;
@@ -252,7 +256,9 @@ static bool same(const struct dx_cursor *a, const struct dx_cursor *b)
            a->line == b->line && a->end_dataset == b->end_dataset &&
            a->dataset_count == b->dataset_count &&
            memcmp(a->datasets, b->datasets, a->dataset_count * sizeof *a->datasets) == 0 &&
-           a->tag_hash == b->tag_hash && a->rows == b->rows && a->next_file == b->next_file;
+           a->tag_hash == b->tag_hash && a->rows == b->rows && a->next_file == b->next_file &&
+           a->collapse == b->collapse && a->has_kept == b->has_kept &&
+           memcmp(&a->position, &b->position, sizeof a->position) == 0;
 }
 
 /* Always with the same words. */
@@ -412,7 +418,7 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
                : i < 41 ? ordered_range()
                         : ordered_suffix();
     c[38].next_number = (uint64_t)UINT32_MAX + 1;
-    c[39].collapse = 1;
+    c[39].has_kept = true;
     c[40].next_row = INT64_MAX;
     c[41].has_end = true;
     c[42].subdomains = true;
@@ -458,6 +464,31 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
         EXPECT(dx_cursor_write(&c[i], key, principal, text, &err) == DX_OK, "%s", err.text);
         refused(dx_span_str(text), key, principal, "a value");
     }
+}
+
+/* The longest of all, and a URL that is longer still. */
+static void check_position(const struct dx_cursor_key *key)
+{
+    uint8_t path[DX_CURSOR_URL_MAX];
+    struct dx_cursor c = ordered();
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_problem problem;
+    struct dx_cursor back;
+    char text[DX_CURSOR_TEXT];
+
+    memset(path, '/', sizeof path);
+    dx_cursor_position_set(&c.position, true, INT64_MIN, dx_span_str("a.example"),
+                           dx_span_of(path, sizeof path - 9));
+    EXPECT(c.position.given && dx_cursor_write(&c, key, NULL, text, &err) == DX_OK &&
+               strlen(text) < sizeof text,
+           "%s", err.text);
+    EXPECT(dx_cursor_read(dx_span_str(text), key, NULL, &back, &problem) == 1 && same(&c, &back) &&
+               dx_span_equal(dx_cursor_position_path(&back.position),
+                             dx_span_of(path, sizeof path - 9)),
+           "%s", problem.detail);
+    dx_cursor_position_set(&c.position, true, 1, dx_span_str("a.example"),
+                           dx_span_of(path, sizeof path - 8));
+    EXPECT(!c.position.given && c.position.has_value, "too long to be in a cursor");
 }
 
 static void check_life(void)
@@ -540,6 +571,8 @@ int main(void)
     check_sealed(&own, "team-a");
     check_sealed(&shared, NULL);
     check_no_key();
+    check_position(&own);
+    check_position(&shared);
     check_values(&own, NULL);
     check_values(&own, "team-a");
     check_values(&shared, NULL);
