@@ -19,7 +19,7 @@ struct dx_range_ask {
     uint32_t dataset_id;
     uint64_t limit;
     uint64_t offset;           /* rows to leave out; not with a filter or an order */
-    struct dx_url_order order; /* without collapse. Of a cursor: its own */
+    struct dx_url_order order; /* of a cursor: its own */
     unsigned fields;
     unsigned plan;               /* so many cursors instead of rows; 0: rows */
     struct dx_row_filter filter; /* of a cursor: its own */

@@ -7,11 +7,16 @@
 #include <stdlib.h>
 
 #define ROOM 1024 /* rows beside twice those that are wanted */
+#define VALUE_MAX ((size_t)64 << 20)
 
 void dx_range_order_init(struct dx_range_order *o, const struct dx_url_order *order, size_t limit)
 {
     assert(order->sort != DX_CURSOR_SORT_NONE && limit > 0);
-    *o = (struct dx_range_order){ .order = *order, .limit = limit };
+    *o = (struct dx_range_order){ .order = *order, .limit = limit, .wanted = limit };
+    if (order->collapse != DX_COLLAPSE_NONE && limit < DX_RANGE_ORDER_ROWS)
+        o->wanted = DX_RANGE_ORDER_ROWS;
+    dx_buf_init(&o->value, VALUE_MAX);
+    dx_buf_init(&o->other, VALUE_MAX);
     dx_kept_rows_init(&o->rows);
     dx_kept_rows_init(&o->after_row);
 }
@@ -20,6 +25,8 @@ void dx_range_order_release(struct dx_range_order *o)
 {
     dx_kept_rows_release(&o->rows);
     dx_kept_rows_release(&o->after_row);
+    dx_buf_release(&o->value);
+    dx_buf_release(&o->other);
     free(o->entries);
     o->entries = NULL;
     o->count = o->capacity = 0;
@@ -110,7 +117,7 @@ static int let_go(struct dx_range_order *o, struct dx_error *err)
 
     sort(o);
     dx_kept_rows_init(&rows);
-    for (; rc == DX_OK && n < o->count && n < o->limit &&
+    for (; rc == DX_OK && n < o->count && n < o->wanted &&
            (n == 0 || rows.bytes.size < DX_RANGE_ORDER_BYTES);
          n++) {
         dx_kept_rows_get(&o->rows, o->entries[n].at, &row);
@@ -145,7 +152,7 @@ int dx_range_order_add(struct dx_range_order *o, const struct dx_listing_row *ro
     if (o->kept > 0 &&
         compare(o, &e, row->host, row->path_query, &o->entries[o->kept - 1], &o->rows) > 0)
         return DX_OK;
-    if (o->count >= 2 * o->limit + ROOM || o->rows.bytes.size >= 2 * DX_RANGE_ORDER_BYTES) {
+    if (o->count >= 2 * o->wanted + ROOM || o->rows.bytes.size >= 2 * DX_RANGE_ORDER_BYTES) {
         rc = let_go(o, err);
         if (rc < 0)
             return rc;
@@ -160,15 +167,107 @@ int dx_range_order_add(struct dx_range_order *o, const struct dx_listing_row *ro
     return rc;
 }
 
-void dx_range_order_end(struct dx_range_order *o)
+/* ---- which are taken ---- */
+
+static bool value_of(const struct dx_range_order *o, const struct dx_listing_row *row,
+                     struct dx_buf *value)
+{
+    struct dx_collapse_of of = {
+        row->host, row->path_query, row->has_ts ? &row->ts_us : NULL, { NULL, 0 }
+    };
+
+    for (size_t i = 0; i < row->extra_count; i++)
+        if (dx_span_equal(row->extra[i].name, dx_span_str("digest")))
+            of.digest = row->extra[i].value;
+    dx_buf_clear(value);
+    return dx_collapse_value((enum dx_collapse)o->order.collapse, o->order.digits, &of, value);
+}
+
+static struct dx_span text_of(const struct dx_buf *b)
+{
+    return dx_span_of(b->data, b->size);
+}
+
+int dx_range_order_value(const struct dx_range_order *o, const struct dx_listing_row *row,
+                         struct dx_cursor_position *to, struct dx_error *err)
+{
+    struct dx_buf value = DX_BUF_INIT(VALUE_MAX);
+    int rc = DX_OK;
+
+    to->has_value = value_of(o, row, &value);
+    if (value.failed || (to->has_value && !dx_collapse_sum(text_of(&value), to->value)))
+        rc = dx_no_memory(err, "cursor");
+    dx_buf_release(&value);
+    return rc;
+}
+
+void dx_range_order_like(struct dx_range_order *o, const uint8_t value[DX_CURSOR_VALUE])
+{
+    o->is_like = o->of_cursor = true;
+    dx_buf_append(&o->value, value, DX_CURSOR_VALUE);
+}
+
+/* Whether it is like the row before it; else it is the one to compare with. */
+static int is_like(struct dx_range_order *o, const struct dx_listing_row *row, struct dx_error *err)
+{
+    bool has_value = value_of(o, row, &o->other);
+    uint8_t sum[DX_CURSOR_VALUE] = { 0 };
+    struct dx_span own = text_of(&o->other);
+    struct dx_buf value = o->value;
+
+    if (o->of_cursor && has_value && !dx_collapse_sum(own, sum))
+        return dx_no_memory(err, "listing");
+    if (o->of_cursor)
+        own = dx_span_of(sum, sizeof sum);
+    if (o->other.failed || value.failed)
+        return dx_no_memory(err, "listing");
+    if (has_value && o->is_like && dx_span_equal(own, text_of(&value)))
+        return 1;
+    o->is_like = has_value;
+    o->of_cursor = false;
+    o->value = o->other;
+    o->other = value;
+    return 0;
+}
+
+/* Of rows in order those that are not like the one before; behind the last one that is taken, the first that is not shows that there are
+ * more. */
+static int collapse(struct dx_range_order *o, struct dx_error *err)
+{
+    struct dx_listing_row *row = malloc(sizeof *row); /* 2 kB that are not on a stack */
+    size_t taken = 0;
+    size_t i;
+    int rc = row == NULL ? dx_no_memory(err, "listing") : 0;
+
+    for (i = 0; rc >= 0 && i < o->count; i++) {
+        dx_kept_rows_get(&o->rows, o->entries[i].at, row);
+        rc = is_like(o, row, err);
+        if (rc == 0 && taken == o->limit)
+            break;
+        o->last = o->entries[i];
+        if (rc == 0)
+            o->entries[taken++] = o->entries[i];
+    }
+    o->more = o->more || i < o->count;
+    o->count = taken;
+    free(row);
+    return rc < 0 ? rc : DX_OK;
+}
+
+int dx_range_order_end(struct dx_range_order *o, struct dx_error *err)
 {
     sort(o);
     if (o->kept > 0 && o->count > o->kept)
         o->count = o->kept;
+    if (o->order.collapse != DX_COLLAPSE_NONE)
+        return collapse(o, err);
     if (o->count > o->limit) {
         o->count = o->limit;
         o->more = true;
     }
+    if (o->count > 0)
+        o->last = o->entries[o->count - 1];
+    return DX_OK;
 }
 
 const struct dx_range_order_at *dx_range_order_get(const struct dx_range_order *o, size_t i,
@@ -176,4 +275,11 @@ const struct dx_range_order_at *dx_range_order_get(const struct dx_range_order *
 {
     dx_kept_rows_get(&o->rows, o->entries[i].at, row);
     return &o->entries[i].of;
+}
+
+const struct dx_range_order_at *dx_range_order_last(const struct dx_range_order *o,
+                                                    struct dx_listing_row *row)
+{
+    dx_kept_rows_get(&o->rows, o->last.at, row);
+    return &o->last.of;
 }

@@ -4,11 +4,13 @@
  *   struct dx_range_order o;
  *   dx_range_order_init(&o, &order, limit);                         order.sort: not NONE
  *   rc = dx_range_order_begin(&o, &row, &of, &err);                 unless it begins with the first: behind this one
+ *   dx_range_order_like(&o, value);                                 and, where rows collapse, of the value of the last one that was taken
  *   rc = dx_range_order_add(&o, &row, &of, &err);                   each row, once
- *   dx_range_order_end(&o);
+ *   rc = dx_range_order_end(&o, &err);
  *   for (i = 0; i < o.count; i++)
  *       of = dx_range_order_get(&o, i, &row);                       spans until release; names as of query/scan/kept_rows.h
- *   o.total, o.more                                                 rows that were added; whether some come behind these
+ *   o.total, o.more                                                 rows that were added; whether some come behind these, and
+ *   of = dx_range_order_last(&o, &row);                             behind which one to go on
  *   dx_range_order_release(&o);
  *
  * Orders, each without ties (a row without a time comes before those with one):
@@ -17,18 +19,22 @@
  *   TIME       time, host, path_query, dataset_id, place
  *   CLOSEST    nearest to closest_us first, of two as near the earlier one; those without a time last; then as by TIME
  *
- * and `reverse` of the first two. The host of a row says of which domain it is.
+ * and `reverse` of the first two. The host of a row says of which domain it is. With a collapse (query/scan/collapse.h) rows that are like the
+ * one before them are left out: their digest is the extra of this name.
  *
- * Held are up to twice `limit` rows and some: whenever there are so many, or DX_RANGE_ORDER_BYTES of them, those that come last
- * are let go. Where rows are long, `count` may be below `limit` and not 0, and `more` true. One thread at a time.
+ * Held are up to twice `limit` rows, or with a collapse twice DX_RANGE_ORDER_ROWS, and some: whenever there are so many, or
+ * DX_RANGE_ORDER_BYTES of them, those that come last are let go. Where rows are long, or so many are alike, `count` may be below `limit`,
+ * even 0, and `more` true. One thread at a time.
  */
 #ifndef DX_QUERY_RANGE_RANGE_ORDER_H
 #define DX_QUERY_RANGE_RANGE_ORDER_H
 
 #include "query/answers/task.h"
+#include "query/scan/collapse.h"
 #include "query/scan/kept_rows.h"
 
 #define DX_RANGE_ORDER_BYTES ((size_t)16 << 20) /* that stay: twice what a page may have */
+#define DX_RANGE_ORDER_ROWS 65536 /* of which those that are not like others are taken */
 
 /* Whose row it is. */
 struct dx_range_order_at {
@@ -52,8 +58,13 @@ struct dx_range_order {
     /* private */
     struct dx_url_order order;
     size_t limit;
+    size_t wanted; /* rows that stay */
     struct dx_range_order_entry *entries;
     size_t capacity;
+    struct dx_range_order_entry last; /* of those that were looked at */
+    bool is_like;                     /* rows with this value are: */
+    bool of_cursor;                   /* `value` is a sum of it */
+    struct dx_buf value, other;
     struct dx_kept_rows rows;
     size_t kept; /* entries left when rows behind the last of them were let go; 0: all are held */
     bool goes_on;
@@ -66,9 +77,15 @@ int dx_range_order_begin(struct dx_range_order *o, const struct dx_listing_row *
                          const struct dx_range_order_at *of, struct dx_error *err);
 int dx_range_order_add(struct dx_range_order *o, const struct dx_listing_row *row,
                        const struct dx_range_order_at *of, struct dx_error *err);
-void dx_range_order_end(struct dx_range_order *o);
+void dx_range_order_like(struct dx_range_order *o, const uint8_t value[DX_CURSOR_VALUE]);
+int dx_range_order_end(struct dx_range_order *o, struct dx_error *err);
 const struct dx_range_order_at *dx_range_order_get(const struct dx_range_order *o, size_t i,
                                                    struct dx_listing_row *row);
+const struct dx_range_order_at *dx_range_order_last(const struct dx_range_order *o,
+                                                    struct dx_listing_row *row);
+/* Of a row what a cursor behind it says of its value. */
+int dx_range_order_value(const struct dx_range_order *o, const struct dx_listing_row *row,
+                         struct dx_cursor_position *to, struct dx_error *err);
 void dx_range_order_release(struct dx_range_order *o);
 
 #endif

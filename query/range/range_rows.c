@@ -41,6 +41,8 @@ int dx_range_rows_init(struct dx_range_rows *r, const struct dx_view *view,
         r->what.look_max = DX_RANGE_DOMAINS;
     r->most = dx_row_filter_any(&what->filter) && !what->whole ? FIRST_GROUP : DX_AHEAD_DOMAINS;
     r->extra_count = dx_row_filter_extras(&r->what.filter, r->extras);
+    if (what->with_digest)
+        r->extras[r->extra_count++] = dx_span_str("digest");
     dx_buf_init(&r->scratch, SCRATCH_MAX);
     dx_domains_ahead_init(&r->ahead, view->version, what->deadline_ms);
     if (what->numbers == NULL)

@@ -63,7 +63,8 @@ struct dx_range_what {
     uint64_t limit;                             /* at least 1 */
     uint64_t offset;                            /* of a suffix, without a filter */
     uint64_t look_max;                          /* 0: DX_RANGE_DOMAINS */
-    bool whole; /* no page: see above; limit, offset and look_max say nothing */
+    bool whole;       /* no page: see above; limit, offset and look_max say nothing */
+    bool with_digest; /* of the whole: rows have the extra of this name */
     uint64_t deadline_ms;
 };
 
@@ -104,8 +105,8 @@ struct dx_range_rows {
     uint64_t wanted;  /* rows of the windows of the group */
     bool stops, ends; /* behind the group: at a domain, behind all */
     struct dx_range_place stop;
-    uint32_t dataset_id;                         /* of the row that comes */
-    struct dx_span extras[DX_ROW_FILTER_EXTRAS]; /* that the filter looks at */
+    uint32_t dataset_id;                             /* of the row that comes */
+    struct dx_span extras[DX_ROW_FILTER_EXTRAS + 1]; /* that the filter looks at, and digest */
     size_t extra_count;
     struct dx_row_filter look; /* of the window at hand */
     uint64_t

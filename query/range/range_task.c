@@ -85,9 +85,8 @@ static int write_ordered(struct dx_range_task *task, struct dx_error *err)
     uint8_t domain[DX_SURT_MAX];
     size_t size;
     size_t i;
-    int rc = DX_OK;
+    int rc = dx_range_order_end(o, err);
 
-    dx_range_order_end(o);
     task->total = o->total;
     for (i = 0; rc >= 0 && i < o->count && !is_full(task); i++) {
         const struct dx_range_order_at *of = dx_range_order_get(o, i, &task->row);
@@ -98,8 +97,8 @@ static int write_ordered(struct dx_range_task *task, struct dx_error *err)
             rc = write_item(task, &task->row, dx_span_of(domain, size), of->dataset_id, of->number,
                             err);
     }
-    if (i == o->count && !o->more)
-        task->last = NULL;
+    if (i == o->count)
+        task->last = o->more ? dx_range_order_last(o, &task->row) : NULL;
     return rc < 0 ? rc : DX_OK;
 }
 
@@ -115,7 +114,9 @@ static struct dx_cursor cursor_of(const struct dx_range_task *task)
                            .filter_size = task->filter_size,
                            .sort = (uint8_t)task->ask.order.sort,
                            .reverse = task->ask.order.reverse,
-                           .closest_us = task->ask.order.closest_us };
+                           .closest_us = task->ask.order.closest_us,
+                           .collapse = (uint8_t)task->ask.order.collapse,
+                           .collapse_digits = (uint8_t)task->ask.order.digits };
 
     memcpy(c.filter, task->filter, task->filter_size);
     dx_tag_page_place(&task->page, &c);
@@ -134,6 +135,7 @@ static int write_next(const struct dx_range_task *task, struct dx_json *j, struc
     const struct dx_range_order_at *last = task->last;
     const struct dx_range_place *next = task->has_next ? &task->next : &task->rows.next;
     struct dx_cursor c = cursor_of(task);
+    int rc = DX_OK;
 
     c.next_number = last != NULL ? last->domain : next->number;
     c.next_dataset = last != NULL ? last->dataset_id : next->at.dataset_id;
@@ -141,7 +143,9 @@ static int write_next(const struct dx_range_task *task, struct dx_json *j, struc
     if (last != NULL)
         dx_cursor_position_set(&c.position, task->row.has_ts, task->row.ts_us, task->row.host,
                                task->row.path_query);
-    return write_cursor(task, &c, j, err);
+    if (last != NULL && task->ask.order.collapse != DX_COLLAPSE_NONE)
+        rc = dx_range_order_value(&task->order, &task->row, &c.position, err);
+    return rc < 0 ? rc : write_cursor(task, &c, j, err);
 }
 
 static int write_plan(struct dx_range_task *task, struct dx_json *j, struct dx_error *err)
@@ -187,7 +191,7 @@ static int write_answer(struct dx_range_task *task, struct dx_buf *body, struct 
     dx_json_open(&j, body);
     dx_json_object(&j);
     task->question->head(task, &j);
-    if (task->what.whole)
+    if (task->what.whole && task->ask.order.collapse == DX_COLLAPSE_NONE)
         dx_json_key_u64(&j, "total", task->total);
     if (task->what.whole && task->ask.offset > 0)
         dx_json_key_u64(&j, "offset", task->ask.offset);
@@ -262,6 +266,8 @@ static int begin_after(struct dx_range_task *task, struct dx_problem *problem)
     task->state = WHOLE;
     if (!has_order(task) || !task->page.goes_on)
         return 1;
+    if (task->page.from.position.has_value)
+        dx_range_order_like(&task->order, task->page.from.position.value);
     if (task->page.from.position.given)
         return begin_position(task, problem);
     task->state = AFTER;
@@ -381,6 +387,7 @@ static int begin_whole(struct dx_range_task *task, struct dx_error *err)
     task->what.offset = 0;
     if (has_order(task)) {
         task->what.fields |= DX_FIELD_URL | DX_FIELD_TS; /* that orders look at */
+        task->what.with_digest = task->ask.order.collapse == DX_COLLAPSE_DIGEST;
         dx_range_order_init(&task->order, &task->ask.order, task->ask.limit);
     }
     return dx_range_price_init(&task->price, &task->page.view, &task->what, err);

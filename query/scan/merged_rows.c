@@ -463,7 +463,7 @@ static int note_taken(struct dx_merged_rows *m, size_t stream, uint64_t place, s
 static int is_like(struct dx_merged_rows *m, bool has_value, struct dx_span value,
                    struct dx_error *err)
 {
-    uint8_t sum[DX_CURSOR_VALUE];
+    uint8_t sum[DX_CURSOR_VALUE] = { 0 };
     struct dx_span last = dx_span_of(m->value.data, m->value.size);
     struct dx_span own = value;
 

@@ -183,7 +183,7 @@ const struct dx_route dx_route_range = {
                         &dx_param_version, &range_from, &range_to, &dx_param_dataset,
                         &dx_param_plan, &dx_param_tag, &dx_param_mime, &dx_param_prefix,
                         &range_from_ts, &range_to_ts, &dx_param_status, &dx_param_lang,
-                        &dx_param_filter, DX_SORT_PARAMS, &dx_param_format),
+                        &dx_param_filter, DX_ORDER_PARAMS, &dx_param_format),
     .limit = { DX_LIMIT_DEFAULT, DX_LIMIT_MAX },
     .fields = &dx_row_fields,
     .check = check,

@@ -103,7 +103,7 @@ const struct dx_route dx_route_suffix_urls = {
     .words = &urls_words,
     .params = DX_PARAMS(&dx_param_offset, &dx_param_limit, &dx_param_fields, &dx_param_cursor,
                         &dx_param_version, &dx_param_dataset, &dx_param_plan, DX_FILTER_PARAMS,
-                        DX_SORT_PARAMS, &dx_param_format),
+                        DX_ORDER_PARAMS, &dx_param_format),
     .limit = { DX_LIMIT_DEFAULT, DX_LIMIT_MAX },
     .fields = &dx_row_fields,
     .rows = DX_ROWS(.member = "items", .urls = true,

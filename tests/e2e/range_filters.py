@@ -214,7 +214,7 @@ def check_refused(server):
         reply = server.get(f"{path}&offset=5&prefix=/")
         equal((reply.status, reply.json["type"].rsplit(":", 1)[1]), (400, "bad-parameter"), f"{path}&offset=5&prefix=/")
         check(all(word in reply.json["detail"] for word in ("takes no offset", "next_cursor")), reply.json["detail"])
-        for more in ("plan=0", "plan=65", "plan=2&format=ndjson", "status=", "mime=x", "prefix=a", "filter=x", "tag=%00", "collapse=url"):
+        for more in ("plan=0", "plan=65", "plan=2&format=ndjson", "status=", "mime=x", "prefix=a", "filter=x", "tag=%00", "collapse=time:3"):
             equal(server.get(f"{path}&{more}").status, 400, f"{path}&{more}")
     for query, word in (("from_ts=2020-13", "from_ts"), ("to_ts=x", "to_ts"), ("from_ts=2021&to_ts=2020", "from_ts")):
         reply = server.get(f"/v1/range?from=0&{query}")

@@ -9,13 +9,15 @@ much, which is refused before a row is read: too many domains, too many rows.
 """
 import random
 import time
+import zlib
 
 import dxtest
 from dxtest import check, equal
 
 NAMES = ("a", "b", "c")
 SITES = ("one.com", "two.com", "big.co.uk", "small.co.uk", "x.github.io", "lone.org")
-SUFFIXES = ("com", "uk", "co.uk", "io", "org", "one.com", "nothing.com")
+LONG = "long.example"  # its URLs are too long to be in a cursor
+SUFFIXES = ("com", "uk", "co.uk", "io", "org", "one.com", LONG, "nothing.com")
 BASE = 1700000000
 DOMAINS = 20000         # of a listing in another order
 ROWS = 262144
@@ -28,6 +30,7 @@ class Row:
         self.host, path = rest.split("/", 1)
         self.path = "/" + path
         self.dataset, self.part, self.url, self.ts, self.scheme = dataset, part, url, ts, scheme
+        self.digest = ("", "AA", "BB", "CC")[zlib.crc32(f"{dataset} {url} {ts}".encode()) % 4]
 
     def time(self):
         return (self.ts is not None, self.ts or 0)
@@ -49,6 +52,7 @@ def make_rows(rng):
                     host = rng.choice(("", "www.", "m.")) + site + rng.choice(("", "", ":8080"))
                     ts = rng.choice((None, BASE, BASE + 1, BASE - 86400 * rng.randrange(900), BASE + rng.randrange(90)))
                     rows.add((dataset, part, f"{rng.choice(('http', 'https'))}://{host}/{rng.choice('pqr')}/{rng.randrange(40)}", ts))
+    rows |= {(1, 0, f"https://{LONG}/{'a' * 1100}{n}", BASE + n) for n in range(4)}
     # A row is a distinct (URL, time) of its dataset.
     seen, kept = set(), []
     for row in sorted(rows, key=repr):
@@ -107,10 +111,41 @@ def wanted(rows, key, reverse):
     return [r.shown() for r in sorted(rows, key=key, reverse=reverse)]
 
 
+def digits(ts, count):
+    return None if ts is None else time.strftime("%Y%m%d%H%M%S", time.gmtime(ts))[:count]
+
+
+COLLAPSES = (("", None), ("collapse=url", lambda r: (r.host, r.path)), ("collapse=host", lambda r: r.host), ("collapse=digest", lambda r: r.digest or None),
+             ("collapse=time:6", lambda r: digits(r.ts, 6)), ("collapse=time:14", lambda r: digits(r.ts, 14)))
+
+
+def collapsed(rows, value):
+    """Of rows that follow each other with the same value the first one; a row without one is like no other."""
+    out, last = [], None
+    for row in rows:
+        this = value(row)
+        if this is None or this != last:
+            out.append(row)
+        last = this
+    return out
+
+
+def compare_collapsed(server, path, query, rows, rng, words, headers):
+    """The same orders, of which rows that are like the one before are left out: no total, as of one domain."""
+    for collapse, value in COLLAPSES[1:]:
+        order, key, reverse = rng.choice(ORDERS + (("", by_url, False),))
+        want = [r.shown() for r in collapsed(sorted(rows, key=key, reverse=reverse), value)]
+        limit = rng.choice((10000, 1, 2)) if len(want) < 40 else rng.choice((10000, 13, 50, len(want) - 1, len(want)))
+        got, totals = pages(server, path, "&".join(x for x in (query, order, collapse, f"limit={limit}") if x), headers)
+        equal((got, totals), (want, {None}), f"{words}: {path} {query} {order} {collapse} by {limit}")
+
+
 def compare(server, path, query, rows, rng, words, filters=0, headers=None):
     for order, key, reverse in ORDERS:
         narrow, takes = rng.choice([(f[filters], f[2]) for f in FILTERS])
-        want = wanted([r for r in rows if takes(r)], key, reverse)
+        some = [r for r in rows if takes(r)]
+        want = wanted(some, key, reverse)
+        compare_collapsed(server, path, "&".join(x for x in (query, narrow) if x), some, rng, words, headers) if rng.random() < 0.3 else None
         for limit in (10000, rng.choice((1, 2)) if len(want) < 40 else rng.choice((13, 50, len(want) - 1, len(want)))):
             got, totals = pages(server, path, "&".join(x for x in (query, order, narrow, f"limit={limit}") if x), headers)
             equal((got, totals), (want, {len(want)}), f"{words}: {path} {query} {order} {narrow} by {limit}")
@@ -164,7 +199,12 @@ def refusals(server):
     for path, query in (("/v1/suffix/com/urls", ""), ("/v1/range", "from=0&")):
         for words in ("sort=host", "closest=x", "sort=time&closest=2020", "sort=url&offset=3", "sort=url&plan=2", "reverse=yes&closest=2020"):
             refused(server, f"{path}?{query}{words}", 400, "bad-parameter")
-        refused(server, f"{path}?{query}collapse=url", 400, "unknown-parameter")
+        for words in ("collapse=time", "collapse=time:3", "collapse=url&offset=3", "collapse=url&plan=2"):
+            refused(server, f"{path}?{query}{words}", 400, "bad-parameter")
+        folded = server.get(f"{path}?{query}collapse=host&limit=2").json["next_cursor"]
+        for words in ("sort=time", "sort=url", "collapse=url", "sort=url&collapse=host&reverse=yes"):
+            refused(server, f"{path}?cursor={folded}&{words}", 400, "cursor-mismatch")
+        equal(server.get(f"{path}?cursor={folded}&collapse=host").status, 200, "the same collapse")
         cursor = server.get(f"{path}?{query}sort=time&limit=3").json["next_cursor"]
         plain = server.get(f"{path}?{query}limit=3").json["next_cursor"]
         for words in ("sort=url", "sort=time&reverse=yes", "closest=2020", "offset=1", "plan=2"):
@@ -186,8 +226,9 @@ def suppressed(root, server, rows, numbers, rng):
     last, cursor = first.json["items"][0]["url"], first.json["next_cursor"]
     ranged = server.get("/v1/range?from=0&sort=url&prefix=/p/&limit=1").json["next_cursor"]
     other = server.get("/v1/suffix/com/urls?sort=time&limit=20").json["next_cursor"]
+    long_one = server.get(f"/v1/suffix/{LONG}/urls?sort=url&limit=1").json["next_cursor"]
     rules = ((["--url", last, "--policy", "absent"], lambda r: r.url == last), (["--host", "m.big.co.uk", "--policy", "absent"], lambda r: r.host == "m.big.co.uk"),
-             (["--prefix", "https://two.com/p/"], lambda r: r.host == "two.com" and r.path.startswith("/p/")), (["--domain", "lone.org"], lambda r: is_below(r, "lone.org")))
+             (["--prefix", "https://two.com/p/"], lambda r: r.host == "two.com" and r.path.startswith("/p/")), (["--domain", "lone.org"], lambda r: is_below(r, "lone.org")), (["--host", LONG, "--policy", "absent"], lambda r: is_below(r, LONG)))
     for words, _ in rules:
         dxtest.domaindex("suppress", "add", "--root", root, *words)
 
@@ -204,10 +245,14 @@ def suppressed(root, server, rows, numbers, rng):
     check("cost" not in server.get("/v1/suffix/com/urls?sort=url").json, "no cost while rules hold")
     suffixes(server, rows, rng, "while rules hold", hides)
     ranges(server, rows, numbers, rng, "while rules hold", hides)
-    gone = refused(server, f"/v1/suffix/one.com/urls?cursor={cursor}", 410, "cursor-expired")
-    equal(server.get(gone["restart"]).json["items"][0]["url"], wanted([r for r in rows if is_below(r, "one.com") and not hides(r)], by_url, False)[0][1], "from its beginning")
-    equal(server.get(f"/v1/suffix/com/urls?cursor={other}").status in (200, 410), True, "another cursor goes on")
-    check(server.get(f"/v1/range?cursor={ranged}").status in (200, 410), "a range goes on, or says why not")
+    # Behind a row that is hidden since: as if it were there.
+    behind = [r for r in sorted((r for r in rows if is_below(r, "one.com")), key=by_url)][1:]
+    equal(pages(server, "/v1/suffix/one.com/urls", f"cursor={cursor}&limit=7")[0], [r.shown() for r in behind if not hides(r)], "behind a hidden row")
+    first = sorted((r for r in rows if is_below(r, "com")), key=by_time)[20:]
+    equal(pages(server, "/v1/suffix/com/urls", f"cursor={other}")[0], [r.shown() for r in first if not hides(r)], "of another order")
+    check(server.get(f"/v1/range?cursor={ranged}").status == 200, "a range goes on")
+    gone = refused(server, f"/v1/suffix/{LONG}/urls?cursor={long_one}", 410, "cursor-expired")
+    equal(server.get(gone["restart"]).json["items"], [], "from its beginning")
     return hides
 
 
@@ -269,8 +314,8 @@ def main():
         root = tmp / "root"
         for part in range(2):
             for dataset, name in enumerate(NAMES, 1):
-                text = "".join(f"{r.url}\t{'' if r.ts is None else r.ts}\n" for r in rows if (r.dataset, r.part) == (dataset, part))
-                dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--url-column", 1, "--ts-column", 2, "--no-header", "--dataset", name, "-", input=text.encode())
+                text = "url\tts\tdigest\n" + "".join(f"{r.url}\t{'' if r.ts is None else r.ts}\t{r.digest}\n" for r in rows if (r.dataset, r.part) == (dataset, part))
+                dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--url-column", "url", "--ts-column", "ts", "--extra-column", "digest", "--dataset", name, "-", input=text.encode())
         dxtest.domaindex("publish", "--root", root)
         dxtest.domaindex("domain64", "init", "--root", root)
         dxtest.domaindex("domain64", "fill", "--root", root)

@@ -150,10 +150,90 @@ static void check(size_t limit)
             rc = dx_range_order_add(&o, &row, &given[i].of, &err);
         }
         EXPECT(rc == DX_OK, "%s", err.text);
-        dx_range_order_end(&o);
+        EXPECT(dx_range_order_end(&o, &err) == DX_OK, "%s", err.text);
         check_page(&o, &rows[first], ROWS - first, limit);
         dx_range_order_release(&o);
     }
+}
+
+/* ---- rows that collapse ---- */
+
+static bool are_alike(const struct one *a, const struct one *b)
+{
+    if (order.collapse == DX_COLLAPSE_URL)
+        return strcmp(a->host, b->host) == 0 && strcmp(a->path, b->path) == 0;
+    if (order.collapse == DX_COLLAPSE_HOST)
+        return strcmp(a->host, b->host) == 0;
+    return a->has_ts && b->has_ts && a->ts_us / 1000000 == b->ts_us / 1000000;
+}
+
+/* One page behind the row `after` of `rows`, which are in order; -1: the first. */
+static int fill_page(struct dx_range_order *o, size_t limit, int after,
+                     const struct dx_cursor_position *position)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = DX_OK;
+
+    dx_range_order_init(o, &order, limit);
+    if (after >= 0) {
+        struct dx_listing_row row = row_of(&rows[after]);
+
+        rc = dx_range_order_begin(o, &row, &rows[after].of, &err);
+    }
+    if (position->has_value)
+        dx_range_order_like(o, position->value);
+    for (size_t i = 0; rc == DX_OK && i < ROWS; i++) {
+        struct dx_listing_row row = row_of(&rows[(i * 7 + 5) % ROWS]);
+
+        rc = dx_range_order_add(o, &row, &rows[(i * 7 + 5) % ROWS].of, &err);
+    }
+    if (rc == DX_OK)
+        rc = dx_range_order_end(o, &err);
+    EXPECT(rc == DX_OK, "%s", err.text);
+    return rc;
+}
+
+static int index_of(const struct dx_range_order_at *of)
+{
+    int i = 0;
+
+    while (memcmp(&rows[i].of, of, sizeof *of) != 0)
+        i++;
+    return i;
+}
+
+static void check_collapsed(size_t limit)
+{
+    struct dx_cursor_position position = { .has_value = false };
+    struct dx_listing_row row;
+    int want = 0;
+    int after = -1;
+    bool more = true;
+
+    qsort(rows, ROWS, sizeof *rows, by_order);
+    while (more) {
+        struct dx_error err = DX_ERROR_INIT;
+        struct dx_range_order o;
+
+        if (fill_page(&o, limit, after, &position) < 0)
+            break;
+        for (size_t i = 0; i < o.count; i++) {
+            while (want > 0 && want < ROWS && are_alike(&rows[want - 1], &rows[want]))
+                want++;
+            EXPECT(index_of(dx_range_order_get(&o, i, &row)) == want, "row %d", want);
+            want++;
+        }
+        more = o.more;
+        EXPECT(!more || o.count == limit, "%zu rows", o.count);
+        if (more) {
+            after = index_of(dx_range_order_last(&o, &row));
+            EXPECT(dx_range_order_value(&o, &row, &position, &err) == DX_OK, "%s", err.text);
+        }
+        dx_range_order_release(&o);
+    }
+    while (want < ROWS && are_alike(&rows[want - 1], &rows[want]))
+        want++;
+    EXPECT(want == ROWS, "%d rows", want);
 }
 
 /* Rows of which two pages do not fit: the first ones stay, and fewer than were wanted. */
@@ -175,7 +255,7 @@ static void check_long(void)
         rc = dx_range_order_add(&o, &row, &(struct dx_range_order_at){ 1, i, 0, 0 }, &err);
     }
     EXPECT(rc == DX_OK, "%s", err.text);
-    dx_range_order_end(&o);
+    EXPECT(dx_range_order_end(&o, &err) == DX_OK, "%s", err.text);
     EXPECT(o.total == COUNT && o.more && o.count > 8 && o.count < 40, "%zu rows", o.count);
     for (size_t i = 0; i < o.count; i++) {
         (void)dx_range_order_get(&o, i, &row);
@@ -200,6 +280,16 @@ int main(void)
                                                .closest_us = k == 2 ? INT64_MIN : MIDDLE };
                 check(limits[k]);
             }
+    for (size_t i = 0; i < 3; i++)
+        for (unsigned k = DX_COLLAPSE_URL; k < DX_COLLAPSE_COUNT; k++) {
+            order = (struct dx_url_order){ .sort = sorts[i],
+                                           .reverse = i == 1,
+                                           .closest_us = MIDDLE,
+                                           .collapse = k,
+                                           .digits = 14 };
+            if (k != DX_COLLAPSE_DIGEST)
+                check_collapsed(k == DX_COLLAPSE_HOST && i == 0 ? 1 : 150);
+        }
     check_long();
     return failures > 0;
 }
