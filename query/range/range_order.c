@@ -12,8 +12,10 @@
 void dx_range_order_init(struct dx_range_order *o, const struct dx_url_order *order, size_t limit)
 {
     assert(order->sort != DX_CURSOR_SORT_NONE && limit > 0);
-    *o = (struct dx_range_order){ .order = *order, .limit = limit, .wanted = limit };
-    if (order->collapse != DX_COLLAPSE_NONE && limit < DX_RANGE_ORDER_ROWS)
+    *o = (struct dx_range_order){ .order = *order,
+                                  .limit = limit,
+                                  .wanted = limit * DX_RANGE_ORDER_PAGES };
+    if (order->collapse != DX_COLLAPSE_NONE && o->wanted < DX_RANGE_ORDER_ROWS)
         o->wanted = DX_RANGE_ORDER_ROWS;
     dx_buf_init(&o->value, VALUE_MAX);
     dx_buf_init(&o->other, VALUE_MAX);
@@ -29,7 +31,7 @@ void dx_range_order_release(struct dx_range_order *o)
     dx_buf_release(&o->other);
     free(o->entries);
     o->entries = NULL;
-    o->count = o->capacity = 0;
+    o->count = o->held = o->capacity = 0;
 }
 
 /* ---- the order ---- */
@@ -101,8 +103,8 @@ static int compare_entries(const void *a, const void *b, void *ctx)
 
 static void sort(struct dx_range_order *o)
 {
-    if (o->count > 1)
-        qsort_r(o->entries, o->count, sizeof *o->entries, compare_entries, o);
+    if (o->held > 1)
+        qsort_r(o->entries, o->held, sizeof *o->entries, compare_entries, o);
 }
 
 /* ---- which stay ---- */
@@ -117,7 +119,7 @@ static int let_go(struct dx_range_order *o, struct dx_error *err)
 
     sort(o);
     dx_kept_rows_init(&rows);
-    for (; rc == DX_OK && n < o->count && n < o->wanted &&
+    for (; rc == DX_OK && n < o->held && n < o->wanted &&
            (n == 0 || rows.bytes.size < DX_RANGE_ORDER_BYTES);
          n++) {
         dx_kept_rows_get(&o->rows, o->entries[n].at, &row);
@@ -125,9 +127,9 @@ static int let_go(struct dx_range_order *o, struct dx_error *err)
     }
     dx_kept_rows_release(&o->rows);
     o->rows = rows;
-    o->more = o->more || n < o->count;
-    o->count = n;
-    o->kept = o->more ? n : 0;
+    o->cut = o->cut || n < o->held;
+    o->held = n;
+    o->kept = o->cut ? n : 0;
     return rc;
 }
 
@@ -135,6 +137,8 @@ int dx_range_order_begin(struct dx_range_order *o, const struct dx_listing_row *
                          const struct dx_range_order_at *of, struct dx_error *err)
 {
     o->goes_on = true;
+    if (o->wanted < DX_RANGE_ORDER_ROWS)
+        o->wanted = DX_RANGE_ORDER_ROWS;
     o->after = entry_of(o, row, of);
     return dx_kept_rows_add(&o->after_row, row, &o->after.at, err);
 }
@@ -152,18 +156,18 @@ int dx_range_order_add(struct dx_range_order *o, const struct dx_listing_row *ro
     if (o->kept > 0 &&
         compare(o, &e, row->host, row->path_query, &o->entries[o->kept - 1], &o->rows) > 0)
         return DX_OK;
-    if (o->count >= 2 * o->wanted + ROOM || o->rows.bytes.size >= 2 * DX_RANGE_ORDER_BYTES) {
+    if (o->held >= 2 * o->wanted + ROOM || o->rows.bytes.size >= 2 * DX_RANGE_ORDER_BYTES) {
         rc = let_go(o, err);
         if (rc < 0)
             return rc;
     }
-    to = dx_array_room(o->entries, o->count, &o->capacity, sizeof *to);
+    to = dx_array_room(o->entries, o->held, &o->capacity, sizeof *to);
     if (to == NULL)
         return dx_no_memory(err, "listing");
     o->entries = to;
     rc = dx_kept_rows_add(&o->rows, row, &e.at, err);
     if (rc == DX_OK)
-        o->entries[o->count++] = e;
+        o->entries[o->held++] = e;
     return rc;
 }
 
@@ -207,8 +211,9 @@ void dx_range_order_like(struct dx_range_order *o, const uint8_t value[DX_CURSOR
     dx_buf_append(&o->value, value, DX_CURSOR_VALUE);
 }
 
-/* Whether it is like the row before it; else it is the one to compare with. */
-static int is_like(struct dx_range_order *o, const struct dx_listing_row *row, struct dx_error *err)
+/* Whether it is like the row before it; else, unless only that is asked, it is the one to compare with. */
+static int is_like(struct dx_range_order *o, const struct dx_listing_row *row, bool ask_only,
+                   struct dx_error *err)
 {
     bool has_value = value_of(o, row, &o->other);
     uint8_t sum[DX_CURSOR_VALUE] = { 0 };
@@ -223,6 +228,8 @@ static int is_like(struct dx_range_order *o, const struct dx_listing_row *row, s
         return dx_no_memory(err, "listing");
     if (has_value && o->is_like && dx_span_equal(own, text_of(&value)))
         return 1;
+    if (ask_only)
+        return 0;
     o->is_like = has_value;
     o->of_cursor = false;
     o->value = o->other;
@@ -230,51 +237,53 @@ static int is_like(struct dx_range_order *o, const struct dx_listing_row *row, s
     return 0;
 }
 
-/* Of rows in order those that are not like the one before; behind the last one that is taken, the first that is not shows that there are
- * more. */
-static int collapse(struct dx_range_order *o, struct dx_error *err)
-{
-    struct dx_listing_row *row = malloc(sizeof *row); /* 2 kB that are not on a stack */
-    size_t taken = 0;
-    size_t i;
-    int rc = row == NULL ? dx_no_memory(err, "listing") : 0;
-
-    for (i = 0; rc >= 0 && i < o->count; i++) {
-        dx_kept_rows_get(&o->rows, o->entries[i].at, row);
-        rc = is_like(o, row, err);
-        if (rc == 0 && taken == o->limit)
-            break;
-        o->last = o->entries[i];
-        if (rc == 0)
-            o->entries[taken++] = o->entries[i];
-    }
-    o->more = o->more || i < o->count;
-    o->count = taken;
-    free(row);
-    return rc < 0 ? rc : DX_OK;
-}
-
-int dx_range_order_end(struct dx_range_order *o, struct dx_error *err)
+void dx_range_order_end(struct dx_range_order *o)
 {
     sort(o);
-    if (o->kept > 0 && o->count > o->kept)
-        o->count = o->kept;
-    if (o->order.collapse != DX_COLLAPSE_NONE)
-        return collapse(o, err);
-    if (o->count > o->limit) {
-        o->count = o->limit;
-        o->more = true;
+    if (o->kept > 0 && o->held > o->kept)
+        o->held = o->kept;
+}
+
+/* The next of those that are held is in the page, unless it is like the one before: 1; 0: it is the first of another page. */
+static int take_next(struct dx_range_order *o, struct dx_listing_row *row, struct dx_error *err)
+{
+    const struct dx_range_order_entry *e = &o->entries[o->next];
+    int like = 0;
+
+    if (o->order.collapse != DX_COLLAPSE_NONE) {
+        dx_kept_rows_get(&o->rows, e->at, row);
+        like = is_like(o, row, o->count == o->limit, err);
     }
-    if (o->count > 0)
-        o->last = o->entries[o->count - 1];
-    return DX_OK;
+    if (like < 0 || (like == 0 && o->count == o->limit))
+        return like;
+    o->last = *e;
+    if (like == 0)
+        o->entries[o->first + o->count++] =
+            *e; /* of one that was looked at: pages lie one behind the other */
+    o->next++;
+    return 1;
+}
+
+int dx_range_order_page(struct dx_range_order *o, struct dx_error *err)
+{
+    struct dx_listing_row *row = malloc(sizeof *row); /* 2 kB that are not on a stack */
+    int rc = row == NULL ? dx_no_memory(err, "listing") : 1;
+
+    o->first += o->count;
+    o->count = 0;
+    while (rc == 1 && o->next < o->held)
+        rc = take_next(o, row, err);
+    o->more = o->next < o->held || o->cut;
+    o->whole = o->next < o->held || !o->cut;
+    free(row);
+    return rc < 0 ? rc : DX_OK;
 }
 
 const struct dx_range_order_at *dx_range_order_get(const struct dx_range_order *o, size_t i,
                                                    struct dx_listing_row *row)
 {
-    dx_kept_rows_get(&o->rows, o->entries[i].at, row);
-    return &o->entries[i].of;
+    dx_kept_rows_get(&o->rows, o->entries[o->first + i].at, row);
+    return &o->entries[o->first + i].of;
 }
 
 const struct dx_range_order_at *dx_range_order_last(const struct dx_range_order *o,

@@ -6,11 +6,13 @@
  *   rc = dx_range_order_begin(&o, &row, &of, &err);                 unless it begins with the first: behind this one
  *   dx_range_order_like(&o, value);                                 and, where rows collapse, of the value of the last one that was taken
  *   rc = dx_range_order_add(&o, &row, &of, &err);                   each row, once
- *   rc = dx_range_order_end(&o, &err);
+ *   dx_range_order_end(&o);
+ *   rc = dx_range_order_page(&o, &err);                             the first page; then the next one, ...
  *   for (i = 0; i < o.count; i++)
- *       of = dx_range_order_get(&o, i, &row);                       spans until release; names as of query/scan/kept_rows.h
+ *       of = dx_range_order_get(&o, i, &row);                       spans until release
  *   o.total, o.more                                                 rows that were added; whether some come behind these, and
  *   of = dx_range_order_last(&o, &row);                             behind which one to go on
+ *   o.whole                                                         false: more rows would have to be looked at for all of the page
  *   dx_range_order_release(&o);
  *
  * Orders, each without ties (a row without a time comes before those with one):
@@ -22,9 +24,9 @@
  * and `reverse` of the first two. The host of a row says of which domain it is. With a collapse (query/scan/collapse.h) rows that are like the
  * one before them are left out: their digest is the extra of this name.
  *
- * Held are up to twice `limit` rows, or with a collapse twice DX_RANGE_ORDER_ROWS, and some: whenever there are so many, or
- * DX_RANGE_ORDER_BYTES of them, those that come last are let go. Where rows are long, or so many are alike, `count` may be below `limit`,
- * even 0, and `more` true. One thread at a time.
+ * Held are up to twice the rows of DX_RANGE_ORDER_PAGES pages, or of a page behind the first or with a collapse twice DX_RANGE_ORDER_ROWS, and
+ * some: whenever there are so many, or DX_RANGE_ORDER_BYTES of them, those that come last are let go. Where rows are long, or so many are
+ * alike, a page is not whole: `count` is below `limit`, even 0, and `more` true. One thread at a time.
  */
 #ifndef DX_QUERY_RANGE_RANGE_ORDER_H
 #define DX_QUERY_RANGE_RANGE_ORDER_H
@@ -34,7 +36,8 @@
 #include "query/scan/kept_rows.h"
 
 #define DX_RANGE_ORDER_BYTES ((size_t)16 << 20) /* that stay: twice what a page may have */
-#define DX_RANGE_ORDER_ROWS 65536 /* of which those that are not like others are taken */
+#define DX_RANGE_ORDER_ROWS 65536
+#define DX_RANGE_ORDER_PAGES 4 /* who reads the first page seldom reads all */
 
 /* Whose row it is. */
 struct dx_range_order_at {
@@ -52,15 +55,17 @@ struct dx_range_order_entry {
 
 struct dx_range_order {
     uint64_t total;
-    size_t count;
-    bool more;
+    size_t count; /* of the page */
+    bool more, whole;
 
     /* private */
     struct dx_url_order order;
     size_t limit;
     size_t wanted; /* rows that stay */
     struct dx_range_order_entry *entries;
-    size_t capacity;
+    size_t held, capacity;
+    bool cut;                         /* rows come behind those that are held */
+    size_t first, next;               /* of the page; of those that were not looked at yet */
     struct dx_range_order_entry last; /* of those that were looked at */
     bool is_like;                     /* rows with this value are: */
     bool of_cursor;                   /* `value` is a sum of it */
@@ -78,7 +83,8 @@ int dx_range_order_begin(struct dx_range_order *o, const struct dx_listing_row *
 int dx_range_order_add(struct dx_range_order *o, const struct dx_listing_row *row,
                        const struct dx_range_order_at *of, struct dx_error *err);
 void dx_range_order_like(struct dx_range_order *o, const uint8_t value[DX_CURSOR_VALUE]);
-int dx_range_order_end(struct dx_range_order *o, struct dx_error *err);
+void dx_range_order_end(struct dx_range_order *o);
+int dx_range_order_page(struct dx_range_order *o, struct dx_error *err);
 const struct dx_range_order_at *dx_range_order_get(const struct dx_range_order *o, size_t i,
                                                    struct dx_listing_row *row);
 const struct dx_range_order_at *dx_range_order_last(const struct dx_range_order *o,

@@ -3,15 +3,20 @@
 
 #include <stdlib.h>
 
+#include "format/root/scope.h"
+#include "loader/followed/domain64_registry.h"
 #include "loader/version_parts.h"
 #include "query/answers/answer_end.h"
 #include "query/view/lookup.h"
 #include "query/view/suppressed.h"
 
+#define NAMES_MAX ((size_t)4096)       /* a suffix, a filter, some numbers */
 #define ITEMS_MAX ((size_t)64 << 20)   /* bytes of the items of a page */
 #define ITEMS_ENOUGH ((size_t)8 << 20) /* a page that comes to it ends */
 
-enum { PAGE, PRICE, AFTER, WHOLE };
+#define KEPT_PAGES 1024 /* that come next, once all rows were read */
+
+enum { PAGE, PRICE, AFTER, WHOLE, KEPT };
 
 static bool has_order(const struct dx_range_task *task)
 {
@@ -81,15 +86,15 @@ static int order_row(void *ctx, const struct dx_range_row *row, struct dx_error 
 
 static int write_ordered(struct dx_range_task *task, struct dx_error *err)
 {
-    struct dx_range_order *o = &task->order;
+    const struct dx_order_page *p = &task->ordered;
     uint8_t domain[DX_SURT_MAX];
     size_t size;
-    size_t i;
-    int rc = dx_range_order_end(o, err);
+    uint64_t i;
+    int rc = DX_OK;
 
-    task->total = o->total;
-    for (i = 0; rc >= 0 && i < o->count && !is_full(task); i++) {
-        const struct dx_range_order_at *of = dx_range_order_get(o, i, &task->row);
+    task->total = p->head.total;
+    for (i = 0; rc >= 0 && i < p->head.count && !is_full(task); i++) {
+        const struct dx_range_order_at *of = dx_order_page_get(p, i, &task->row);
 
         task->last = of;
         rc = dx_version_domain(task->page.view.version, of->domain, domain, &size, err);
@@ -97,9 +102,124 @@ static int write_ordered(struct dx_range_task *task, struct dx_error *err)
             rc = write_item(task, &task->row, dx_span_of(domain, size), of->dataset_id, of->number,
                             err);
     }
-    if (i == o->count)
-        task->last = o->more ? dx_range_order_last(o, &task->row) : NULL;
+    if (i == p->head.count && !p->head.more)
+        task->last = NULL;
+    else if (i == p->head.count && task->state != KEPT)
+        task->last = dx_range_order_last(&task->order, &task->row);
     return rc < 0 ? rc : DX_OK;
+}
+
+/* ---- pages that are kept ---- */
+
+/* The row that the cursor names. */
+static struct dx_range_order_at row_of_cursor(const struct dx_range_task *task)
+{
+    const struct dx_cursor *from = &task->page.from;
+
+    return (struct dx_range_order_at){ from->next_dataset, from->next_row, from->next_number, 0 };
+}
+
+static struct dx_page_cache *cache_of(const struct dx_range_task *task)
+{
+    return task->page.view.version->caches->pages;
+}
+
+static void put_text(struct dx_buf *b, struct dx_span text)
+{
+    dx_buf_u64(b, text.size);
+    if (text.size > 0)
+        dx_buf_append(b, text.data, text.size);
+}
+
+/* What all its pages depend on, but for `limit` rows of where they begin. */
+static int name_question(struct dx_range_task *task, struct dx_error *err)
+{
+    const struct dx_version *v = task->page.view.version;
+    const struct dx_range_what *w = &task->what;
+    const struct dx_url_order *o = &task->ask.order;
+    struct dx_build_id numbers = { { 0 } };
+    struct dx_buf b = DX_BUF_INIT(NAMES_MAX);
+    bool ok;
+
+    if (w->numbers != NULL)
+        numbers = dx_domain64_registry_state(w->numbers);
+    dx_buf_append(&b, v->entry.build.bytes, sizeof v->entry.build.bytes);
+    dx_buf_append(&b, numbers.bytes, sizeof numbers.bytes);
+    dx_buf_u64(&b, task->turn);
+    dx_buf_u64(&b, dx_scope_key(task->page.view.scope));
+    dx_buf_u64(&b, w->numbers != NULL);
+    dx_buf_u64(&b, w->range.from);
+    dx_buf_u64(&b, w->range.to);
+    dx_buf_u64(&b, w->dataset == NULL ? UINT64_MAX : w->dataset->dataset_id);
+    dx_buf_u64(&b, w->fields);
+    dx_buf_u64(&b, w->limit);
+    dx_buf_u64(&b, w->look_max);
+    dx_buf_u64(&b, (uint64_t)o->sort << 1 | o->reverse);
+    dx_buf_u64(&b, (uint64_t)o->closest_us);
+    dx_buf_u64(&b, (uint64_t)o->collapse << 32 | o->digits);
+    put_text(&b, w->suffix);
+    put_text(&b, dx_span_of(task->filter, task->filter_size));
+    ok = !b.failed && dx_sha256(dx_span_of(b.data, b.size), task->names);
+    dx_buf_release(&b);
+    return ok ? DX_OK : dx_no_memory(err, "rows of a listing");
+}
+
+/* Whether the page is at hand: 1, 0, <0. */
+static int find_kept(struct dx_range_task *task, struct dx_error *err)
+{
+    const struct dx_range_order_at of = row_of_cursor(task);
+    struct dx_cache_key key;
+    int rc;
+
+    task->turn = dx_suppressed_turn(task->page.view.version);
+    rc = name_question(task, err);
+    if (rc == DX_OK)
+        rc = dx_order_page_key(&key, task->names, task->page.goes_on ? &of : NULL, err);
+    if (rc < 0)
+        return rc;
+    return task->turn % 2 == 0 && dx_order_page_find(&task->ordered, cache_of(task), &key);
+}
+
+/* The page that the order has now, behind the row `of`. */
+static bool keep_page(struct dx_range_task *task, const struct dx_range_order_at *of)
+{
+    const struct dx_order_page p = dx_order_page_of(&task->order, &task->ordered.head);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_cache_key key;
+
+    if (!task->order.whole || dx_order_page_key(&key, task->names, of, &err) < 0)
+        return false;
+    dx_order_page_keep(&p, cache_of(task), &key);
+    return true;
+}
+
+/* Once the answer is written: what it is made of may go. A page behind a cursor is not kept, whose position may be made up. */
+static void keep_pages(struct dx_range_task *task)
+{
+    struct dx_range_order *o = &task->order;
+    struct dx_error err = DX_ERROR_INIT;
+    bool ok = task->turn % 2 == 0 && task->turn == dx_suppressed_turn(task->page.view.version) &&
+              (task->page.goes_on || keep_page(task, NULL));
+
+    for (unsigned n = 0; ok && n < KEPT_PAGES && o->more && o->whole; n++) {
+        const struct dx_range_order_at last = *dx_range_order_last(o, &task->row);
+
+        ok = dx_range_order_page(o, &err) == DX_OK && keep_page(task, &last);
+    }
+}
+
+/* All rows are there: the page of them. */
+static int make_page(struct dx_range_task *task, struct dx_error *err)
+{
+    const struct dx_order_page_head seen = { .rows_seen = task->rows.rows_seen,
+                                             .pages_seen = task->rows.pages_seen,
+                                             .bytes_seen = task->rows.bytes_seen };
+    int rc;
+
+    dx_range_order_end(&task->order);
+    rc = dx_range_order_page(&task->order, err);
+    task->ordered = dx_order_page_of(&task->order, &seen);
+    return rc;
 }
 
 /* ---- cursors ---- */
@@ -166,6 +286,19 @@ static int write_plan(struct dx_range_task *task, struct dx_json *j, struct dx_e
 
 /* ---- the answer ---- */
 
+/* What reading all rows took is said of each page of an order, also of one that was kept. */
+static void write_cost(const struct dx_range_task *task, struct dx_json *j)
+{
+    const struct dx_version *v = task->page.view.version;
+    const struct dx_order_page_head *h = &task->ordered.head;
+    const struct dx_range_rows *r = &task->rows;
+
+    if (has_order(task))
+        dx_answer_cost(j, v, h->rows_seen, h->pages_seen, h->bytes_seen);
+    else
+        dx_answer_cost(j, v, r->rows_seen, r->pages_seen, r->bytes_seen);
+}
+
 static int write_rows(struct dx_range_task *task, struct dx_json *j, struct dx_error *err)
 {
     const struct dx_range_rows *rows = &task->rows;
@@ -174,8 +307,7 @@ static int write_rows(struct dx_range_task *task, struct dx_json *j, struct dx_e
     dx_json_key(j, "items");
     dx_json_number(j, dx_span_of(task->items.data, task->items.size));
     if (task->filter_size > 0 || task->what.numbers != NULL || task->what.whole)
-        dx_answer_cost(j, task->page.view.version, rows->rows_seen, rows->pages_seen,
-                       rows->bytes_seen);
+        write_cost(task, j);
     dx_json_key(j, "next_cursor");
     if (rows->more || task->has_next || task->last != NULL)
         return write_next(task, j, err);
@@ -221,22 +353,18 @@ static int end(struct dx_range_task *task, struct dx_buf *body, struct dx_proble
 
     if (rc >= 0 && task->question->check != NULL)
         rc = task->question->check(task, &err);
-    if (rc >= 0 && has_order(task))
+    if (rc >= 0 && task->state == WHOLE && has_order(task))
+        rc = make_page(task, &err);
+    if (rc >= 0 && task->what.whole && has_order(task))
         rc = write_ordered(task, &err);
     if (rc >= 0)
         rc = write_answer(task, body, &err);
+    if (rc == DX_OK && task->state == WHOLE && has_order(task))
+        keep_pages(task);
     if (rc == DX_OK)
         return 1;
     dx_buf_clear(body);
     return dx_problem_of_error(problem, &err);
-}
-
-/* The row that the cursor names. */
-static struct dx_range_order_at row_of_cursor(const struct dx_range_task *task)
-{
-    const struct dx_cursor *from = &task->page.from;
-
-    return (struct dx_range_order_at){ from->next_dataset, from->next_row, from->next_number, 0 };
 }
 
 static int begin_order(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
@@ -306,9 +434,10 @@ static int step_before(struct dx_range_task *task, struct dx_problem *problem)
 static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
 {
     struct dx_range_task *task = (struct dx_range_task *)of;
-    int rc = task->ask.plan > 0 ? 1 : step_before(task, problem);
+    bool reads = task->ask.plan == 0 && task->state != KEPT;
+    int rc = reads ? step_before(task, problem) : 1;
 
-    if (rc == 1 && task->ask.plan == 0)
+    if (rc == 1 && reads)
         rc = dx_range_rows_step(&task->rows, problem);
     return rc == 1 ? end(task, body, problem) : rc;
 }
@@ -335,6 +464,8 @@ static void release(struct dx_task *of)
     dx_range_rows_release(&task->rows);
     dx_range_price_release(&task->price);
     dx_range_row_release(&task->after);
+    if (task->state == KEPT)
+        dx_order_page_put(&task->ordered, cache_of(task));
     dx_range_order_release(&task->order);
     dx_item_text_release(&task->text);
     dx_buf_release(&task->items);
@@ -382,6 +513,8 @@ int dx_range_task_init(struct dx_range_task *task, const struct dx_range_questio
 /* All rows are read: with an order, and where rows are counted by reading them. */
 static int begin_whole(struct dx_range_task *task, struct dx_error *err)
 {
+    int rc;
+
     task->state = PRICE;
     task->line = dx_suppressed_line(task->page.view.version);
     task->what.offset = 0;
@@ -390,7 +523,10 @@ static int begin_whole(struct dx_range_task *task, struct dx_error *err)
         task->what.with_digest = task->ask.order.collapse == DX_COLLAPSE_DIGEST;
         dx_range_order_init(&task->order, &task->ask.order, task->ask.limit);
     }
-    return dx_range_price_init(&task->price, &task->page.view, &task->what, err);
+    rc = has_order(task) ? find_kept(task, err) : 0;
+    if (rc == 1)
+        task->state = KEPT;
+    return rc == 0 ? dx_range_price_init(&task->price, &task->page.view, &task->what, err) : rc;
 }
 
 int dx_range_task_begin(struct dx_range_task *task, struct dx_buf *body, struct dx_problem *problem)
@@ -405,7 +541,7 @@ int dx_range_task_begin(struct dx_range_task *task, struct dx_buf *body, struct 
     task->what.whole = task->ask.plan == 0 && (has_order(task) || by_count);
     if (task->what.whole)
         rc = begin_whole(task, &err);
-    if (rc == DX_OK)
+    if (rc >= 0 && task->state != KEPT)
         rc = dx_range_rows_init(&task->rows, &task->page.view, &task->what,
                                 !task->what.whole ? take_row
                                 : has_order(task) ? order_row

@@ -16,6 +16,7 @@
 #include "query/answers/item_text.h"
 #include "query/answers/tag_page.h"
 #include "query/answers/task_kind.h"
+#include "query/range/order_page.h"
 #include "query/range/range_ask.h"
 #include "query/range/range_price.h"
 #include "query/range/range_row.h"
@@ -49,9 +50,12 @@ struct dx_range_task {
 
     /* private */
     unsigned state;
-    uint64_t line;                /* of suppressions, that all rows were read by */
-    struct dx_range_price price;  /* where all are read: before */
-    struct dx_range_row_at after; /* then the row that an order goes on behind */
+    uint64_t line; /* of suppressions, that all rows were read by */
+    uint64_t turn; /* of them likewise, where pages in an order are kept; odd: none are */
+    uint8_t names[DX_SHA256_SIZE]; /* the question of such pages */
+    struct dx_order_page ordered;  /* the page */
+    struct dx_range_price price;   /* where all are read: before */
+    struct dx_range_row_at after;  /* then the row that an order goes on behind */
     struct dx_range_order order;
     uint64_t total;                       /* where all are read */
     bool has_next;                        /* with an offset: of the row behind the page */

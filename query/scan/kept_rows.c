@@ -13,8 +13,7 @@ struct kept_row {
 };
 
 struct kept_extra {
-    struct dx_span name;
-    uint32_t size;
+    uint32_t name, size; /* bytes */
     bool has;
 };
 
@@ -52,7 +51,8 @@ int dx_kept_rows_add(struct dx_kept_rows *k, const struct dx_listing_row *row, s
     *at = b->size;
     dx_buf_append(b, &head, sizeof head);
     for (size_t i = 0; i < row->extra_count; i++) {
-        const struct kept_extra extra = { row->extra[i].name, (uint32_t)row->extra[i].value.size,
+        const struct kept_extra extra = { (uint32_t)row->extra[i].name.size,
+                                          (uint32_t)row->extra[i].value.size,
                                           row->extra[i].value.data != NULL };
 
         dx_buf_append(b, &extra, sizeof extra);
@@ -61,8 +61,10 @@ int dx_kept_rows_add(struct dx_kept_rows *k, const struct dx_listing_row *row, s
     add_text(b, row->host);
     add_text(b, row->path_query);
     add_text(b, row->raw_url);
-    for (size_t i = 0; i < row->extra_count; i++)
+    for (size_t i = 0; i < row->extra_count; i++) {
+        add_text(b, row->extra[i].name);
         add_text(b, row->extra[i].value);
+    }
     if (b->no_memory)
         return dx_no_memory(err, "rows of a listing");
     if (b->failed)
@@ -101,7 +103,7 @@ void dx_kept_rows_get(const struct dx_kept_rows *k, size_t at, struct dx_listing
         struct kept_extra extra;
 
         memcpy(&extra, extras + i * sizeof extra, sizeof extra);
-        row->extra[i].name = extra.name;
+        row->extra[i].name = take_text(&p, extra.name);
         row->extra[i].value = take_text(&p, extra.size);
         if (!extra.has)
             row->extra[i].value = dx_span_of(NULL, 0);

@@ -3,11 +3,12 @@
  *
  *   dx_kept_rows_init(&k);
  *   rc = dx_kept_rows_add(&k, &row, &at, &err);        at: its number
- *   dx_kept_rows_get(&k, at, &row);                    spans into k, until the next add; names as they were borrowed
+ *   dx_kept_rows_get(&k, at, &row);                    spans into k, until the next add
  *   dx_kept_rows_url(&k, at, &host, &path_query);      of it these alone
  *   dx_kept_rows_release(&k);
  *
- * Over DX_KEPT_ROWS_BYTES: DX_E_LIMIT. One thread at a time.
+ * k.bytes say all of them: a copy may be read at any other address, by the numbers that they have here. Over DX_KEPT_ROWS_BYTES:
+ * DX_E_LIMIT. One thread at a time.
  */
 #ifndef DX_QUERY_SCAN_KEPT_ROWS_H
 #define DX_QUERY_SCAN_KEPT_ROWS_H

@@ -150,7 +150,8 @@ static void check(size_t limit)
             rc = dx_range_order_add(&o, &row, &given[i].of, &err);
         }
         EXPECT(rc == DX_OK, "%s", err.text);
-        EXPECT(dx_range_order_end(&o, &err) == DX_OK, "%s", err.text);
+        dx_range_order_end(&o);
+        EXPECT(dx_range_order_page(&o, &err) == DX_OK, "%s", err.text);
         check_page(&o, &rows[first], ROWS - first, limit);
         dx_range_order_release(&o);
     }
@@ -187,8 +188,9 @@ static int fill_page(struct dx_range_order *o, size_t limit, int after,
 
         rc = dx_range_order_add(o, &row, &rows[(i * 7 + 5) % ROWS].of, &err);
     }
+    dx_range_order_end(o);
     if (rc == DX_OK)
-        rc = dx_range_order_end(o, &err);
+        rc = dx_range_order_page(o, &err);
     EXPECT(rc == DX_OK, "%s", err.text);
     return rc;
 }
@@ -236,6 +238,38 @@ static void check_collapsed(size_t limit)
     EXPECT(want == ROWS, "%d rows", want);
 }
 
+/* Pages that follow the first one without reading again are those that reading again gives. */
+static void check_following(size_t limit)
+{
+    struct dx_cursor_position position = { .has_value = false };
+    struct dx_range_order o;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_listing_row row;
+    int after;
+
+    if (fill_page(&o, limit, -1, &position) < 0)
+        return;
+    while (o.more && o.whole) {
+        struct dx_range_order again;
+
+        after = index_of(dx_range_order_last(&o, &row));
+        EXPECT(dx_range_order_value(&o, &row, &position, &err) == DX_OK &&
+                   dx_range_order_page(&o, &err) == DX_OK,
+               "%s", err.text);
+        position.has_value = position.has_value && order.collapse != DX_COLLAPSE_NONE;
+        if (fill_page(&again, limit, after, &position) < 0)
+            break;
+        EXPECT(!o.whole || (o.count == again.count && o.more == again.more), "%zu of %zu rows",
+               o.count, again.count);
+        for (size_t i = 0; i < o.count; i++)
+            EXPECT(index_of(dx_range_order_get(&o, i, &row)) ==
+                       index_of(dx_range_order_get(&again, i, &row)),
+                   "row %zu", i);
+        dx_range_order_release(&again);
+    }
+    dx_range_order_release(&o);
+}
+
 /* Rows of which two pages do not fit: the first ones stay, and fewer than were wanted. */
 static void check_long(void)
 {
@@ -255,7 +289,8 @@ static void check_long(void)
         rc = dx_range_order_add(&o, &row, &(struct dx_range_order_at){ 1, i, 0, 0 }, &err);
     }
     EXPECT(rc == DX_OK, "%s", err.text);
-    EXPECT(dx_range_order_end(&o, &err) == DX_OK, "%s", err.text);
+    dx_range_order_end(&o);
+    EXPECT(dx_range_order_page(&o, &err) == DX_OK, "%s", err.text);
     EXPECT(o.total == COUNT && o.more && o.count > 8 && o.count < 40, "%zu rows", o.count);
     for (size_t i = 0; i < o.count; i++) {
         (void)dx_range_order_get(&o, i, &row);
@@ -280,6 +315,9 @@ int main(void)
                                                .closest_us = k == 2 ? INT64_MIN : MIDDLE };
                 check(limits[k]);
             }
+    order = (struct dx_url_order){ .sort = DX_CURSOR_SORT_TIME };
+    qsort(rows, ROWS, sizeof *rows, by_order);
+    check_following(300);
     for (size_t i = 0; i < 3; i++)
         for (unsigned k = DX_COLLAPSE_URL; k < DX_COLLAPSE_COUNT; k++) {
             order = (struct dx_url_order){ .sort = sorts[i],
@@ -289,6 +327,8 @@ int main(void)
                                            .digits = 14 };
             if (k != DX_COLLAPSE_DIGEST)
                 check_collapsed(k == DX_COLLAPSE_HOST && i == 0 ? 1 : 150);
+            if (k != DX_COLLAPSE_DIGEST)
+                check_following(k == DX_COLLAPSE_HOST && i == 0 ? 1 : 150);
         }
     check_long();
     return failures > 0;
