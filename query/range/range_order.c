@@ -143,34 +143,6 @@ int dx_range_order_begin(struct dx_range_order *o, const struct dx_listing_row *
     return dx_kept_rows_add(&o->after_row, row, &o->after.at, err);
 }
 
-int dx_range_order_add(struct dx_range_order *o, const struct dx_listing_row *row,
-                       const struct dx_range_order_at *of, struct dx_error *err)
-{
-    struct dx_range_order_entry e = entry_of(o, row, of);
-    struct dx_range_order_entry *to;
-    int rc;
-
-    o->total++;
-    if (o->goes_on && compare(o, &e, row->host, row->path_query, &o->after, &o->after_row) <= 0)
-        return DX_OK;
-    if (o->kept > 0 &&
-        compare(o, &e, row->host, row->path_query, &o->entries[o->kept - 1], &o->rows) > 0)
-        return DX_OK;
-    if (o->held >= 2 * o->wanted + ROOM || o->rows.bytes.size >= 2 * DX_RANGE_ORDER_BYTES) {
-        rc = let_go(o, err);
-        if (rc < 0)
-            return rc;
-    }
-    to = dx_array_room(o->entries, o->held, &o->capacity, sizeof *to);
-    if (to == NULL)
-        return dx_no_memory(err, "listing");
-    o->entries = to;
-    rc = dx_kept_rows_add(&o->rows, row, &e.at, err);
-    if (rc == DX_OK)
-        o->entries[o->held++] = e;
-    return rc;
-}
-
 /* ---- which are taken ---- */
 
 static bool value_of(const struct dx_range_order *o, const struct dx_listing_row *row,
@@ -205,6 +177,20 @@ int dx_range_order_value(const struct dx_range_order *o, const struct dx_listing
     return rc;
 }
 
+/* The row that it begins behind. */
+static int meet(struct dx_range_order *o, const struct dx_listing_row *row,
+                const struct dx_range_order_at *of, struct dx_error *err)
+{
+    struct dx_cursor_position own = { .has_value = false };
+    int rc = o->order.collapse == DX_COLLAPSE_NONE ? DX_OK
+                                                   : dx_range_order_value(o, row, &own, err);
+
+    o->met = rc == DX_OK && of->domain == o->after.of.domain && own.has_value == o->of_cursor &&
+             (!own.has_value ||
+              dx_span_equal(dx_span_of(own.value, sizeof own.value), text_of(&o->value)));
+    return rc;
+}
+
 void dx_range_order_like(struct dx_range_order *o, const uint8_t value[DX_CURSOR_VALUE])
 {
     o->is_like = o->of_cursor = true;
@@ -235,6 +221,37 @@ static int is_like(struct dx_range_order *o, const struct dx_listing_row *row, b
     o->value = o->other;
     o->other = value;
     return 0;
+}
+
+int dx_range_order_add(struct dx_range_order *o, const struct dx_listing_row *row,
+                       const struct dx_range_order_at *of, struct dx_error *err)
+{
+    struct dx_range_order_entry e = entry_of(o, row, of);
+    struct dx_range_order_entry *to;
+    int c = o->goes_on ? compare(o, &e, row->host, row->path_query, &o->after, &o->after_row) : 1;
+    int rc;
+
+    o->total++;
+    if (c == 0)
+        return meet(o, row, of, err);
+    if (c < 0)
+        return DX_OK;
+    if (o->kept > 0 &&
+        compare(o, &e, row->host, row->path_query, &o->entries[o->kept - 1], &o->rows) > 0)
+        return DX_OK;
+    if (o->held >= 2 * o->wanted + ROOM || o->rows.bytes.size >= 2 * DX_RANGE_ORDER_BYTES) {
+        rc = let_go(o, err);
+        if (rc < 0)
+            return rc;
+    }
+    to = dx_array_room(o->entries, o->held, &o->capacity, sizeof *to);
+    if (to == NULL)
+        return dx_no_memory(err, "listing");
+    o->entries = to;
+    rc = dx_kept_rows_add(&o->rows, row, &e.at, err);
+    if (rc == DX_OK)
+        o->entries[o->held++] = e;
+    return rc;
 }
 
 void dx_range_order_end(struct dx_range_order *o)
@@ -275,6 +292,9 @@ int dx_range_order_page(struct dx_range_order *o, struct dx_error *err)
         rc = take_next(o, row, err);
     o->more = o->next < o->held || o->cut;
     o->whole = o->next < o->held || !o->cut;
+    if (o->whole &&
+        o->count > 0) /* what is like it comes behind it, whether it was looked at or not */
+        o->last = o->entries[o->first + o->count - 1];
     free(row);
     return rc < 0 ? rc : DX_OK;
 }

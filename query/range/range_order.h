@@ -11,7 +11,7 @@
  *   for (i = 0; i < o.count; i++)
  *       of = dx_range_order_get(&o, i, &row);                       spans until release
  *   o.total, o.more                                                 rows that were added; whether some come behind these, and
- *   of = dx_range_order_last(&o, &row);                             behind which one to go on
+ *   of = dx_range_order_last(&o, &row);                             behind which one to go on: of a whole page its last
  *   o.whole                                                         false: more rows would have to be looked at for all of the page
  *   dx_range_order_release(&o);
  *
@@ -57,6 +57,7 @@ struct dx_range_order {
     uint64_t total;
     size_t count; /* of the page */
     bool more, whole;
+    bool met; /* the row that it begins behind was added, and it is as was said */
 
     /* private */
     struct dx_url_order order;
@@ -66,7 +67,7 @@ struct dx_range_order {
     size_t held, capacity;
     bool cut;                         /* rows come behind those that are held */
     size_t first, next;               /* of the page; of those that were not looked at yet */
-    struct dx_range_order_entry last; /* of those that were looked at */
+    struct dx_range_order_entry last; /* of the page, or of those that were looked at */
     bool is_like;                     /* rows with this value are: */
     bool of_cursor;                   /* `value` is a sum of it */
     struct dx_buf value, other;

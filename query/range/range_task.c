@@ -104,7 +104,7 @@ static int write_ordered(struct dx_range_task *task, struct dx_error *err)
     }
     if (i == p->head.count && !p->head.more)
         task->last = NULL;
-    else if (i == p->head.count && task->state != KEPT)
+    else if (i == p->head.count && task->state != KEPT && !task->order.whole)
         task->last = dx_range_order_last(&task->order, &task->row);
     return rc < 0 ? rc : DX_OK;
 }
@@ -193,14 +193,16 @@ static bool keep_page(struct dx_range_task *task, const struct dx_range_order_at
     return true;
 }
 
-/* Once the answer is written: what it is made of may go. A page behind a cursor is not kept, whose position may be made up. */
+/* Once the answer is written: what it is made of may go. */
 static void keep_pages(struct dx_range_task *task)
 {
+    const struct dx_range_order_at from = row_of_cursor(task);
     struct dx_range_order *o = &task->order;
     struct dx_error err = DX_ERROR_INIT;
-    bool ok = task->turn % 2 == 0 && task->turn == dx_suppressed_turn(task->page.view.version) &&
-              (task->page.goes_on || keep_page(task, NULL));
+    bool ok = task->turn % 2 == 0 && task->turn == dx_suppressed_turn(task->page.view.version);
 
+    if (ok && (!task->page.goes_on || o->met)) /* else the position may be made up */
+        ok = keep_page(task, task->page.goes_on ? &from : NULL);
     for (unsigned n = 0; ok && n < KEPT_PAGES && o->more && o->whole; n++) {
         const struct dx_range_order_at last = *dx_range_order_last(o, &task->row);
 

@@ -235,7 +235,7 @@ def of_tags(old, rng):
                 yield Ask(f"/v1/suffix/{suffix}/urls?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))
                 yield Ask(f"/v1/suffix/{suffix}/urls?{'&'.join(x for x in ('plan=3', query, v) if x)}")
                 yield Ask(f"/v1/suffix/{suffix}/urls?{'&'.join(x for x in (f'offset={rng.choice((1, 5, 40, 10**6))}', query, v) if x)}")
-                yield Ask(f"/v1/suffix/{suffix}/urls?{'&'.join(x for x in (rng.choice(('sort=url', 'sort=time&reverse=yes', 'closest=2024', 'sort=url&reverse=yes')), query, v) if x)}")
+                yield Ask(f"/v1/suffix/{suffix}/urls?{'&'.join(x for x in (rng.choice(('sort=url', 'sort=time&reverse=yes', 'closest=2024', 'sort=url&reverse=yes', 'collapse=host', 'sort=time&collapse=time:6', 'collapse=url&reverse=yes&limit=3')), query, v) if x)}")
     for v in ("", f"version={old}"):
         for query in ("", "limit=3", "tld=com&limit=7", "suffix=co.uk", "prefix=a", "prefix=only&tld=net", "match=*1*&limit=5", "match=s*.co.uk", "regex=%5E[ms].*[02468]&limit=9", "plan=3", "plan=2&tld=com&match=*1*", "fields=domain&limit=6", f"match=*&fields=url_count&dataset={rng.randint(1, twins.DATASETS + 1)}&plan=2", f"dataset={rng.randint(1, twins.DATASETS + 1)}&limit=20", "dataset=99"):
             yield Ask(f"/v1/domains?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))

@@ -261,10 +261,16 @@ static void check_following(size_t limit)
             break;
         EXPECT(!o.whole || (o.count == again.count && o.more == again.more), "%zu of %zu rows",
                o.count, again.count);
+        EXPECT(again.met, "the row before it");
         for (size_t i = 0; i < o.count; i++)
             EXPECT(index_of(dx_range_order_get(&o, i, &row)) ==
                        index_of(dx_range_order_get(&again, i, &row)),
                    "row %zu", i);
+        dx_range_order_release(&again);
+        position.value[0] ^= 1; /* made up */
+        if (fill_page(&again, limit, after, &position) < 0)
+            break;
+        EXPECT(again.met == !position.has_value, "another value");
         dx_range_order_release(&again);
     }
     dx_range_order_release(&o);
