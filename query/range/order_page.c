@@ -32,7 +32,7 @@ int dx_order_page_key(struct dx_cache_key *key, const uint8_t question[DX_SHA256
 
 static void open_block(struct dx_order_page *p, struct dx_cached *block)
 {
-    uint8_t *at = (uint8_t *)(uintptr_t)block->bytes.data; /* which nobody writes to */
+    uint8_t *at = (uint8_t *)(uintptr_t)block->bytes.data; /* never written to */
     size_t before;
 
     memcpy(&p->head, at, sizeof p->head);

@@ -153,7 +153,7 @@ static int begin_merge(struct dx_merged_page *p, struct dx_error *err)
     ask.goes_on = p->has_start;
     ask.after = p->start;
     ask.has_kept = false;
-    /* All rows are visible: what reading this one takes is part of what the stretch took, whoever makes it. */
+    /* All rows are visible: what reading this one takes is part of what the stretch took, from whichever page it is made. */
     if (p->has_start && has_row(p->rows, &p->start))
         ask.position = NULL;
     dx_domain_rows_rewind(p->rows);

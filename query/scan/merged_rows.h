@@ -23,8 +23,8 @@
  * costs its rows and a look into each file. The other two look at all rows of the range: over DX_MERGED_SORT_MAX of them,
  * or where what is looked at lies on over DX_MERGED_SORT_PAGES pages or DX_MERGED_SORT_BYTES of them, is DX_E_LIMIT before one is read.
  *
- * A page goes on behind the row `after`, the `last` of the page before: behind its position where that is given, so nobody looks for
- * the row, else behind where the row stands, which must be shown. Of rows in order that have the same value of `collapse` the first one is
+ * A page goes on behind the row `after`, the `last` of the page before: behind its position where that is given, and the row is not
+ * looked for; else behind where the row stands, which must be shown. Of rows in order that have the same value of `collapse` the first one is
  * taken; the position says the value of the one that was taken last.
  *
  * A page by URL may be short, and even empty, where it has looked at DX_FILTERED_LOOK_MAX rows or read so many bytes:
