@@ -40,7 +40,7 @@ uint8_t *dx_buf_grow(struct dx_buf *b, size_t n)
     }
     if (b->size + n <= b->capacity && b->data != NULL)
         return b->data + b->size;
-    /* The first one who knows how much it will be gets that: twice as much may be a mapping of its own (base/process.h). */
+    /* The first one who knows how much it will be gets that: twice as much may be a mapping of its own (base/command/process.h). */
     capacity = b->data == NULL && n > 64 ? n : b->capacity < 64 ? 64 : b->capacity;
     while (capacity < b->size + n)
         capacity = capacity > b->max / 2 ? b->max : capacity * 2;

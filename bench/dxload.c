@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * dxload.c - a load of HTTP requests from one core: what is requested, how often, how long it took.
  */
+#include "base/command/options.h"
 #include "base/file.h"
-#include "base/options.h"
 #include "builder/load/load.h"
 #include "builder/load/report.h"
 

@@ -7,8 +7,8 @@
 #   4   server/*                              builder/*        never meet
 #   3   query/*                                  |
 #   2   loader  loader/*                         |             used by query, server, builder
-#   1   format/*  canon  parquet  cache  fetch  config         none includes another
-#   0   base  base/crypto
+#   1   format/*  canon  parquet  cache  fetch  fetch/store  config    none includes another
+#   0   base  base/command  base/crypto
 #
 # dx_room(FOLDER [ROOM...] [LIBRARIES LIBRARY...])
 
@@ -58,13 +58,15 @@ if(DX_COMMIT)
 endif()
 
 dx_room(base LIBRARIES PkgConfig::libzstd PkgConfig::libxxhash PkgConfig::jansson Threads::Threads)
+dx_room(base/command base)
 dx_room(base/crypto base LIBRARIES PkgConfig::libcrypto)
 
 dx_room(canon base LIBRARIES PkgConfig::libpsl)
 dx_room(parquet base LIBRARIES PkgConfig::libzstd ZLIB::ZLIB PkgConfig::liblz4 PkgConfig::libbrotlidec)
 dx_room(cache base)
-dx_room(fetch base/crypto LIBRARIES PkgConfig::libcurl PkgConfig::libcrypto PkgConfig::libevent PkgConfig::expat)
-dx_room(config base)
+dx_room(fetch base/crypto LIBRARIES PkgConfig::libcurl PkgConfig::libcrypto PkgConfig::libevent)
+dx_room(fetch/store fetch LIBRARIES PkgConfig::expat)
+dx_room(config base/command)
 dx_room(format/core base LIBRARIES PkgConfig::libzstd ${ROARING_LIBRARY} m)
 dx_room(format/text base)
 dx_room(format/version format/core)
@@ -73,7 +75,7 @@ dx_room(format/exchange base/crypto LIBRARIES PkgConfig::libzstd)
 
 dx_room(loader/guard base)
 dx_room(loader/followed loader/guard format/root canon fetch)
-dx_room(loader loader/followed format/text parquet cache config)
+dx_room(loader loader/followed fetch/store format/text parquet cache config)
 
 dx_room(query/formats canon parquet)
 dx_room(query/view loader LIBRARIES PkgConfig::libpcre2_8)
@@ -81,6 +83,7 @@ dx_room(query/rows query/view)
 dx_room(query/suppression query/rows)
 dx_room(query/scan query/suppression)
 dx_room(query/answers query/scan)
+dx_room(query/changes query/answers)
 dx_room(query/cdx query/answers)
 dx_room(query/foreign query/answers)
 dx_room(query/range query/answers)
@@ -90,7 +93,7 @@ include(${CMAKE_SOURCE_DIR}/cmake/web.cmake)
 dx_room(server/policy server/http)
 dx_room(server/tls base/crypto LIBRARIES PkgConfig::libssl)
 dx_room(server/follow query/suppression server/tls)
-dx_room(server/routes server/http query/formats query/cdx query/foreign query/range)
+dx_room(server/routes server/http query/formats query/changes query/cdx query/foreign query/range)
 # openapi_base.json is part of the program, with the version of the project in it.
 set(openapi_base ${CMAKE_SOURCE_DIR}/server/routes/openapi_base.json)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${openapi_base})
@@ -129,7 +132,7 @@ dx_room(builder/exchange/postgres builder/exchange/numbers format/exchange LIBRA
 dx_room(builder/exchange/queue builder/lake format/exchange LIBRARIES PkgConfig::librabbitmq)
 dx_room(builder/load base LIBRARIES m PkgConfig::libssl PkgConfig::libcrypto)
 dx_room(builder/cli builder/load builder/input/located builder/check builder/maintain builder/exchange/filestore builder/exchange/postgres
-        builder/exchange/queue)
+        builder/exchange/queue query/changes)
 
 # All commands are one program, and what people call `domaindex` another one, which starts it. The objects of the second
 # stand before the libraries, so what no_remote.c has is not taken from fetch/, and what only that needs is not loaded.

@@ -23,7 +23,7 @@
 #define DX_CONFIG_CONFIG_FILE_H
 
 #include "base/bytes.h"
-#include "base/options.h"
+#include "base/command/options.h"
 
 #define DX_CONFIG_FILE_MAX 65536 /* bytes: settings are few */
 #define DX_CONFIG_LINE_MAX 4200  /* a path, its key and a comment */

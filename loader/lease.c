@@ -3,7 +3,7 @@
 
 #include "base/nonce.h"
 #include "base/path.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "builder/root/root.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 #include "format/root/registry_json.h"
 #include "format/version/manifest.h"
 #include "loader/memory_room.h"

@@ -7,7 +7,7 @@
  *
  * Calls take for each finding, in the order of examination. A fault is what stops a command or a server; a warning is
  * what will, or may. Reads little: the manifest, the registry, sizes of files. `verify` reads the rest. Writes
- * nothing unless ask.write, which tries the conditions of the store (fetch/store.h) on objects below probe/.
+ * nothing unless ask.write, which tries the conditions of the store (fetch/store/store.h) on objects below probe/.
  * One thread.
  */
 #ifndef DX_BUILDER_CHECK_DOCTOR_H

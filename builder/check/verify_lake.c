@@ -14,7 +14,7 @@
 #include "builder/sort/spill_sort.h"
 
 #include "base/file.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 #include "format/version/facts.h"
 #include "format/version/url_sketch.h"
 #include "loader/objects.h"

@@ -7,8 +7,8 @@
 #ifndef DX_BUILDER_CLI_ACCESS_CALL_H
 #define DX_BUILDER_CLI_ACCESS_CALL_H
 
+#include "base/command/options.h"
 #include "base/crypto/sha256.h"
-#include "base/options.h"
 #include "builder/policy/access_edit.h"
 #include "builder/policy/access_report.h"
 #include "format/root/access_token.h"

@@ -6,7 +6,7 @@
 
 #include "builder/cli/command.h"
 #include "builder/root/root.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 
 #define TRIES 16
 #define HINT_MAX 32

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/command/shell_completion.h"
 #include "base/log.h"
-#include "base/shell_completion.h"
 
 #define SCRIPT_MAX ((size_t)1 << 20)
 

@@ -5,8 +5,8 @@
 #include "builder/root/root.h"
 #include "canon/url.h"
 #include "loader/version.h"
-#include "query/answers/answer.h"
-#include "query/answers/diff_json.h"
+#include "query/changes/answer_changes.h"
+#include "query/changes/diff_json.h"
 #include "query/view/view.h"
 
 #include <inttypes.h>

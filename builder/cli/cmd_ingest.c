@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/command/process.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "base/process.h"
 #include "builder/cli/command.h"
 #include "builder/cli/detect_report.h"
 #include "builder/cli/ingest_json.h"

@@ -5,9 +5,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/command/process.h"
 #include "base/json_out.h"
 #include "base/log.h"
-#include "base/process.h"
 #include "builder/cli/command.h"
 #include "builder/cli/iceberg_tables.h"
 #include "builder/cli/publish_command.h"

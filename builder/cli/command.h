@@ -10,8 +10,8 @@
 #ifndef DX_BUILDER_CLI_COMMAND_H
 #define DX_BUILDER_CLI_COMMAND_H
 
+#include "base/command/options.h"
 #include "base/json_out.h"
-#include "base/options.h"
 
 /* Rows of a table that several commands have; place: of the member. Waiting is in milliseconds
  * there. */

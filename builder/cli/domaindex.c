@@ -11,9 +11,9 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/command/near_name.h"
+#include "base/command/process.h"
 #include "base/log.h"
-#include "base/near_name.h"
-#include "base/process.h"
 #include "builder/cli/commands.h"
 #include "fetch/environment.h"
 #include "fetch/fetch_limits.h"

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/command/process.h"
 #include "base/log.h"
-#include "base/process.h"
 #include "builder/cli/command.h"
 #include "builder/root/root.h"
 

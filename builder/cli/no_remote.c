@@ -8,7 +8,7 @@
 #include "fetch/object_url.h"
 #include "fetch/s3.h"
 #include "fetch/source_http.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 
 static int refuse(const char *root, struct dx_error *err)
 {

@@ -15,7 +15,7 @@
 #ifndef DX_BUILDER_CLI_PUBLISH_COMMAND_H
 #define DX_BUILDER_CLI_PUBLISH_COMMAND_H
 
-#include "base/options.h"
+#include "base/command/options.h"
 #include "builder/publish/publish.h"
 #include "builder/root/progress.h"
 

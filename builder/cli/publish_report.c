@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/command/process.h"
 #include "base/json_out.h"
 #include "base/log.h"
-#include "base/process.h"
 #include "builder/publish/publish.h"
 #include "builder/root/progress.h"
 

@@ -8,7 +8,7 @@
 #include "builder/lake/ingest_claim.h"
 #include "builder/lake/lake_layout.h"
 #include "builder/lake/lake_snapshot.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 #include "loader/version.h"
 
 int dx_ingest_remote_begin(struct dx_ingest_remote *r,

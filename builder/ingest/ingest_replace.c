@@ -12,7 +12,7 @@
 #include "builder/lake/ingest_claim.h"
 #include "builder/lake/lake_snapshot.h"
 #include "builder/root/root.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 
 /* ---- what is refused ---- */
 

@@ -14,7 +14,7 @@
 #include "builder/root/parallel.h"
 #include "builder/root/progress.h"
 #include "builder/root/root.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 
 #define SHOW_EVERY_MS 200
 

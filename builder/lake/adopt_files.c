@@ -15,7 +15,7 @@
 #include "builder/lake/ingest_claim.h"
 #include "builder/root/parallel.h"
 #include "builder/root/root.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 
 #define AT_ONCE 8 /* hides the delay of a request behind others */
 #define SPOOL "spool/"

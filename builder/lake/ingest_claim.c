@@ -15,7 +15,7 @@
 #include "base/periodic.h"
 #include "builder/lake/ingest_writers.h"
 #include "builder/root/root.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 
 #define COLLIDED_MS 200
 #define STORE_AWAY_LEASES 2 /* two minutes, as for other requests of a writer */

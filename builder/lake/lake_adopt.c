@@ -20,7 +20,7 @@
 #include "builder/lake/lake_snapshot.h"
 #include "builder/lake/suffix_list.h"
 #include "builder/root/root.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 
 struct dataset {
     const char *name; /* of the list */

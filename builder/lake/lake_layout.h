@@ -22,7 +22,7 @@
  * .parquet file that belongs to no dataset or whose name is not a plain path, and folders that are
  * too deep or cannot be read are noted in `left` (left_out.h): the caller says so. On object
  * storage the same rules hold for the parts of an object's name. A store that cannot list (http://,
- * https://) does not open as one: fetch/store.h.
+ * https://) does not open as one: fetch/store/store.h.
  */
 #ifndef DX_BUILDER_LAKE_LAKE_LAYOUT_H
 #define DX_BUILDER_LAKE_LAKE_LAYOUT_H

@@ -4,7 +4,7 @@
 #include "builder/lake/lake_layout.h"
 
 #include "builder/root/root.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 
 struct listing {
     struct dx_lake_list *list;

@@ -13,7 +13,7 @@
 #include "builder/lake/lake_absent.h"
 #include "builder/lake/listed_files.h"
 #include "builder/root/root.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 
 #include <roaring/roaring.h>
 

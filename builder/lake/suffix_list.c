@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "builder/lake/lake_layout.h"
 #include "builder/root/root.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 
 int dx_suffix_list_of_lake(const struct dx_root *root, struct dx_buf *text, struct dx_error *err)
 {

@@ -17,7 +17,7 @@
 #include "builder/root/parallel.h"
 #include "builder/root/root_probe.h"
 #include "builder/root/work_folder.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 #include "loader/lease.h"
 #include "loader/version.h"
 

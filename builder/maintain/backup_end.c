@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "fetch/download.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 
 #define MEMORY_MAX ((size_t)4 << 20) /* objects up to this many bytes are not spooled */
 #define PIECE ((size_t)1 << 20)

@@ -13,7 +13,7 @@
 #include "builder/lake/ingest_claim.h"
 #include "builder/lake/lake_snapshot.h"
 #include "builder/root/root.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 
 struct removing {
     struct dx_dataset_remove *r;

@@ -14,7 +14,7 @@
 #include "builder/maintain/gc_root.h"
 #include "builder/maintain/gc_spool.h"
 #include "builder/root/progress.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 
 /* Each time another process has changed the manifest between our reading and our put; publishes,
  * and other collectors, take seconds at least. */

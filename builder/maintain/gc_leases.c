@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "builder/maintain/gc_objects.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 #include "loader/lease.h"
 
 #define SECOND_US 1000000

@@ -10,7 +10,7 @@
 #include "base/path.h"
 #include "builder/lake/lake_layout.h"
 #include "builder/lake/lake_membership.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 
 struct search {
     struct dx_gc_leftovers *to;

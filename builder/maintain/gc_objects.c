@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "builder/root/parallel.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 
 int dx_gc_objects_add(struct dx_gc_objects *o, const char *name, uint64_t size,
                       struct dx_error *err)

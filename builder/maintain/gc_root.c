@@ -15,7 +15,7 @@
 #include "base/path.h"
 #include "builder/lake/dataset_registry.h"
 #include "builder/root/root_lock.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 
 #define LAKE_DEPTH 2 /* urls/dataset_id=.../domain_prefix=... */
 
@@ -146,7 +146,7 @@ static int remove_empty(const char *path, int depth, struct dx_error *err)
 
 /* ---- files on their way ---- */
 
-/* As fetch/store_local.c names them: ".tmp-" and a nonce. Names of others' own making stay. */
+/* As fetch/store/store_local.c names them: ".tmp-" and a nonce. Names of others' own making stay. */
 static bool is_on_its_way(const char *name)
 {
     static const char prefix[] = ".tmp-";

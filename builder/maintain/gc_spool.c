@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 #include "format/root/registry_json.h"
 
 #define SPOOL "spool/"

@@ -2,7 +2,7 @@
 #include "builder/policy/access_expiry.h"
 
 #include "base/civil_time.h"
-#include "base/options.h"
+#include "base/command/options.h"
 
 #include <string.h>
 

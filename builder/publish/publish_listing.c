@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "builder/publish/publish_upload.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 
 #define DAY_US (86400 * (int64_t)1000000)
 #define SEQUENCE_DIGITS 7 /* with the dash behind them */

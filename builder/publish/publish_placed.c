@@ -10,7 +10,7 @@
 #include "base/path.h"
 #include "builder/lake/lake_membership.h"
 #include "builder/root/parallel.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 
 static int take_paths(struct dx_publish_placed *p, char *const *paths, size_t count,
                       struct dx_error *err)

@@ -17,7 +17,7 @@
 #ifndef DX_BUILDER_PUBLISH_PUBLISH_UPLOAD_H
 #define DX_BUILDER_PUBLISH_PUBLISH_UPLOAD_H
 
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 #include "format/version/manifest.h"
 #include "format/version/names.h"
 

@@ -14,7 +14,7 @@
 #include "base/path.h"
 #include "builder/root/root.h"
 #include "builder/root/root_lock.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 #include "format/version/names.h"
 
 /* Others hold the lock for a read, a write and two syncs. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "builder/root/root_lock.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 #include "loader/version.h"
 
 #define TRIES 32 /* collectors that may change the manifest between a read and its put */

@@ -8,11 +8,12 @@
 
 #include "builder/root/root_probe.h"
 #include "fetch/source_open.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 #include "loader/version.h"
 
-#define FIRST_SHARE 6   /* a name or a port may be wrong: 20 s */
-#define STORE_FACTOR 12 /* a store bears with so many deadlines (fetch/store.h): two minutes too */
+#define FIRST_SHARE 6 /* a name or a port may be wrong: 20 s */
+#define STORE_FACTOR \
+    12 /* a store bears with so many deadlines (fetch/store/store.h): two minutes too */
 
 int dx_root_options(struct dx_source_options *o, struct dx_error *err)
 {

@@ -6,7 +6,7 @@
  *   rc = dx_root_enter(&r, wait_ms, now_us, &err);          the right to write, until close
  *   rc = dx_root_get(&r, "registry.json", cap, &buf, etag, &err);
  *                                           1 it is in buf, 0 there is no such object
- *   ... r.source, r.store (fetch/source.h, fetch/store.h) ...
+ *   ... r.source, r.store (fetch/source.h, fetch/store/store.h) ...
  *   dx_root_close(&r);                      gives the lock back, too
  *
  * Source and store mean the same for both kinds, so most callers do not ask which it is. The others

@@ -3,7 +3,7 @@
 
 #include "base/json_in.h"
 #include "base/json_out.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 
 #define TEXT_MAX (64u << 10)
 #define TRIES 4

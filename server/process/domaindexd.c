@@ -7,9 +7,9 @@
  * once, and so does the first while a version is loaded.
  */
 #include "base/clock.h"
+#include "base/command/process.h"
 #include "base/crypto/jws.h"
 #include "base/log.h"
-#include "base/process.h"
 #include "fetch/environment.h"
 #include "fetch/fetch_limits.h"
 #include "loader/build_info.h"

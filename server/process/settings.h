@@ -12,7 +12,7 @@
 #ifndef DX_SERVER_PROCESS_SETTINGS_H
 #define DX_SERVER_PROCESS_SETTINGS_H
 
-#include "base/shell_completion.h"
+#include "base/command/shell_completion.h"
 #include "config/config_file.h"
 #include "fetch/source.h"
 #include "server/engine/server.h"

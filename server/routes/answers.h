@@ -28,6 +28,7 @@
 
 #include "query/answers/answer_names.h"
 #include "query/answers/task.h"
+#include "query/changes/answer_changes.h"
 #include "query/range/range_ask.h"
 #include "query/rows/cursor.h"
 #include "server/routes/target.h"

@@ -2,7 +2,7 @@
 #include "server/routes/target.h"
 
 #include "base/buf.h"
-#include "base/near_name.h"
+#include "base/command/near_name.h"
 #include "server/routes/route.h"
 #include "server/routes/routes.h"
 

@@ -3,7 +3,7 @@
  * text, and a listing that is refused as a whole has handed nothing on.
  */
 #include "fetch/range_reply.h"
-#include "fetch/s3_xml.h"
+#include "fetch/store/s3_xml.h"
 
 #include <stdio.h>
 #include <stdlib.h>

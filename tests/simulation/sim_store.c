@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "fetch/source.h"
 #include "fetch/source_open.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 #include "format/version/names.h"
 #include "tests/simulation/scheduler.h"
 

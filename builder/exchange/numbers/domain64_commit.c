@@ -15,7 +15,7 @@
 #include "builder/root/root.h"
 #include "builder/root/root_lock.h"
 #include "builder/root/root_probe.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 
 /* Others hold the lock while they copy a book. */
 #define LOCK_WAIT_MS 60000

@@ -19,7 +19,7 @@
 #include "builder/input/parquet/parquet_rows.h"
 #include "builder/input/records/input_records.h"
 #include "builder/root/root.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 
 #define LINE_MAX_BYTES 8192
 #define LIST_WINDOW_MAX (8u << 20)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/input/records/profile.h"
 
-#include "base/near_name.h"
+#include "base/command/near_name.h"
 
 #define NEAR_MOST 3
 

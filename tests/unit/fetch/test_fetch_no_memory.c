@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Replies of a store are read, and a folder's files, while memory runs out. */
-#include "fetch/s3_xml.h"
+#include "fetch/store/s3_xml.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 #include "loader/lease.h"
 
 #include "base/file.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 #include "tests/support/damage.h"
 
 #include <time.h>

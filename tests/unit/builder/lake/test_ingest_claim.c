@@ -18,7 +18,7 @@
 #include "builder/lake/dataset_registry.h"
 #include "builder/lake/ingest_writers.h"
 #include "builder/root/root.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 #include "tests/support/fail.h"
 
 #define LEASE_MS 1200 /* long against a busy machine's pauses, short against a test's patience */

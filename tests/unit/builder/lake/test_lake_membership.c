@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "builder/root/root.h"
 #include "fetch/source.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 #include "format/version/manifest.h"
 #include "loader/version.h"
 #include "tests/support/damage.h"

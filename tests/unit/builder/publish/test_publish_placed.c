@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "builder/publish/publish_rewrite.h"
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 #include "tests/support/damage.h"
 
 #define VERSION "000007-20261121T103000Z"

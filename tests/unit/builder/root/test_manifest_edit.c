@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fetch/store.h"
+#include "fetch/store/store.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
 

@@ -9,6 +9,7 @@
 #include "loader/version.h"
 #include "query/answers/answer_names.h"
 #include "query/answers/task.h"
+#include "query/changes/answer_changes.h"
 #include "query/rows/cursor.h"
 #include "query/suppression/suppression_view.h"
 #include "query/view/view.h"

@@ -15,6 +15,7 @@
 #include "loader/guard/guard.h"
 #include "loader/version.h"
 #include "query/answers/answer.h"
+#include "query/changes/answer_changes.h"
 #include "query/suppression/ruled_domains.h"
 #include "query/suppression/suppression_cache.h"
 #include "tests/support/asker.h"
