@@ -106,13 +106,14 @@ static int fits_alone(const struct dx_current *cur, const char *name, uint64_t b
 
 /* Opened and listed; not visible yet. */
 static int load(struct dx_current *cur, struct dx_shared_manifest *listed,
-                const struct dx_manifest_version *entry, bool verify, struct dx_version **v,
-                struct dx_error *err)
+                const struct dx_manifest_version *entry, struct dx_part_how how,
+                struct dx_version **v, struct dx_error *err)
 {
     struct dx_version_options options = cur->options;
     int rc;
 
-    options.verify = options.verify || verify;
+    options.verify = options.verify || how.verify;
+    options.beside = how.beside;
     rc = dx_version_open(v, cur->root, &listed->manifest, entry, cur->caches, &options, err);
     if (rc == DX_OK)
         dx_version_list(*v, listed);
@@ -145,13 +146,14 @@ int dx_current_load(struct dx_current *cur, struct dx_shared_manifest *listed,
     begin = dx_clock_s();
     if (rc == DX_OK) {
         *step = DX_RELOAD_LOAD;
-        rc = load(cur, listed, entry, was_touched(cur, entry), v, err);
+        rc = load(cur, listed, entry, (struct dx_part_how){ was_touched(cur, entry), !first }, v,
+                  err);
     }
     if (rc == DX_OK) {
         phase_done(cur, &cur->stats.load_s, begin);
         begin = dx_clock_s();
         *step = DX_RELOAD_WARM;
-        rc = warm ? dx_warm_maps(*v, err) : DX_OK;
+        rc = warm ? dx_warm_maps(*v, !first, err) : DX_OK;
         if (rc == DX_OK)
             rc = dx_warm_keys(*v, cur->caches->hot, err);
     }
@@ -177,7 +179,7 @@ int dx_current_load_kept(struct dx_current *cur, struct dx_shared_manifest *list
 
     *v = NULL;
     if (rc == DX_OK)
-        rc = load(cur, listed, entry, false, v, err);
+        rc = load(cur, listed, entry, (struct dx_part_how){ .beside = true }, v, err);
     if (rc == DX_OK)
         rc = prepare(cur, *v, err);
     if (rc == DX_OK && !dx_version_intact(*v))

@@ -124,7 +124,7 @@ static int map_listed(struct dx_part *p, const char *name, const char *copy,
 }
 
 static int open_mapped(struct dx_part *p, enum dx_copy which, const char *name, const char *copy,
-                       struct dx_map *map, bool verify, struct dx_error *err)
+                       struct dx_map *map, struct dx_part_how how, struct dx_error *err)
 {
     char *path = dx_part_path(p, name);
     int rc;
@@ -132,13 +132,13 @@ static int open_mapped(struct dx_part *p, enum dx_copy which, const char *name, 
     if (path == NULL)
         return dx_no_memory(err, "%s", name);
     rc = map_listed(p, name, copy, DX_MAP_RANDOM, map, err);
-    if (rc == DX_OK && verify && map->bytes.size > 0) /* else page by page, by faults */
-        rc = dx_warm_map(name, map->bytes, err);
+    if (rc == DX_OK && how.verify && map->bytes.size > 0) /* else page by page, by faults */
+        rc = dx_warm_map(name, map->bytes, how.beside, err);
     if (rc == DX_OK)
-        rc = dx_part_check_listed(p, name, path, map->bytes, verify, err);
+        rc = dx_part_check_listed(p, name, path, map->bytes, how.verify, err);
     if (rc == DX_OK)
-        rc = open_reader(p, which, map->bytes, p->open_flags | (verify ? DX_OPEN_VERIFY_ALL : 0),
-                         path, err);
+        rc = open_reader(p, which, map->bytes,
+                         p->open_flags | (how.verify ? DX_OPEN_VERIFY_ALL : 0), path, err);
     free(path);
     return rc;
 }
@@ -165,16 +165,18 @@ static struct dx_map *map_of(const struct dx_part *p, int which)
     return (struct dx_map *)((uintptr_t)p + mapped[which].map);
 }
 
-static int open_maps(struct dx_part *p, const struct dx_version_copies *copies, bool verify,
-                     struct dx_error *err)
+static int open_maps(struct dx_part *p, const struct dx_version_copies *copies,
+                     struct dx_part_how how, struct dx_error *err)
 {
     int rc = DX_OK;
 
     for (int i = 0; rc >= 0 && i < MAPPED_COUNT; i++)
         if ((i != DX_COPY_TAGS && i != DX_COPY_DEAD) ||
             dx_manifest_file(&p->entry, mapped[i].name) != NULL)
-            rc = open_mapped(p, (enum dx_copy)i, mapped[i].name, copies->path[i], map_of(p, i),
-                             verify, err);
+            rc = open_mapped(p, (enum dx_copy)i, mapped[i].name, copies->path[i], map_of(p, i), how,
+                             err);
+    if (rc >= 0)
+        atomic_store(&p->warm, how.verify);
     return rc < 0 ? rc : DX_OK;
 }
 
@@ -544,14 +546,14 @@ int dx_part_new(struct dx_part **out, const char *root, const struct dx_manifest
 }
 
 int dx_part_open(struct dx_part *p, struct dx_version_copies *copies, struct dx_source *source,
-                 bool verify, struct dx_error *err)
+                 struct dx_part_how how, struct dx_error *err)
 {
     int rc;
 
     p->source = dx_source_hold(source);
-    p->verified = verify;
+    p->verified = how.verify;
     p->copied = copies->path[DX_COPY_MPHF] != NULL;
-    rc = open_maps(p, copies, verify, err);
+    rc = open_maps(p, copies, how, err);
     p->pages.first_file = p->entry.part.first_file;
     if (rc == DX_OK)
         rc = check_together(p, err);

@@ -2,7 +2,7 @@
  * part.h - the index files of one part of a version, opened and cross-checked.
  *
  *   rc = dx_part_new(&part, root, &entry, open_flags, &err);
- *   rc = dx_part_open(part, &copies, source, verify, &err);   maps, checks; copies.tree is taken
+ *   rc = dx_part_open(part, &copies, source, how, &err);   maps, checks; copies.tree is taken
  *   ... part->mphf, part->membership, part->counts ...       read-only
  *   dx_part_free(&part);
  *
@@ -69,7 +69,8 @@ struct dx_part {
     const struct dx_dead *dead; /* NULL: it was made without older parts */
     bool verified;              /* every byte was, at open */
     bool copied;                /* from a remote root */
-    _Atomic bool warm;          /* all that is mapped was read into memory: loader/warm.h */
+    _Atomic bool
+        warm; /* all that is mapped was read into memory, by loader/warm.h or to be verified */
     /* loader/open_parts.h's, under its lock */
     struct dx_open_parts *open_parts; /* NULL: it has one holder, and is not shared */
     struct dx_part *next;
@@ -80,10 +81,14 @@ struct dx_part {
 int dx_part_new(struct dx_part **part, const char *root, const struct dx_manifest_version *entry,
                 unsigned open_flags, struct dx_error *err);
 
-/* copies: of a remote root's files, zeroed for a directory. source: one more holder. verify: every
- * byte is checked. */
+struct dx_part_how {
+    bool verify; /* every byte is checked */
+    bool beside; /* loader/version_options.h */
+};
+
+/* copies: of a remote root's files, zeroed for a directory. source: one more holder. */
 int dx_part_open(struct dx_part *part, struct dx_version_copies *copies, struct dx_source *source,
-                 bool verify, struct dx_error *err);
+                 struct dx_part_how how, struct dx_error *err);
 void dx_part_free(struct dx_part **part);
 
 /* The ETags of its objects, from a copy of etags.tsv.zst; those of another store than root_url say

@@ -464,7 +464,8 @@ static int open_fresh(const struct dx_version *v, struct dx_part **part,
                       struct dx_version_copies *copies, bool verify,
                       const struct dx_version_options *options, struct dx_error *err)
 {
-    int rc = dx_part_open(*part, copies, v->source, verify, err);
+    int rc = dx_part_open(*part, copies, v->source, (struct dx_part_how){ verify, options->beside },
+                          err);
 
     if (rc == DX_OK && verify && options->whole && !dx_source_remote(v->root))
         rc = dx_part_check_others(*part, err);

@@ -17,7 +17,9 @@ struct dx_version_options {
     uint64_t cache_bytes_payload; /* decoded frames of postings.dat */
     uint64_t cache_bytes_pages;   /* decoded pages of the lake */
     enum dx_evict evict;
-    bool verify;         /* read and check every byte at open */
+    bool verify; /* read and check every byte at open */
+    bool
+        beside; /* with verify: other versions serve meanwhile, and keep half of the disk (loader/warm_map.h) */
     unsigned open_flags; /* 0; tests: DX_OPEN_UNCHECKED believes all checksums */
     /* of remote roots: */
     const struct dx_source_options *source; /* NULL: the defaults, and the environment's */
@@ -39,10 +41,10 @@ struct dx_version_options {
 
 #define DX_MIRROR_KEEP_S (7u * 86400)
 
-#define DX_VERSION_OPTIONS_DEFAULT                                                    \
-    {                                                                                 \
-        64u << 20, 64u << 20, 64u << 20, DX_EVICT_SIEVE, false, 0, NULL, NULL, false, \
-            DX_MIRROR_KEEP_S, NULL, NULL, false, { NULL, 0 }, false                   \
+#define DX_VERSION_OPTIONS_DEFAULT                                                           \
+    {                                                                                        \
+        64u << 20, 64u << 20, 64u << 20, DX_EVICT_SIEVE, false, false, 0, NULL, NULL, false, \
+            DX_MIRROR_KEEP_S, NULL, NULL, false, { NULL, 0 }, false                          \
     }
 
 #endif

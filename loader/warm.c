@@ -7,11 +7,10 @@
 
 static int warm_one(void *ctx, const char *name, struct dx_span bytes, struct dx_error *err)
 {
-    (void)ctx;
-    return dx_warm_map(name, bytes, err);
+    return dx_warm_map(name, bytes, *(const bool *)ctx, err);
 }
 
-int dx_warm_maps(struct dx_version *v, struct dx_error *err)
+int dx_warm_maps(struct dx_version *v, bool beside, struct dx_error *err)
 {
     int rc = DX_OK;
 
@@ -19,8 +18,8 @@ int dx_warm_maps(struct dx_version *v, struct dx_error *err)
         struct dx_part *part = v->parts[i].part;
 
         if (atomic_load(&part->warm))
-            continue; /* of a version that is open */
-        rc = dx_part_maps(part, warm_one, NULL, err);
+            continue; /* of a version that is open, or verified */
+        rc = dx_part_maps(part, warm_one, &beside, err);
         atomic_store(&part->warm, rc == DX_OK);
     }
     return rc;

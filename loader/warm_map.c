@@ -29,7 +29,7 @@ static int warm_slice(const char *name, size_t offset, struct dx_span slice, str
                          name, offset, offset + slice.size);
 }
 
-int dx_warm_map(const char *name, struct dx_span bytes, struct dx_error *err)
+int dx_warm_map(const char *name, struct dx_span bytes, bool beside, struct dx_error *err)
 {
     int rc = DX_OK;
 
@@ -39,7 +39,8 @@ int dx_warm_map(const char *name, struct dx_span bytes, struct dx_error *err)
         double begin = dx_clock_s();
 
         rc = warm_slice(name, at, dx_span_of(bytes.data + at, size), err);
-        rest(dx_clock_s() - begin);
+        if (beside)
+            rest(dx_clock_s() - begin);
     }
     return rc;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * warm_map.h - one mapped file, read into memory.
  *
- *   rc = dx_warm_map(name, bytes, &err);   <0: it was cut, or the disk does not give it
+ *   rc = dx_warm_map(name, bytes, beside, &err);   <0: it was cut, or the disk does not give it
  *
- * Read in slices, with a rest after each as long as the slice took, so that requests on other versions keep half of the disk.
+ * Read in slices; beside versions that serve, with a rest after each as long as the slice took, so that their requests keep half
+ * of the disk.
  * For what will all be touched: by large reads, and in large pages where there are such (base/map.h), not page by page, by
  * faults. Blocking; any thread that keeps the map open.
  */
@@ -13,6 +14,6 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-int dx_warm_map(const char *name, struct dx_span bytes, struct dx_error *err);
+int dx_warm_map(const char *name, struct dx_span bytes, bool beside, struct dx_error *err);
 
 #endif

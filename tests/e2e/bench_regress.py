@@ -34,6 +34,8 @@ def check_verdicts():
 def main():
     dxtest.need_programs()
     check_verdicts()
+    if dxtest.SANITIZED:
+        dxtest.finish(skipped="valgrind runs no program of a sanitizer")
     if not shutil.which("callgrind_control"):
         dxtest.finish(skipped="no valgrind")
     with dxtest.tempdir() as tmp:

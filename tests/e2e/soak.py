@@ -466,7 +466,8 @@ def main():
                 equal(sum(s.load.values()), rounds * REQUESTS, f"{s.name}: replies to all requests")
                 check(s.judge.compared * 100 >= asked, f"{s.name}: {s.judge.compared} compared of {asked}")
                 others = {k for k in (*s.load, *s.judge.statuses) if k not in (200, 404, 503)}
-                equal(others, set(), f"{s.name}: statuses {s.load} {s.judge.statuses}")
+                if not equal(others, set(), f"{s.name}: statuses {s.load} {s.judge.statuses}"):
+                    print(*(line for line in s.server.words().splitlines() if "no answer" in line and ": data-unavailable:" not in line), sep="\n")
                 busy = s.load[503] + s.judge.statuses[503]
                 check(busy * most_busy <= asked, f"{s.name}: {busy} of {asked} were told 503")
                 print(f"{s.name}: 503 of the clients that judge: {dict(s.judge.busy)}")

@@ -144,7 +144,7 @@ def tempdir(parent=None):
             shutil.rmtree(path, ignore_errors=True)
 
 
-def run(*command, input=None, expect=0, timeout=600, env=None, cwd=None):
+def run(*command, input=None, expect=0, timeout=3600 if WHOLE else 600, env=None, cwd=None):
     """Runs a program; any exit code but `expect` ends the test with its words."""
     command = [str(part) for part in command]
     done = subprocess.run(command, input=input, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

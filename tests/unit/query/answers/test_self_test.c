@@ -140,7 +140,7 @@ static void check_warm(const struct dx_test_root *r)
 
     EXPECT(dx_caches_new(&caches, &options, &err) == DX_OK, "%s", err.text);
     v = open_named(r, NULL, caches);
-    EXPECT(dx_warm_maps(v, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_warm_maps(v, false, &err) == DX_OK, "%s", err.text);
     for (unsigned i = 0; i < 10 * DX_HOT_KEYS_EACH; i++) {
         dx_test_root_domain(i % DOMAINS, domain);
         dx_hot_keys_note(caches->hot, dx_span_str(domain));
@@ -153,8 +153,28 @@ static void check_warm(const struct dx_test_root *r)
     EXPECT(dx_caches_new(&caches, &options, &err) == DX_OK, "%s", err.text);
     v = open_named(r, NULL, caches);
     EXPECT(chmod(path, 0644) == 0 && truncate(path, 0) == 0, "%s", path);
-    EXPECT(dx_warm_maps(v, &err) == DX_E_IO && strstr(err.text, "domain_counts.dxc") != NULL, "%s",
+    EXPECT(dx_warm_maps(v, false, &err) == DX_E_IO && strstr(err.text, "domain_counts.dxc") != NULL,
+           "%s", err.text);
+    dx_version_unpin(v);
+    dx_caches_free(&caches);
+}
+
+/* What was read to be verified is not read a second time. */
+static void check_verified_is_warm(const struct dx_test_root *r)
+{
+    struct dx_version_options verified = options;
+    struct dx_caches *caches = NULL;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_version *v;
+    char path[256];
+
+    verified.verify = true;
+    EXPECT(dx_caches_new(&caches, &verified, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_version_open_named(&v, r->path, NULL, caches, &verified, &err) == DX_OK, "%s",
            err.text);
+    (void)snprintf(path, sizeof path, "%s/index/%s/domain_counts.dxc", r->path, r->version);
+    EXPECT(chmod(path, 0644) == 0 && truncate(path, 0) == 0, "%s", path);
+    EXPECT(dx_warm_maps(v, true, &err) == DX_OK, "%s", err.text);
     dx_version_unpin(v);
     dx_caches_free(&caches);
 }
@@ -242,6 +262,7 @@ int main(void)
     dx_caches_free(&caches);
     dx_caches_free(&others);
     check_warm(&r);
+    check_verified_is_warm(&other);
     dx_test_root_remove(&other);
     dx_test_root_remove(&r);
     return failures > 0;
