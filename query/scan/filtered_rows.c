@@ -443,12 +443,12 @@ static void cut_taken(struct dx_filtered_rows *f, size_t near)
         f->taken_count--;
 }
 
-static int begin_take(struct dx_filtered_rows *f, struct dx_error *err)
+static int plan_taken(struct dx_filtered_rows *f, struct dx_error *err)
 {
     int rc = DX_OK;
 
     listing_of_runs(f, f->ask.fields);
-    f->state = f->taken_count > 0 ? TAKE : DONE;
+    f->near_count = 0;
     for (size_t i = 0; rc == DX_OK && i < f->taken_count; i++)
         rc = add_near(f, f->taken[i], err);
     for (size_t i = 0; rc == DX_OK && i < f->near_count; i++) {
@@ -462,6 +462,20 @@ static int begin_take(struct dx_filtered_rows *f, struct dx_error *err)
         run.row_count = f->near[i].rows;
         rc = dx_listing_run(&f->listing, &run, err);
     }
+    return rc;
+}
+
+static int begin_take(struct dx_filtered_rows *f, struct dx_error *err)
+{
+    int rc = plan_taken(f, err);
+
+    /* Near each other, but on more pages than a listing may read. */
+    while (rc == DX_E_LIMIT && f->taken_count > 1) {
+        f->taken_count /= 2;
+        f->next = f->taken[f->taken_count];
+        rc = plan_taken(f, err);
+    }
+    f->state = f->taken_count > 0 ? TAKE : DONE;
     return rc;
 }
 

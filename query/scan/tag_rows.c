@@ -15,13 +15,18 @@
 #define PAGES_MAX (DX_LISTING_PAGES_MAX / 4)
 #define BYTES_MAX (DX_LISTING_READ_MAX / 4)
 
+static void listing_of_runs(struct dx_tag_rows *r, unsigned fields, uint64_t deadline_ms)
+{
+    dx_listing_init(&r->listing, r->sets->view.version, NULL, 0, 0, (struct dx_page_of){ 0, 0 },
+                    fields, deadline_ms);
+}
+
 void dx_tag_rows_init(struct dx_tag_rows *r, const struct dx_tag_sets *sets,
                       const struct dx_suppression_tags *hidden, unsigned fields,
                       uint64_t deadline_ms)
 {
     *r = (struct dx_tag_rows){ .sets = sets, .hidden = hidden };
-    dx_listing_init(&r->listing, sets->view.version, NULL, 0, 0, (struct dx_page_of){ 0, 0 },
-                    fields, deadline_ms);
+    listing_of_runs(r, fields, deadline_ms);
 }
 
 void dx_tag_rows_release(struct dx_tag_rows *r)
@@ -114,15 +119,12 @@ static int plan_file(struct dx_tag_rows *r, size_t from, size_t end, size_t *don
     return rc;
 }
 
-static int plan(struct dx_tag_rows *r, struct dx_error *err)
+static int plan_page(struct dx_tag_rows *r, struct dx_error *err)
 {
     size_t done = 0;
     size_t i = 0;
     int rc = DX_OK;
 
-    r->first = malloc((r->row_count + 1) * sizeof *r->first);
-    if (r->first == NULL)
-        return dx_no_memory(err, "rows of a tag");
     while (rc == DX_OK && i < r->row_count) {
         size_t end = i + 1;
 
@@ -136,6 +138,35 @@ static int plan(struct dx_tag_rows *r, struct dx_error *err)
     if (rc == DX_OK && i < r->row_count) {
         set_next(r, r->rows[i].file, r->rows[i].row);
         r->row_count = i;
+    }
+    return rc;
+}
+
+/* The first half of the rows is left, and nothing is planned. */
+static void halve(struct dx_tag_rows *r)
+{
+    unsigned fields = r->listing.fields;
+    uint64_t deadline_ms = r->listing.deadline_ms;
+
+    r->row_count /= 2;
+    set_next(r, r->rows[r->row_count].file, r->rows[r->row_count].row);
+    r->run_count = 0;
+    dx_listing_release(&r->listing);
+    listing_of_runs(r, fields, deadline_ms);
+}
+
+static int plan(struct dx_tag_rows *r, struct dx_error *err)
+{
+    int rc;
+
+    r->first = malloc((r->row_count + 1) * sizeof *r->first);
+    if (r->first == NULL)
+        return dx_no_memory(err, "rows of a tag");
+    rc = plan_page(r, err);
+    /* A stretch that lies on more pages than a listing may read. */
+    while (rc == DX_E_LIMIT && r->row_count > 1) {
+        halve(r);
+        rc = plan_page(r, err);
     }
     return rc;
 }

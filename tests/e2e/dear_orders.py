@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # labels: peers
-"""An order by time that would read too much is refused before anything is read, and its detail names narrower questions.
+"""An order by time that would read too much is refused before anything is read, and its detail names narrower questions. A page of a filter or of a
+tag that would read too much is shorter.
 
 In detail: 100,000 rows that pyarrow wrote twelve a page. With a filter of the URL four columns would be read, on more pages than one answer
 may: 422, and no page is read. Fewer datasets, a prefix of a host, and order by URL are answered, with the rows that DuckDB has, and `cost` says
@@ -22,13 +23,17 @@ DOMAIN, PAGE_ROWS = "order.com", 12
 ALL = f"/v1/domain/{DOMAIN}/urls"
 
 
+TAGGED = 50  # so many rows from one with the tag to the next: all between are read with them
+
+
 def table(rng, count):
     urls = sorted(f"/{rng.randrange(10 ** 8):08}" for _ in range(count))
     times = [rng.randrange(10 ** 9, 2 * 10 ** 9) * 10 ** 6 for _ in urls]
     rows = sorted(zip(urls, times))
     return pa.table({"domain": pa.array([DOMAIN] * count), "domain_id": pa.array([xxhash.xxh3_64_intdigest(DOMAIN.encode())] * count, pa.uint64()),
                      "scheme": pa.array(["https"] * count), "host": pa.array([DOMAIN] * count), "path_query": pa.array([r[0] for r in rows]),
-                     "ts": pa.array([r[1] for r in rows], pa.timestamp("us", "UTC"))})
+                     "ts": pa.array([r[1] for r in rows], pa.timestamp("us", "UTC")),
+                     "tags": pa.array(['["seldom"]' if i % TAGGED == 0 else None for i in range(count)])})
 
 
 def reads(server):
@@ -38,6 +43,23 @@ def reads(server):
 def items(answer):
     dxtest.check("items" in answer, f"{answer}")
     return [i["url"] for i in answer.get("items", [])]
+
+
+def check_short_pages(server, db, path):
+    """Rows that lie near each other, on more pages than one answer may read: all of them come, on pages with fewer than `limit`."""
+    source = f"read_parquet('{path}', hive_partitioning=false)"
+    for ask, where in ((f"/v1/domain/{DOMAIN}/datasets/1/urls?filter=~path:[0-3]7$", "regexp_matches(path_query, '[0-3]7$')"),
+                       (f"/v1/domain/{DOMAIN}/datasets/1/urls?tag=seldom", "tags is not null"), ("/v1/tags/seldom?of=urls&dataset=1", "tags is not null")):
+        want = [row[0] for row in db.sql(f"select 'https://' || host || path_query from {source} where {where} order by path_query").fetchall()]
+        found, sizes, cursor = [], [], ""
+        while cursor is not None:
+            reply = server.get(f"{ask}&limit=1000{cursor}")
+            if not dxtest.equal(reply.status, 200, f"{ask}: {reply.body[:200]}"):
+                break
+            sizes.append(len(reply.json["items"]))
+            found += items(reply.json)
+            cursor = f"&cursor={reply.json['next_cursor']}" if reply.json.get("next_cursor") else None
+        dxtest.check(found == want and len(want) > 1500 and max(sizes, default=0) < 1000, f"{ask}: {len(found)} of {len(want)} rows, pages of {sizes}")
 
 
 def main():
@@ -57,6 +79,7 @@ def main():
                 source = "[" + ",".join(f"'{f}'" for f in of) + "]"
                 found = db.sql(f"select 'https://' || host || path_query from read_parquet({source}, hive_partitioning=false) where {where} order by ts, path_query limit 20")
                 return [row[0] for row in found.fetchall()]
+            check_short_pages(server, db, files[0])
             server.get(f"{ALL}?limit=1")
             before = reads(server)
             for query in ("sort=time&filter=~path:7$", "closest=2020&filter==host:order.com", "sort=time&collapse=host"):
