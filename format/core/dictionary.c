@@ -111,9 +111,10 @@ void dx_dictionary_close(struct dx_dictionary *d)
 int dx_dictionary_bucket_bounds(const struct dx_dictionary *d, uint64_t bucket,
                                 struct dx_span *entries, struct dx_error *err)
 {
+    bool last = (bucket + 1) % BUCKETS_AN_ANCHOR == 0 || bucket + 1 == d->bucket_count;
     const uint8_t *anchor;
     const uint8_t *offset;
-    bool last = (bucket + 1) % BUCKETS_AN_ANCHOR == 0 || bucket + 1 == d->bucket_count;
+    const uint8_t *next; /* what the end is read from */
     uint64_t begin;
     uint64_t end;
     int rc;
@@ -123,9 +124,13 @@ int dx_dictionary_bucket_bounds(const struct dx_dictionary *d, uint64_t bucket,
                        (unsigned long long)bucket, (unsigned long long)d->bucket_count);
     anchor = d->anchors.data + 8 * (bucket / BUCKETS_AN_ANCHOR);
     offset = d->offsets.data + 2 * bucket;
-    rc = dx_envelope_check(&d->envelope, anchor, last ? 16 : 8, err);
+    next = last ? anchor + 8 : offset + 2;
+    /* Each lies inside of a block, so its first byte says whether that was hashed. */
+    rc = dx_envelope_check(&d->envelope, anchor, 1, err);
     if (rc == DX_OK)
-        rc = dx_envelope_check(&d->envelope, offset, last ? 2 : 4, err);
+        rc = dx_envelope_check(&d->envelope, offset, 1, err);
+    if (rc == DX_OK)
+        rc = dx_envelope_check(&d->envelope, next, 1, err);
     if (rc < 0)
         return rc;
     begin = dx_load_u64(anchor);
@@ -133,7 +138,7 @@ int dx_dictionary_bucket_bounds(const struct dx_dictionary *d, uint64_t bucket,
         return dx_envelope_corrupt(&d->envelope, TAG_ANCHORS, anchor, err,
                                    "%llu, DATA has %zu bytes", (unsigned long long)begin,
                                    d->data.size);
-    end = last ? dx_load_u64(anchor + 8) : begin + dx_load_u16(offset + 2);
+    end = last ? dx_load_u64(next) : begin + dx_load_u16(next);
     begin += dx_load_u16(offset);
     if (begin >= end || end > d->data.size || end - begin > (uint64_t)BUCKET * ENTRY_MAX)
         return dx_envelope_corrupt(&d->envelope, TAG_OFFSETS, offset, err,
@@ -204,25 +209,33 @@ static inline int read_entry(const struct dx_dictionary *d, struct dx_bytes *r, 
     return DX_OK;
 }
 
-/* The same of nearly all entries: both lengths are in one byte. false: of another one, or a damaged one; then nothing is read. */
-static inline bool read_short_entry(const struct dx_dictionary *d, struct dx_bytes *r,
-                                    size_t key_size, struct entry *e)
+/* The same of nearly all entries: both lengths are in one byte. false: of another one, or a damaged one. */
+static inline bool read_short_entry(const uint8_t *at, const uint8_t *end, size_t key_size,
+                                    struct entry *e)
 {
-    size_t left = dx_bytes_left(r);
-    size_t shared;
+    size_t left = (size_t)(end - at);
+    size_t lengths;
     size_t own;
 
     if (left == 0)
         return false;
-    shared = *r->at >> 4;
-    own = *r->at & 15;
-    if (shared == LONG || own - 1 >= LONG - 1 || own >= left || shared > key_size ||
-        shared + own > d->info.longest_key)
+    lengths = *at;
+    own = lengths & 15;
+    if (lengths >= LONG << 4 || own - 1 >= LONG - 1 || own >= left || lengths >> 4 > key_size)
         return false;
-    e->shared = shared;
-    e->own = (struct dx_span){ r->at + 1, own };
-    r->at += 1 + own;
+    e->shared = lengths >> 4;
+    e->own = (struct dx_span){ at + 1, own };
     return true;
+}
+
+/* Any entry; the next one begins behind its own bytes. Of where it is a copy, so that loops keep the place in a register. */
+static __attribute__((noinline)) int read_entry_at(const struct dx_dictionary *d, const uint8_t *at,
+                                                   const uint8_t *end, size_t key_size,
+                                                   struct entry *e, struct dx_error *err)
+{
+    struct dx_bytes r = dx_bytes_of(dx_span_of(at, (size_t)(end - at)));
+
+    return read_entry(d, &r, key_size, e, err);
 }
 
 static unsigned bucket_entries(const struct dx_dictionary *d, uint64_t bucket)
@@ -253,31 +266,29 @@ static size_t common(const uint8_t *a, const uint8_t *b, size_t n)
  * much of `key` the entry before shares with it, and that one was below. An entry that shares
  * more with the one before differs from `key` where that did; one that shares less is above.
  */
-static int search_bucket(const struct dx_dictionary *d, uint64_t bucket, struct dx_span key,
-                         unsigned *place, bool *equal, struct dx_error *err)
+static int search_bucket(const struct dx_dictionary *d, uint64_t bucket, struct dx_span entries,
+                         struct dx_span key, unsigned *place, bool *equal, struct dx_error *err)
 {
     const unsigned count = bucket_entries(d, bucket);
-    struct dx_span entries;
-    struct dx_bytes r;
+    const uint8_t *at = entries.data;
+    const uint8_t *end = at + entries.size;
     size_t matched = 0;
     size_t size = 0;
-    unsigned at;
-    int rc = checked_bucket(d, bucket, &entries, err);
+    unsigned i;
 
     *equal = false;
-    if (rc < 0)
-        return rc;
-    r = dx_bytes_of(entries);
-    for (at = 0; at < count; at++) {
+    for (i = 0; i < count; i++) {
         DX_UNINITIALIZED struct entry e;
         size_t left;
         size_t more;
 
-        if (!read_short_entry(d, &r, size, &e)) {
-            rc = read_entry(d, &r, size, &e, err);
+        if (!read_short_entry(at, end, size, &e)) {
+            int rc = read_entry_at(d, at, end, size, &e, err);
+
             if (rc < 0)
                 return rc;
         }
+        at = e.own.data + e.own.size;
         size = e.shared + e.own.size;
         if (e.shared > matched)
             continue;
@@ -293,17 +304,20 @@ static int search_bucket(const struct dx_dictionary *d, uint64_t bucket, struct 
         if (more < e.own.size && e.own.data[more] > key.data[matched])
             break;
     }
-    *place = at;
+    *place = i;
     return DX_OK;
 }
 
 int dx_dictionary_find_in_bucket(const struct dx_dictionary *d, uint64_t bucket, struct dx_span key,
                                  uint64_t *ordinal, struct dx_error *err)
 {
+    struct dx_span entries;
     unsigned place;
     bool equal;
-    int rc = search_bucket(d, bucket, key, &place, &equal, err);
+    int rc = checked_bucket(d, bucket, &entries, err);
 
+    if (rc == DX_OK)
+        rc = search_bucket(d, bucket, entries, key, &place, &equal, err);
     if (rc < 0 || !equal)
         return rc;
     *ordinal = bucket * BUCKET + place;
@@ -311,14 +325,34 @@ int dx_dictionary_find_in_bucket(const struct dx_dictionary *d, uint64_t bucket,
 }
 
 #define COPY \
-    16 /* bytes at once: the short own parts of entries, and some behind them that do not count */
+    16 /* bytes at once: the own part of a short entry, and some behind it that do not count */
 
-static inline void put_own(uint8_t *to, struct dx_span own, bool roomy)
+/* Entry after entry into text, of which the last one has the first *size bytes. roomy: COPY bytes can be read behind each. */
+static inline int join_entries(const struct dx_dictionary *d, struct dx_span entries,
+                               unsigned count, bool roomy, uint8_t text[DX_SURT_MAX + COPY],
+                               size_t *size, struct dx_error *err)
 {
-    if (roomy && own.size <= COPY)
-        __builtin_memcpy(to, own.data, COPY); /* memcpy of the hardened build is a call here */
-    else
-        memcpy(to, own.data, own.size);
+    const uint8_t *at = entries.data;
+    const uint8_t *end = at + entries.size;
+    size_t n = 0;
+
+    for (; count > 0; count--) {
+        DX_UNINITIALIZED struct entry e;
+
+        if (roomy && read_short_entry(at, end, n, &e)) {
+            __builtin_memcpy(text + e.shared, e.own.data, COPY); /* memcpy is a call, hardened */
+        } else {
+            int rc = read_entry_at(d, at, end, n, &e, err);
+
+            if (rc < 0)
+                return rc;
+            memcpy(text + e.shared, e.own.data, e.own.size);
+        }
+        at = e.own.data + e.own.size;
+        n = e.shared + e.own.size;
+    }
+    *size = n;
+    return DX_OK;
 }
 
 int dx_dictionary_is(const struct dx_dictionary *d, uint64_t ordinal, struct dx_span domain,
@@ -326,12 +360,10 @@ int dx_dictionary_is(const struct dx_dictionary *d, uint64_t ordinal, struct dx_
 {
     DX_UNINITIALIZED uint8_t text[DX_SURT_MAX + COPY];
     DX_UNINITIALIZED uint8_t key[DX_SURT_MAX];
-    const struct dx_span body = d->envelope.body;
+    const uint8_t *end = d->envelope.body.data + d->envelope.body.size;
     struct dx_span entries;
-    struct dx_bytes r;
     size_t key_size;
-    size_t size = 0;
-    bool roomy;
+    size_t size;
     int rc = checked_bucket(d, ordinal / BUCKET, &entries, err);
 
     if (rc < 0)
@@ -339,20 +371,9 @@ int dx_dictionary_is(const struct dx_dictionary *d, uint64_t ordinal, struct dx_
     key_size = dx_surt_key(domain, key); /* while the bucket comes */
     if (key_size == 0)
         return 0;
-    r = dx_bytes_of(entries);
-    roomy = (size_t)(body.data + body.size - r.end) >= COPY;
-    for (unsigned left = ordinal % BUCKET + 1; left > 0; left--) {
-        DX_UNINITIALIZED struct entry e;
-
-        if (!read_short_entry(d, &r, size, &e)) {
-            rc = read_entry(d, &r, size, &e, err);
-            if (rc < 0)
-                return rc;
-        }
-        put_own(text + e.shared, e.own, roomy);
-        size = e.shared + e.own.size;
-    }
-    return dx_span_equal(dx_span_of(text, size), dx_span_of(key, key_size));
+    rc = join_entries(d, entries, ordinal % BUCKET + 1,
+                      (size_t)(end - entries.data) >= entries.size + COPY, text, &size, err);
+    return rc < 0 ? rc : dx_span_equal(dx_span_of(text, size), dx_span_of(key, key_size));
 }
 
 /* The first key of a bucket, which is stored whole. */
@@ -377,6 +398,7 @@ static int lower_bound(const struct dx_dictionary *d, struct dx_span key, uint64
 {
     uint64_t low = 0; /* heads before it are not above key */
     uint64_t high = d->bucket_count;
+    struct dx_span entries;
     unsigned place;
     int rc;
 
@@ -396,8 +418,11 @@ static int lower_bound(const struct dx_dictionary *d, struct dx_span key, uint64
     *ordinal = 0;
     if (low == 0)
         return DX_OK;
-    rc = search_bucket(d, low - 1, key, &place, equal, err);
-    *ordinal = (low - 1) * BUCKET + place;
+    rc = checked_bucket(d, low - 1, &entries, err);
+    if (rc == DX_OK)
+        rc = search_bucket(d, low - 1, entries, key, &place, equal, err);
+    if (rc == DX_OK)
+        *ordinal = (low - 1) * BUCKET + place;
     return rc;
 }
 

@@ -21,6 +21,8 @@ static void ask(const struct dx_dictionary *d, struct dx_span key)
     for (uint64_t b = 0; b < d->bucket_count && b < 64; b++) {
         if (dx_dictionary_find_in_bucket(d, b, key, &ordinal, NULL) == 1 && ordinal / 16 != b)
             abort();
+        if (dx_dictionary_is(d, 16 * b, key, NULL) == 1 && 16 * b >= d->info.n)
+            abort();
     }
 }
 
@@ -50,6 +52,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         key_size = dx_surt_key(dx_span_of(domain, domain_size), key);
         if (key_size == 0)
             abort(); /* get gives domains only */
+        if (dx_dictionary_is(&d, i, dx_span_of(domain, domain_size), NULL) != 1)
+            abort(); /* it reads as get does */
         rc = dx_dictionary_find(&d, dx_span_of(key, key_size), &ordinal, NULL);
         if (sound && (rc != 1 || ordinal != i))
             abort();
