@@ -302,9 +302,9 @@ bool dx_civil_parse(struct dx_span s, int64_t *us)
             return false;
         if (!two_digits(&r, &hour) || !literal(&r, ':') || !two_digits(&r, &minute))
             return false;
-        if (literal(&r, ':') && !two_digits(&r, &second))
-            return false;
-        if ((literal(&r, '.') || literal(&r, ',')) && !fraction_us(&r, &fraction))
+        if (literal(&r, ':') &&
+            (!two_digits(&r, &second) ||
+             ((literal(&r, '.') || literal(&r, ',')) && !fraction_us(&r, &fraction))))
             return false;
         (void)literal(&r, ' ');
         if (!zone(&r, &offset) || dx_bytes_left(&r) > 0 || hour > 23 || minute > 59 || second > 59)

@@ -2,6 +2,7 @@
 #include "builder/input/records/input_time.h"
 
 #include "base/civil_time.h"
+#include "builder/input/records/http_time.h"
 
 #define TEXT_MAX 40     /* longer than any form taken */
 #define EXPONENT_MAX 17 /* of ten; a larger number is not a time */
@@ -61,7 +62,7 @@ static bool archive_text(struct dx_span s, int64_t *us)
         memcpy(month + 4, s.data + 5, 2);
         return archive_time(dx_span_of(month, sizeof month), us);
     }
-    return dx_civil_parse(s, us);
+    return dx_civil_parse(s, us) || dx_http_time(s, us);
 }
 
 static enum dx_ts_unit unit_by_size(uint64_t magnitude)
@@ -186,5 +187,5 @@ bool dx_input_time(struct dx_span s, enum dx_ts_unit unit, int64_t *us)
         if (s.size >= ARCHIVE_DIGITS) /* a date with a slip in it, not a time after the year 2286 */
             return false;
     }
-    return unix_time(s, unit, us) || dx_civil_parse(s, us);
+    return unix_time(s, unit, us) || dx_civil_parse(s, us) || dx_http_time(s, us);
 }

@@ -3,7 +3,8 @@
  *
  *   if (!dx_input_time(text, DX_TS_AUTO, &us))      no time: reject the row
  *
- * Taken: yyyymmdd and yyyymmddhhmmss (web archives), ISO 8601 (base/civil_time.h), and whole
+ * Taken: yyyymmdd and yyyymmddhhmmss (web archives), ISO 8601 (base/civil_time.h), the forms of HTTP, mail and
+ * asctime (http_time.h), and whole
  * numbers of Unix time, in seconds also with a fraction ("1718352930.25"), and as floating-point columns
  * have them, with an exponent ("1.71835293E9", "1.7e+15"). The unit of a number is the caller's, or by its size: below 10^11 seconds, below 10^14 milliseconds, below 10^17
  * microseconds; larger is refused. In AUTO, 14 digits are yyyymmddhhmmss of 1900 to 2999 or no time

@@ -35,6 +35,7 @@ static const struct {
     { "2024-01-32", false, 0, NULL },
     { "2024-06-14T24:00:00Z", false, 0, NULL },
     { "2024-06-14T23:59:60Z", false, 0, NULL },
+    { "2024-06-14T10:15.5Z", false, 0, NULL }, /* half a minute in ISO 8601 */
     { "2024-06-14T10:15:30.Z", false, 0, NULL },
     { "2024-06-14T10:15:30.1234567890Z", false, 0, NULL },
     { "2024-06-14T10:15:30Zx", false, 0, NULL },
