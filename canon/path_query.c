@@ -12,7 +12,8 @@ enum {
     QUERY_ENCODE = 8, /* the special-query percent-encode set */
     PERCENT = 16,
     UNRESERVED = 32,
-    HEX = 64
+    HEX = 64,
+    NO_SLASH = 128 /* a PATH_STOP that is not '/' */
 };
 enum { BOTH = PATH_ENCODE | QUERY_ENCODE };
 
@@ -28,9 +29,9 @@ static const uint8_t classes[256] = {
     ['{'] = PATH_ENCODE,
     ['}'] = PATH_ENCODE,
     ['/'] = PATH_STOP,
-    ['\\'] = PATH_STOP,
-    ['?'] = PATH_STOP,
-    ['#'] = PATH_STOP | QUERY_STOP,
+    ['\\'] = PATH_STOP | NO_SLASH,
+    ['?'] = PATH_STOP | NO_SLASH,
+    ['#'] = PATH_STOP | NO_SLASH | QUERY_STOP,
     ['%'] = PERCENT,
     ['-'] = UNRESERVED,
     ['.'] = UNRESERVED,
@@ -114,6 +115,32 @@ static uint8_t *collapse(uint8_t *begin, uint8_t *end)
     return out;
 }
 
+/* Whether "//" or "/." begins in the 8 bytes at p; of 9. '.' and '/' differ in the lowest bit. */
+static bool has_slash_pair(const uint8_t *p)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t differ = (dx_load_u64(p) ^ '/' * ones) | ((dx_load_u64(p + 1) | ones) ^ '/' * ones);
+
+    return ((differ - ones) & ~differ & 0x80 * ones) != 0;
+}
+
+/* The size of what stays as it is at the front of a path, by 8 bytes; the rest is for a closer look. */
+static size_t plain_words(struct dx_span text)
+{
+    size_t i = 0;
+
+    for (; text.size - i > 8; i += 8) {
+        const uint8_t *p = text.data + i;
+        unsigned all = classes[p[0]] | classes[p[1]] | classes[p[2]] | classes[p[3]] |
+                       classes[p[4]] | classes[p[5]] | classes[p[6]] | classes[p[7]];
+
+        if ((all & (PATH_ENCODE | PERCENT | NO_SLASH)) != 0 ||
+            ((all & PATH_STOP) != 0 && has_slash_pair(p)))
+            break;
+    }
+    return i;
+}
+
 bool dx_path_query_is_plain(struct dx_span text)
 {
     enum { NOT_IN_PATH = PATH_STOP | PATH_ENCODE | PERCENT };
@@ -123,7 +150,7 @@ bool dx_path_query_is_plain(struct dx_span text)
 
     if (text.size == 0 || text.data[0] != '/')
         return false;
-    for (i = 0; i < text.size; i++) {
+    for (i = plain_words(text); i < text.size; i++) {
         if ((classes[text.data[i]] & NOT_IN_PATH) == 0)
             continue;
         if (text.data[i] != '/')

@@ -12,12 +12,15 @@
 enum { LINE_MAX_BYTES = 250, RULE_MAX = 120, LABELS_MAX = 8, SLOTS_FIRST = 64 };
 enum { PLAIN = 1, WILDCARD = 2, EXCEPTION = 4, ICANN = DX_SUFFIX_ICANN };
 
+enum { NEAR = 6 }; /* bytes: most names meet a short rule, "com" or "co.uk" */
+
 /* Open addressing; size 0: the slot is empty. */
 struct rule {
     uint32_t hash;
     uint32_t at; /* in text */
     uint8_t size;
     uint8_t flags;
+    uint8_t near[NEAR]; /* the rule itself, if it is so short: text is in another cache line */
 };
 
 enum { FILTERS = 1 << 10 };
@@ -179,14 +182,18 @@ static void note_within_at(struct dx_suffix_rules *r, uint32_t hash)
     r->filter[slot_of(hash) % FILTERS].within |= filter_bits(hash);
 }
 
+static const uint8_t *text_of(const struct dx_suffix_rules *r, const struct rule *rule)
+{
+    return rule->size <= NEAR ? rule->near : r->text.data + rule->at;
+}
+
 static struct rule *find_slot(const struct dx_suffix_rules *r, uint32_t hash, struct dx_span name)
 {
     for (uint32_t i = slot_of(hash) & r->mask;; i = (i + 1) & r->mask) {
         struct rule *slot = &r->slot[i];
 
         if (slot->size == 0 ||
-            (slot->hash == hash &&
-             dx_few_equal(dx_span_of(r->text.data + slot->at, slot->size), name)))
+            (slot->hash == hash && dx_few_equal(dx_span_of(text_of(r, slot), slot->size), name)))
             return slot;
     }
 }
@@ -230,7 +237,7 @@ static bool make_room(struct dx_suffix_rules *r)
     r->mask = 2 * slots - 1;
     for (uint32_t i = 0; i < slots; i++)
         if (old[i].size > 0)
-            *find_slot(r, old[i].hash, dx_span_of(r->text.data + old[i].at, old[i].size)) = old[i];
+            *find_slot(r, old[i].hash, dx_span_of(text_of(r, &old[i]), old[i].size)) = old[i];
     free(old);
     return true;
 }
@@ -258,6 +265,7 @@ static bool add_rule(struct dx_suffix_rules *r, struct dx_span rule, unsigned fl
     note_within(r, rule, flags);
     slot->hash = hash;
     slot->size = (uint8_t)rule.size;
+    memcpy(slot->near, rule.data, rule.size < NEAR ? rule.size : NEAR);
     slot->flags = (uint8_t)flags;
     r->used++;
     r->count++;
@@ -512,7 +520,7 @@ static int find_from_front(const struct dx_suffix_rules *r, struct dx_span name,
 int dx_suffix_rules_find(const struct dx_suffix_rules *r, struct dx_span name,
                          enum dx_suffix_section of, struct dx_span *domain)
 {
-    size_t begin[LABELS_MAX + 3]; /* of the suffix with so many labels */
+    DX_UNINITIALIZED size_t begin[LABELS_MAX + 3]; /* of the suffix with so many labels */
     unsigned labels = 0;
     unsigned suffix = 1; /* labels of the longest public suffix: any last label is one, by "*" */
     unsigned flags = 0;

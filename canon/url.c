@@ -29,7 +29,8 @@ struct dx_canon {
     uint8_t clean[DX_URL_MAX]; /* the input without tabs and line ends, when it had some */
     uint8_t out[OUT_ROOM];
     struct dx_query_work query;
-    bool in_order; /* hosts do not come again: the cache is not asked */
+    bool in_order;              /* hosts do not come again: the cache is not asked */
+    uint16_t seen[CACHE_SLOTS]; /* from the hash of the host that asked for the slot last */
     struct slot cache[CACHE_SLOTS];
 };
 
@@ -254,14 +255,30 @@ static uint8_t *put_port(uint8_t *out, uint32_t port)
     return out + (sizeof digits - n);
 }
 
-/* As dx_psl_domain, with the cache in front. */
+/* Whether the last host with that slot was probably this one. Where hosts hardly come again, a look at their slots would
+ * cost more than it saves: 64 KB that are in no near cache. */
+static bool seen_before(struct dx_canon *c, uint64_t hash)
+{
+    uint16_t *seen = &c->seen[hash % CACHE_SLOTS];
+    uint16_t mark = (uint16_t)(hash >> 48);
+    bool same = *seen == mark;
+
+    *seen = mark;
+    return same;
+}
+
+/* As dx_psl_domain, with the cache in front, where a host comes in when it is asked for again. */
 static bool find_domain(struct dx_canon *c, struct dx_span host, struct dx_span *domain)
 {
+    uint64_t hash;
     struct slot *slot;
 
     if (c->in_order || host.size > CACHE_HOST_MAX)
         return dx_psl_domain(c->psl, host, domain) == 1;
-    slot = &c->cache[dx_hash64(host) % CACHE_SLOTS];
+    hash = dx_hash64(host);
+    if (!seen_before(c, hash))
+        return dx_psl_domain(c->psl, host, domain) == 1;
+    slot = &c->cache[hash % CACHE_SLOTS];
     if (slot->size != host.size || memcmp(slot->host, host.data, host.size) != 0) {
         bool found = dx_psl_domain(c->psl, host, domain) == 1;
 

@@ -51,22 +51,23 @@ static uint8_t store_int(const struct dx_pq_column *c, int64_t v, uint8_t *to)
 static void bound_ints(const struct dx_pq_column *c, const struct dx_pq_values *v,
                        struct dx_pq_bounds *b)
 {
-    int64_t min = 0, max = 0;
+    const uint64_t flip = c->is_unsigned ? UINT64_C(1) << 63 : 0; /* to signed ones of that order */
+    int64_t min = INT64_MAX, max = INT64_MIN;
     bool any = false;
 
     for (uint32_t i = 0; i < v->row_count; i++) {
+        int64_t n = (int64_t)((uint64_t)v->ints[i] ^ flip);
+
         if (dx_pq_is_null(v, i))
             continue;
-        if (!any || compare_ints(c, v->ints[i], min) < 0)
-            min = v->ints[i];
-        if (!any || compare_ints(c, v->ints[i], max) > 0)
-            max = v->ints[i];
+        min = n < min ? n : min;
+        max = n > max ? n : max;
         any = true;
     }
     if (!any)
         return;
-    b->min_size = store_int(c, min, b->min);
-    b->max_size = store_int(c, max, b->max);
+    b->min_size = store_int(c, (int64_t)((uint64_t)min ^ flip), b->min);
+    b->max_size = store_int(c, (int64_t)((uint64_t)max ^ flip), b->max);
     b->has_min = b->has_max = b->min_is_exact = b->max_is_exact = true;
 }
 

@@ -8,8 +8,9 @@ enum {
     COPY_4
 }; /* the low bits of a tag: how many bytes the distance has */
 
-#define WIDE 16     /* bytes that are copied at once where there is room, needed or not */
-#define COPY_MAX 64 /* bytes of a copy */
+#define WIDE 16        /* bytes that are copied at once where there is room, needed or not */
+#define ELEMENT_MAX 64 /* bytes of a copy, and over those of a literal with its size in the tag */
+#define SHORT_MAX 60   /* bytes of such a literal */
 
 struct output {
     uint8_t *begin;
@@ -52,17 +53,10 @@ static inline uint32_t read_number(const uint8_t *p, unsigned n)
 }
 
 /* Behind its tag. */
-static inline bool literal(struct output *out, const uint8_t **at, const uint8_t *end, uint8_t tag)
+static bool literal(struct output *out, const uint8_t **at, const uint8_t *end, uint8_t tag)
 {
-    enum { SHORT_MAX = 60 };
     size_t size = (size_t)(tag >> 2) + 1;
 
-    if (size <= WIDE && end - *at >= WIDE && out->end - out->at >= WIDE) {
-        memcpy(out->at, *at, WIDE);
-        out->at += size;
-        *at += size;
-        return true;
-    }
     if (size > SHORT_MAX) {
         unsigned bytes = (unsigned)size - SHORT_MAX;
 
@@ -79,49 +73,101 @@ static inline bool literal(struct output *out, const uint8_t **at, const uint8_t
     return true;
 }
 
-/* What overlaps itself, or comes near the end. */
+/* May overlap itself. */
 static void copy_bytes(uint8_t *to, size_t distance, size_t size)
 {
-    for (size_t i = 0; i < size; i++)
-        to[i] = (to + i)[-(ptrdiff_t)distance];
+    if (distance == 1)
+        memset(to, to[-1], size);
+    else
+        for (size_t i = 0; i < size; i++)
+            to[i] = (to + i)[-(ptrdiff_t)distance];
 }
 
-static inline bool copy(struct output *out, size_t distance, size_t size)
+/* What is behind a tag of a copy, in four bytes. */
+static inline size_t distance_of(uint8_t tag, uint32_t bytes)
 {
-    const uint8_t *from = out->at - distance;
-    size_t room = (size_t)(out->end - out->at);
+    static const uint32_t mask[] = { [COPY_1] = 0xff, [COPY_2] = 0xffff, [COPY_4] = UINT32_MAX };
 
-    if (distance == 0 || distance > (size_t)(out->at - out->begin) || size > room)
+    return (bytes & mask[tag & 3]) | ((tag & 3) == COPY_1 ? (size_t)(tag >> 5) << 8 : 0);
+}
+
+static inline size_t copy_size(uint8_t tag)
+{
+    return (tag & 3) == COPY_1 ? (size_t)(tag >> 2 & 7) + 4 : (size_t)(tag >> 2) + 1;
+}
+
+static const uint8_t distance_bytes[] = { [COPY_1] = 1, [COPY_2] = 2, [COPY_4] = 4 };
+
+static bool reaches(const struct output *out, size_t distance)
+{
+    return distance - 1 < (size_t)(out->at - out->begin); /* 0 does not */
+}
+
+/* Behind its tag. */
+static bool copy(struct output *out, const uint8_t **at, const uint8_t *end, uint8_t tag)
+{
+    unsigned bytes = distance_bytes[tag & 3];
+    size_t size = copy_size(tag), distance;
+
+    if (end - *at < (ptrdiff_t)bytes)
         return false;
-    if (distance >= WIDE && room >= COPY_MAX)
-        for (size_t i = 0; i < size; i += WIDE)
-            memcpy(out->at + i, from + i, WIDE);
-    else if (distance == 1)
-        memset(out->at, *from, size);
-    else if (distance >= 8 && room >= COPY_MAX)
-        for (size_t i = 0; i < size; i += 8)
-            memcpy(out->at + i, from + i, 8);
-    else
-        copy_bytes(out->at, distance, size);
+    distance = distance_of(tag, read_number(*at, bytes));
+    *at += bytes;
+    if (!reaches(out, distance) || size > (size_t)(out->end - out->at))
+        return false;
+    copy_bytes(out->at, distance, size);
     out->at += size;
     return true;
 }
 
-/* Behind its tag. */
-static inline bool read_copy(struct output *out, const uint8_t **at, const uint8_t *end,
-                             uint8_t tag)
+/* With room behind both: whole words, which may be more than size bytes. */
+static inline void copy_wide(uint8_t *to, const uint8_t *from, size_t size)
 {
-    static const uint8_t bytes[] = { [COPY_1] = 1, [COPY_2] = 2, [COPY_4] = 4 };
-    unsigned n = bytes[tag & 3];
-    bool is_short = (tag & 3) == COPY_1;
-    size_t distance;
+    memcpy(to, from, WIDE);
+    for (size_t i = WIDE; i < size; i += WIDE)
+        memcpy(to + i, from + i, WIDE);
+}
 
-    if (end - *at < (ptrdiff_t)n)
-        return false;
-    distance = read_number(*at, n);
-    *at += n;
-    return is_short ? copy(out, distance | (size_t)(tag >> 5) << 8, (size_t)(tag >> 2 & 7) + 4)
-                    : copy(out, distance, (size_t)(tag >> 2) + 1);
+static inline void copy_back(uint8_t *to, size_t distance, size_t size)
+{
+    if (distance >= WIDE)
+        copy_wide(to, to - distance, size);
+    else if (distance >= 8)
+        for (size_t i = 0; i < size; i += 8)
+            memcpy(to + i, to + i - distance, 8);
+    else
+        copy_bytes(to, distance, size);
+}
+
+/* Elements as long as the longest that begins here would fit into what is left of either side: nothing needs a check
+ * then but the distance. Ends before a longer literal; false: a copy from before the beginning. */
+static bool decode_middle(struct output *out, const uint8_t **from, const uint8_t *end)
+{
+    const uint8_t *at = *from;
+
+    while (end - at > ELEMENT_MAX && out->end - out->at >= ELEMENT_MAX) {
+        uint8_t tag = *at;
+        size_t size;
+
+        if ((tag & 3) == LITERAL) {
+            size = (size_t)(tag >> 2) + 1;
+            if (size > SHORT_MAX)
+                break;
+            copy_wide(out->at, at + 1, size);
+            at += 1 + size;
+        } else {
+            size_t distance = distance_of(tag, dx_load_u32(at + 1));
+
+            if (!reaches(out, distance))
+                return false;
+            size = copy_size(tag);
+            copy_back(out->at, distance, size);
+            at += 1 + distance_bytes[tag & 3];
+        }
+        out->at += size;
+    }
+    *from = at;
+    return true;
 }
 
 bool dx_snappy_decode(struct dx_span from, uint8_t *to, size_t size)
@@ -129,18 +175,18 @@ bool dx_snappy_decode(struct dx_span from, uint8_t *to, size_t size)
     const uint8_t *at = from.data;
     const uint8_t *end = from.data + from.size;
     struct output out = { to, to, to + size };
-    bool ok;
     size_t said;
 
     if (!read_size(&at, end, &said) || said != size)
         return false;
-    do {
+    while (decode_middle(&out, &at, end)) {
         uint8_t tag;
 
         if (at == end)
             return out.at == out.end;
         tag = *at++;
-        ok = (tag & 3) == LITERAL ? literal(&out, &at, end, tag) : read_copy(&out, &at, end, tag);
-    } while (ok);
+        if (!((tag & 3) == LITERAL ? literal(&out, &at, end, tag) : copy(&out, &at, end, tag)))
+            return false;
+    }
     return false;
 }

@@ -159,7 +159,7 @@ static int parse(struct dx_ingest_worker *w, const struct dx_columns *cols,
                  struct dx_ingest_row *row)
 {
     enum dx_reject reject = DX_REJECT_NONE;
-    struct dx_url url;
+    DX_UNINITIALIZED struct dx_url url; /* dx_canon_url clears it */
     int why = extras(w, cols->extra_count, row);
 
     if (why != 0)

@@ -32,6 +32,9 @@ struct lane {
     size_t capacity;
     size_t used;
     size_t count;
+    uint64_t head;   /* of the key that was added first: 8 bytes of it, */
+    size_t shared;   /* of which all keys have so many */
+    size_t uncached; /* records, from the first on, whose word is not the one behind `shared` */
     bool sorted;
     struct dx_spill_codec *codec;
     int fd; /* its runs, one behind the other; -1: none yet */
@@ -156,9 +159,8 @@ static struct dx_spill_entry *entries_of(const struct lane *lane)
 /* The next 7 bytes of a key from depth, and in the low byte how many there were (8: more
  * follow). Equal words with a low byte below 8 mean equal keys; compared as numbers, a
  * shorter key comes before a longer one that continues it. */
-static uint64_t cache_at(const uint8_t *record, size_t depth)
+static uint64_t cache_of(struct dx_span key, size_t depth)
 {
-    struct dx_span key = dx_spill_record_key(record);
     const uint8_t *p = key.data + depth;
     size_t left = key.size - depth;
     uint64_t v = 0;
@@ -168,6 +170,11 @@ static uint64_t cache_at(const uint8_t *record, size_t depth)
     for (size_t i = 0; i < CACHED; i++)
         v = v << 8 | (i < left ? p[i] : 0);
     return v << 8 | left;
+}
+
+static uint64_t cache_at(const uint8_t *record, size_t depth)
+{
+    return cache_of(dx_spill_record_key(record), depth);
 }
 
 static int compare_values(const uint8_t *a, const uint8_t *b)
@@ -311,9 +318,10 @@ static void sort_lane(struct lane *lane, bool distinct)
     if (lane->sorted)
         return;
     e = entries_of(lane);
-    for (size_t i = 0; i < lane->count; i++)
-        e[i].cache = cache_at(e[i].record, 0);
-    multikey_sort(e, lane->count, 0, distinct, &random);
+    for (size_t i = lane->count - lane->uncached; i < lane->count; i++)
+        e[i].cache = cache_at(e[i].record, lane->shared);
+    multikey_sort(e, lane->count, lane->shared, distinct, &random);
+    lane->uncached = lane->count; /* the words are of other depths now */
     lane->sorted = true;
 }
 
@@ -398,6 +406,26 @@ static int spill(struct dx_spill_sort *s, struct lane *lane, struct dx_error *er
     return rc;
 }
 
+/* All rows of a run may be of one dataset, whose number their keys begin with: the word that is cached is better taken from
+ * behind what all keys share. */
+static void note_key(struct lane *lane, struct dx_span key)
+{
+    uint64_t head = key.size < sizeof head ? 0 : dx_load_u64(key.data);
+    size_t shared = key.size < sizeof head ? 0 : sizeof head;
+
+    if (lane->count == 0) {
+        lane->head = head;
+        lane->shared = shared;
+        lane->uncached = 0;
+    }
+    if (shared > 0 && head != lane->head)
+        shared = (size_t)__builtin_ctzll(head ^ lane->head) / 8;
+    if (shared < lane->shared) {
+        lane->shared = shared;
+        lane->uncached = lane->count;
+    }
+}
+
 int dx_spill_sort_add(struct dx_spill_sort *s, unsigned lane_number, struct dx_span key,
                       struct dx_span value, struct dx_error *err)
 {
@@ -422,11 +450,12 @@ int dx_spill_sort_add(struct dx_spill_sort *s, unsigned lane_number, struct dx_s
     dx_store_u32(record + 4, (uint32_t)value.size);
     dx_few_copy(record + DX_SPILL_RECORD_HEADER, key.data, key.size);
     dx_few_copy(record + DX_SPILL_RECORD_HEADER + key.size, value.data, value.size);
+    note_key(lane, key);
     lane->used += size;
     lane->count++;
     lane->added++;
     lane->sorted = false;
-    *entries_of(lane) = (struct dx_spill_entry){ 0, record };
+    *entries_of(lane) = (struct dx_spill_entry){ cache_of(key, lane->shared), record };
     return DX_OK;
 }
 

@@ -58,16 +58,21 @@ static const struct {
     unsigned letters; /* few letters: many equal keys and long shared prefixes */
     size_t value_max;
     bool spills, passes;
+    size_t shared; /* bytes that the keys of each half begin with */
 } rows[] = {
-    { "empty", 0, 1 << 20, 8, 4, 8, false, false },
-    { "one", 1, 1 << 20, 8, 4, 8, false, false },
-    { "in memory", 5000, 4 << 20, 30, 3, 40, false, false },
-    { "empty keys and values", 3000, 1 << 20, 1, 1, 1, false, false },
-    { "few runs", 20000, 1 << 19, 30, 3, 40, true, false },
-    { "several passes", 60000, 64 << 10, 12, 2, 60, true, true },
-    { "one key, few runs", 30000, 1 << 19, 1, 1, 40, true, false },
-    { "one key, in memory", 30000, 4 << 20, 1, 1, 40, false, false },
-    { "large values", 2000, 1 << 20, 20, 26, 100000, true, true },
+    { "empty", 0, 1 << 20, 8, 4, 8, false, false, 0 },
+    { "one", 1, 1 << 20, 8, 4, 8, false, false, 0 },
+    { "in memory", 5000, 4 << 20, 30, 3, 40, false, false, 0 },
+    { "empty keys and values", 3000, 1 << 20, 1, 1, 1, false, false, 0 },
+    { "few runs", 20000, 1 << 19, 30, 3, 40, true, false, 0 },
+    { "several passes", 60000, 64 << 10, 12, 2, 60, true, true, 0 },
+    { "one key, few runs", 30000, 1 << 19, 1, 1, 40, true, false, 0 },
+    { "one key, in memory", 30000, 4 << 20, 1, 1, 40, false, false, 0 },
+    { "large values", 2000, 1 << 20, 20, 26, 100000, true, true, 0 },
+    { "in memory, 4 bytes shared", 5000, 4 << 20, 30, 3, 40, false, false, 4 },
+    { "in memory, 8 bytes shared", 5000, 4 << 20, 3, 3, 40, false, false, 8 },
+    { "in memory, 20 bytes shared", 5000, 4 << 20, 30, 3, 40, false, false, 20 },
+    { "few runs, 5 bytes shared", 20000, 1 << 19, 30, 3, 40, true, false, 5 },
 };
 
 static int new_sort(struct dx_spill_sort **s, const char *dir, size_t memory, struct dx_error *err)
@@ -90,7 +95,8 @@ static int sort_row(size_t row, const char *dir)
     int rc;
 
     seed = 88172645463325252u + row;
-    bytes = malloc(rows[row].records * (rows[row].key_max + rows[row].value_max) + 1);
+    bytes = malloc(
+        rows[row].records * (rows[row].shared + rows[row].key_max + rows[row].value_max) + 1);
     if (want == NULL || bytes == NULL)
         abort();
     rc = new_sort(&s, dir, rows[row].memory, &err);
@@ -99,7 +105,11 @@ static int sort_row(size_t row, const char *dir)
 
         *r = (struct record){ size, (uint32_t)(draw() % rows[row].key_max),
                               (uint32_t)(draw() % rows[row].value_max), (uint32_t)i };
-        for (size_t k = 0; k < r->key_size; k++)
+        r->key_size += (uint32_t)rows[row].shared;
+        for (size_t k = 0; k < rows[row].shared; k++)
+            bytes[size++] = (uint8_t)('m' -
+                                      (k + 1 == rows[row].shared && i > rows[row].records / 2));
+        for (size_t k = rows[row].shared; k < r->key_size; k++)
             bytes[size++] = (uint8_t)('a' + draw() % rows[row].letters);
         for (size_t k = 0; k < r->value_size; k++)
             bytes[size++] = (uint8_t)draw();
