@@ -7,7 +7,10 @@
 #include "base/json_in.h"
 #include "base/json_out.h"
 #include "base/limits.h"
+#include "canon/url.h"
+#include "canon/url_mention.h"
 #include "format/text/locator.h"
+#include "loader/version.h"
 #include "parquet/chunk.h"
 #include "parquet/row_json.h"
 #include "query/answers/answer_end.h"
@@ -26,6 +29,7 @@ struct item {
     const char *url, *ts, *locator; /* ts, locator: NULL: null */
     struct dx_locator place;        /* kind NONE: it leads to no row */
     size_t at, size;                /* its row, in texts; size 0: none */
+    int is_seen;                    /* its URL, in the row: 1; 0: no; <0: unknown */
 };
 
 struct foreign_task {
@@ -48,6 +52,9 @@ struct foreign_task {
     uint64_t bytes; /* of column chunks */
     unsigned chunks;
     struct dx_buf texts;
+    struct dx_canon *canon;
+    struct item *const *of; /* the items of the row being written, */
+    size_t of_count;
     struct dx_shown_request shown;
     int is_shown; /* the row being written: 1; 0: a rule hides a URL in it; <0: unknown, why_not */
     struct dx_error why_not;
@@ -168,6 +175,18 @@ static int plan(struct foreign_task *t, struct dx_error *err)
 
 /* ---- the rows ---- */
 
+/* The row is of the item's URL, as far as this text says. */
+static void note_url(struct foreign_task *t, struct item *item, struct dx_span text)
+{
+    const struct dx_span url = dx_span_str(item->url);
+    const struct dx_url_mention m = { .canon = t->canon, .url = &url, .count = 1 };
+    bool is_json = text.size > 0 && (text.data[0] == '{' || text.data[0] == '[');
+
+    if (item->is_seen == 0)
+        item->is_seen = is_json ? dx_url_mention_line(&m, text, &t->why_not)
+                                : dx_url_mention_in(&m, text);
+}
+
 /* A row is of all URLs in it: of a list of them, or of other columns. */
 static void note_text(void *ctx, struct dx_span text)
 {
@@ -175,15 +194,40 @@ static void note_text(void *ctx, struct dx_span text)
 
     if (t->is_shown == 1)
         t->is_shown = dx_shown_request_text(&t->shown, text, &t->why_not);
+    for (size_t i = 0; t->column_count == 0 && i < t->of_count; i++)
+        note_url(t, t->of[i], text);
 }
 
-static int write_row(struct foreign_task *t, struct dx_pq_rows *rows, size_t row, struct item *item,
+/* Pages may be others though size and footer of the file are what they were: its writer gave them no checksums. Of some
+ * columns nothing can be said, as the URL may be in another one. */
+static int check_urls(const struct foreign_task *t, struct dx_error *err)
+{
+    for (size_t i = 0; t->column_count == 0 && i < t->of_count; i++) {
+        const struct item *item = t->of[i];
+
+        if (item->is_seen < 0) {
+            *err = t->why_not;
+            return item->is_seen;
+        }
+        if (item->is_seen == 0)
+            return dx_fail(
+                err, DX_E_CONFLICT,
+                "row %llu of row group %llu is not of %.200s; its bytes changed since it was "
+                "indexed",
+                (unsigned long long)item->place.place[1], (unsigned long long)item->place.place[0],
+                item->url);
+    }
+    return DX_OK;
+}
+
+/* The row of t->of, which are several if it has a list of URLs. */
+static int write_row(struct foreign_task *t, struct dx_pq_rows *rows, size_t row,
                      struct dx_error *err)
 {
+    size_t begin = t->texts.size;
     struct dx_json j;
     int rc;
 
-    item->at = t->texts.size;
     t->is_shown = 1;
     dx_json_open(&j, &t->texts);
     rc = dx_pq_rows_json(rows, row, &j, note_text, t, err);
@@ -191,9 +235,14 @@ static int write_row(struct foreign_task *t, struct dx_pq_rows *rows, size_t row
         *err = t->why_not;
         return t->is_shown;
     }
+    if (rc == DX_OK)
+        rc = check_urls(t, err);
     if (t->is_shown == 0)
-        t->texts.size = item->at;
-    item->size = t->texts.size - item->at;
+        t->texts.size = begin;
+    for (size_t i = 0; i < t->of_count; i++) {
+        t->of[i]->at = begin;
+        t->of[i]->size = t->texts.size - begin;
+    }
     return rc;
 }
 
@@ -203,13 +252,13 @@ static int write_rows(struct foreign_task *t, struct dx_pq_rows *rows, struct it
     size_t row = 0;
     int rc = DX_OK;
 
-    for (size_t i = 0; rc == DX_OK && i < count; i++) {
-        if (i > 0 && item[i]->place.place[1] == item[i - 1]->place.place[1]) {
-            item[i]->at = item[i - 1]->at; /* a list of URLs: several items of one row */
-            item[i]->size = item[i - 1]->size;
-            continue;
-        }
-        rc = write_row(t, rows, row++, item[i], err);
+    for (size_t i = 0; rc == DX_OK && i < count; i += t->of_count) {
+        t->of = item + i;
+        t->of_count = 1;
+        while (i + t->of_count < count &&
+               item[i + t->of_count]->place.place[1] == item[i]->place.place[1])
+            t->of_count++;
+        rc = write_row(t, rows, row++, err);
     }
     if (rc == DX_OK && t->texts.failed)
         rc = dx_buf_fail(&t->texts, err, "rows of foreign files");
@@ -370,6 +419,8 @@ static int finish(struct foreign_task *t, struct dx_buf *body, struct dx_problem
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "no-such-column",
                               "A file does not have this column", "%s", err.text);
     }
+    if (rc == DX_OK && in.rc == DX_OK && t->ordered > 0)
+        rc = dx_version_canon_new(t->version, &t->canon, &err);
     if (rc == DX_OK && in.rc == DX_OK)
         rc = read_all(t, &err);
     if (rc == DX_OK && in.rc == DX_OK)
@@ -427,6 +478,7 @@ static void release(struct dx_task *of)
     dx_buf_release(&t->columns);
     dx_buf_release(&t->texts);
     dx_shown_request_release(&t->shown);
+    dx_canon_free(&t->canon);
     free(t);
 }
 

@@ -380,8 +380,8 @@ def not_served(tmp, root, lake):
 
 
 def same_footer(tmp):
-    """Bytes of a page that are others while size and footer stay: found where the writer gave pages checksums, or where the row is not of the URL any more
-    (fetch-record); else the row is what the file has now, of the URL or not. Nothing else of the answer comes from the file."""
+    """Bytes of a page that are others while size and footer stay: found where the writer gave pages checksums, or where the row is not of the URL any more; of some
+    columns a server cannot tell. Else the row is what the file has now. Nothing else of the answer comes from the file."""
     lake, root = tmp / "same-lake", tmp / "same-root"
     lake.mkdir()
     rows = [{"url": f"https://same{i}.com/page", "text": f"text number {i:04}"} for i in range(40)]
@@ -415,11 +415,28 @@ def same_footer(tmp):
         done = fetch("sums", "same7.com")
         dxtest.check(done.returncode == 1 and b"wrong CRC" in done.stderr, f"fetch-record: {done.stderr!r}")
         change(b"https://same7.com/page", b"https://xame7.com/page")
-        item = ask(1, "same7.com").json["items"][0]
-        dxtest.equal((item["url"], item["row"]["url"]), (rows[7]["url"], "https://xame7.com/page"), "the index says which URL it was, the file what it has")
+        reply = ask(1, "same7.com")
+        dxtest.check(reply.status == 500 and reply.json["type"].endswith("data-replaced") and "bare.parquet" in reply.json["detail"] and
+                     "https://same7.com/page" in reply.json["detail"], f"a row of another URL: {reply.body[:400]}")
+        dxtest.equal(ask(1, "same7.com", "?columns=text").status, 200, "of a column without the URL nothing can be said")
+        dxtest.equal(ask(1, "same8.com").json["items"][0]["row"], rows[8], "another row of the file")
         dxtest.equal(fetch("bare", "same7.com").returncode, 1, "fetch-record: not of the URL")
         verified = dxtest.domaindex("verify", "--root", root, "--base", lake, expect=None)
         dxtest.equal(verified.returncode, 0, f"verify --base compares sizes and footers: {verified.stdout!r}")
+
+
+def urls_in_json(tmp):
+    """A URL in a string of JSON, with escapes and not in canonical form, is the row's: for servers and fetch-record."""
+    lake, root = tmp / "json-lake", tmp / "json-root"
+    lake.mkdir()
+    rows = [{"id": i, "meta": json.dumps({"a": ["b"], "url": f"HTTPS://Json{i}.com:443/x?a=1&b=2"}).replace("/", "\\/")} for i in range(5)]
+    pq.write_table(pa.Table.from_pylist(rows), lake / "json.parquet")
+    dxtest.domaindex("ingest", "--root", root, "--in-place", "--dataset", "json", "--url-column", "meta.url", "json.parquet", cwd=lake)
+    publish(root)
+    done = dxtest.domaindex("fetch-record", "--root", root, "--base", lake, "https://json3.com/x?a=1&b=2", expect=None)
+    dxtest.equal((done.returncode, json.loads(done.stdout or b"null")), (0, rows[3]), f"fetch-record: {done.stderr!r}")
+    with dxtest.Server(root, "--foreign", lake) as server:
+        dxtest.equal(server.get("/v1/domain/json3.com/datasets/1/rows").json["items"][0]["row"], rows[3], "from a server")
 
 
 def too_much(tmp):
@@ -567,6 +584,7 @@ def main():
         not_served(tmp, root, lake)
         rows_of_many_urls(tmp)
         same_footer(tmp)
+        urls_in_json(tmp)
         too_much(tmp)
         dxtest.equal(sums(lake), before, "files of the lake")
         remote(tmp, lake)

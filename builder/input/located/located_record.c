@@ -9,7 +9,7 @@
 #include "builder/input/located/located_path.h"
 #include "builder/input/located/stored_record.h"
 #include "builder/input/parquet/parquet_row.h"
-#include "canon/url.h"
+#include "canon/url_mention.h"
 #include "parquet/page.h"
 
 #define FIRST_READ (256u << 10) /* of a WARC record whose length nothing says */
@@ -20,7 +20,8 @@ struct reading {
     const struct dx_located_ask *ask;
     const char *path;
     struct dx_buf *out;
-    bool seen; /* one of the wanted URLs */
+    int seen; /* one of the wanted URLs: 1; 0: not yet; <0: unknown, why_not */
+    struct dx_error why_not;
 };
 
 static uint64_t first_of(const struct reading *r)
@@ -56,99 +57,23 @@ static int check_size(const struct reading *r, uint64_t size, struct dx_error *e
 
 /* ---- the URL ---- */
 
-static bool is_wanted(const struct reading *r, struct dx_span url)
+static struct dx_url_mention wanted(const struct reading *r)
 {
-    enum dx_reject reject = DX_REJECT_NONE;
-    struct dx_url canonical;
-
-    for (size_t i = 0; i < r->ask->url_count; i++)
-        if (dx_span_equal(r->ask->url[i], url))
-            return true;
-    if (r->ask->canon == NULL || dx_canon_url(r->ask->canon, url, &canonical, &reject) != 1)
-        return false;
-    for (size_t i = 0; i < r->ask->url_count; i++)
-        if (dx_span_equal(r->ask->url[i], canonical.url))
-            return true;
-    return false;
+    return (struct dx_url_mention){ .canon = r->ask->canon,
+                                    .url = r->ask->url,
+                                    .count = r->ask->url_count };
 }
 
-/* Whether the URL stands there as a whole: no longer one that it is the beginning of. */
-static bool contains(struct dx_span text, struct dx_span url)
-{
-    const uint8_t *end = text.data + text.size;
-    const uint8_t *at = text.data;
-
-    while (url.size > 0 && (size_t)(end - at) >= url.size) {
-        at = memmem(at, (size_t)(end - at), url.data, url.size);
-        if (at == NULL)
-            return false;
-        at += url.size;
-        if (at == end || *at <= ' ' || strchr("\"'<>,\\", *at) != NULL)
-            return true;
-    }
-    return false;
-}
-
-static bool contains_wanted(const struct reading *r, struct dx_span text)
-{
-    for (size_t i = 0; i < r->ask->url_count; i++)
-        if (contains(text, r->ask->url[i]))
-            return true;
-    return false;
-}
-
+/* A string of a row, which may be JSON. */
 static void see(void *ctx, struct dx_span text)
 {
     struct reading *r = ctx;
+    struct dx_url_mention m = wanted(r);
+    bool is_json = text.size > 0 && (text.data[0] == '{' || text.data[0] == '[');
 
-    r->seen = r->seen || contains_wanted(r, text) || is_wanted(r, text);
-}
-
-/* Fields of a line, whatever separates them: words without the marks around them. */
-static void see_words(struct reading *r, struct dx_span line)
-{
-    size_t begin = 0;
-
-    for (size_t i = 0; i <= line.size; i++) {
-        if (i < line.size && line.data[i] != 0 && strchr("\t ,\"", line.data[i]) == NULL)
-            continue;
-        if (i > begin && !r->seen)
-            r->seen = is_wanted(r, dx_span_of(line.data + begin, i - begin));
-        begin = i + 1;
-    }
-}
-
-/* As it stands, and as JSON and CSV escape it: "\/", "\u0026" and the like, and "". */
-static int see_line(struct reading *r, struct dx_span line, struct dx_error *err)
-{
-    struct dx_buf plain = DX_BUF_INIT(line.size + 1);
-
-    see(r, line);
-    for (size_t i = 0; i < line.size && !r->seen; i++) {
-        unsigned c = line.data[i];
-
-        if (c == '\\' && line.size - i > 5 && memcmp(line.data + i, "\\u00", 4) == 0) {
-            char hex[3] = { (char)line.data[i + 4], (char)line.data[i + 5], 0 };
-
-            c = (unsigned)strtoul(hex, NULL, 16);
-            i += 5;
-        } else if (line.size - i > 1 && (c == '\\' || (c == '"' && line.data[i + 1] == '"'))) {
-            c = line.data[++i];
-        }
-        dx_buf_u8(&plain, (uint8_t)c);
-    }
-    if (plain.failed) {
-        int rc = dx_buf_fail(&plain, err, "a line");
-
-        dx_buf_release(&plain);
-        return rc;
-    }
-    if (!r->seen)
-        see(r, dx_span_of(plain.data, plain.size));
-    dx_buf_release(&plain);
-    if (!r->seen)
-        see_words(r, line);
-    return DX_OK;
+    if (r->seen == 0)
+        r->seen = is_json ? dx_url_mention_line(&m, text, &r->why_not)
+                          : dx_url_mention_in(&m, text);
 }
 
 /* ---- WARC ---- */
@@ -157,6 +82,7 @@ static int see_line(struct reading *r, struct dx_span line, struct dx_error *err
 static int take_record(const struct reading *r, struct dx_span bytes, bool is_all,
                        struct dx_error *err)
 {
+    struct dx_url_mention m = wanted(r);
     struct dx_stored_record s;
     int rc = dx_stored_record_open(&s, bytes, r->ask->max_bytes, err);
 
@@ -168,7 +94,7 @@ static int take_record(const struct reading *r, struct dx_span bytes, bool is_al
                      second_of(r) != 0 ? "locator" : "file", bytes.size);
     if (rc < 0) {
         (void)dx_fail_in(err, "%s: at %llu", r->path, (unsigned long long)first_of(r));
-    } else if (rc == 1 && r->ask->url_count > 0 && !is_wanted(r, s.target)) {
+    } else if (rc == 1 && r->ask->url_count > 0 && !dx_url_mention_is(&m, s.target)) {
         rc = changed(r, s.target, err);
     } else if (rc == 1) {
         dx_buf_clear(r->out);
@@ -245,11 +171,12 @@ static int read_warc(const struct reading *r, struct dx_buf *b, struct dx_error 
 
 static int give_line(struct reading *r, struct dx_span line, struct dx_error *err)
 {
-    int rc = see_line(r, line, err);
+    struct dx_url_mention m = wanted(r);
+    int rc = r->ask->url_count > 0 ? dx_url_mention_line(&m, line, err) : 1;
 
     if (rc < 0)
         return rc;
-    if (r->ask->url_count > 0 && !r->seen)
+    if (rc == 0)
         return changed(r, dx_span_of(NULL, 0), err);
     dx_buf_append(r->out, line.data, line.size);
     dx_buf_u8(r->out, '\n');
@@ -326,7 +253,11 @@ static int read_row(struct reading *r, struct dx_error *err)
     dx_input_ranges_close(&ranges);
     if (rc < 0)
         return rc;
-    if (r->ask->url_count > 0 && !r->seen)
+    if (r->seen < 0) {
+        *err = r->why_not;
+        return r->seen;
+    }
+    if (r->ask->url_count > 0 && r->seen == 0)
         return changed(r, dx_span_of(NULL, 0), err);
     dx_buf_u8(r->out, '\n');
     return r->out->failed ? dx_buf_fail(r->out, err, "a row") : DX_OK;
@@ -335,7 +266,7 @@ static int read_row(struct reading *r, struct dx_error *err)
 int dx_located_record_read(const struct dx_located_ask *ask, struct dx_buf *out,
                            struct dx_error *err)
 {
-    struct reading r = { .ask = ask, .out = out };
+    struct reading r = { .ask = ask, .out = out, .why_not = DX_ERROR_INIT };
     struct dx_buf bytes = DX_BUF_INIT(ask->max_bytes);
     char *path = NULL;
     int rc = dx_located_path(ask->base, ask->locator->name, &path, err);
