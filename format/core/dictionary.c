@@ -108,6 +108,22 @@ void dx_dictionary_close(struct dx_dictionary *d)
     memset(d, 0, sizeof *d);
 }
 
+/* Anchors and offsets lie inside of blocks, so the first byte of each says whether it was hashed. */
+static inline int check_places(const struct dx_dictionary *d, const uint8_t *anchor,
+                               const uint8_t *offset, const uint8_t *next, struct dx_error *err)
+{
+    const struct dx_envelope *e = &d->envelope;
+    int rc;
+
+    if (dx_envelope_all_hashed(e) || (dx_envelope_hashed(e, anchor) &&
+                                      dx_envelope_hashed(e, offset) && dx_envelope_hashed(e, next)))
+        return DX_OK;
+    rc = dx_envelope_check(e, anchor, 1, err);
+    if (rc == DX_OK)
+        rc = dx_envelope_check(e, offset, 1, err);
+    return rc == DX_OK ? dx_envelope_check(e, next, 1, err) : rc;
+}
+
 int dx_dictionary_bucket_bounds(const struct dx_dictionary *d, uint64_t bucket,
                                 struct dx_span *entries, struct dx_error *err)
 {
@@ -125,12 +141,7 @@ int dx_dictionary_bucket_bounds(const struct dx_dictionary *d, uint64_t bucket,
     anchor = d->anchors.data + 8 * (bucket / BUCKETS_AN_ANCHOR);
     offset = d->offsets.data + 2 * bucket;
     next = last ? anchor + 8 : offset + 2;
-    /* Each lies inside of a block, so its first byte says whether that was hashed. */
-    rc = dx_envelope_check(&d->envelope, anchor, 1, err);
-    if (rc == DX_OK)
-        rc = dx_envelope_check(&d->envelope, offset, 1, err);
-    if (rc == DX_OK)
-        rc = dx_envelope_check(&d->envelope, next, 1, err);
+    rc = check_places(d, anchor, offset, next, err);
     if (rc < 0)
         return rc;
     begin = dx_load_u64(anchor);
@@ -308,16 +319,22 @@ static int search_bucket(const struct dx_dictionary *d, uint64_t bucket, struct 
     return DX_OK;
 }
 
-int dx_dictionary_find_in_bucket(const struct dx_dictionary *d, uint64_t bucket, struct dx_span key,
-                                 uint64_t *ordinal, struct dx_error *err)
+int dx_dictionary_find_in_bucket(const struct dx_dictionary *d, uint64_t bucket,
+                                 struct dx_span domain, uint64_t *ordinal, struct dx_error *err)
 {
+    DX_UNINITIALIZED uint8_t key[DX_SURT_MAX];
     struct dx_span entries;
     unsigned place;
+    size_t size;
     bool equal;
     int rc = checked_bucket(d, bucket, &entries, err);
 
-    if (rc == DX_OK)
-        rc = search_bucket(d, bucket, entries, key, &place, &equal, err);
+    if (rc < 0)
+        return rc;
+    size = dx_surt_key(domain, key); /* while the bucket comes */
+    if (size == 0)
+        return 0;
+    rc = search_bucket(d, bucket, entries, dx_span_of(key, size), &place, &equal, err);
     if (rc < 0 || !equal)
         return rc;
     *ordinal = bucket * BUCKET + place;

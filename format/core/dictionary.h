@@ -5,7 +5,7 @@
  *   rc = dx_dictionary_open(&d, file, flags, path, &err);
  *   rc = dx_dictionary_get(&d, ordinal, domain, &size, &err);           1, or 0 past the end
  *   rc = dx_dictionary_find(&d, key, &ordinal, &err);                   1 found, 0 absent
- *   rc = dx_dictionary_find_in_bucket(&d, bucket, key, &ordinal, &err); 1 found, 0 absent
+ *   rc = dx_dictionary_find_in_bucket(&d, bucket, domain, &ordinal, &err);    1 found, 0 absent
  *   rc = dx_dictionary_is(&d, ordinal, domain, &err);                   1 if it is the domain there, else 0
  *   rc = dx_dictionary_lower_bound(&d, key, &ordinal, &err);            first key not below
  *   rc = dx_dictionary_below(&d, name, &first, &end, &err);             a domain and all below it
@@ -62,8 +62,8 @@ int dx_dictionary_get(const struct dx_dictionary *d, uint64_t ordinal, uint8_t d
                       size_t *size, struct dx_error *err);
 int dx_dictionary_find(const struct dx_dictionary *d, struct dx_span key, uint64_t *ordinal,
                        struct dx_error *err);
-int dx_dictionary_find_in_bucket(const struct dx_dictionary *d, uint64_t bucket, struct dx_span key,
-                                 uint64_t *ordinal, struct dx_error *err);
+int dx_dictionary_find_in_bucket(const struct dx_dictionary *d, uint64_t bucket,
+                                 struct dx_span domain, uint64_t *ordinal, struct dx_error *err);
 /* Which branch is taken next does not depend on the bytes of the bucket, but for entries that are longer than most: so lookups one
  * behind the other overlap. An ordinal that no domain has is DX_E_CORRUPT. */
 int dx_dictionary_is(const struct dx_dictionary *d, uint64_t ordinal, struct dx_span domain,

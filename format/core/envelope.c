@@ -184,13 +184,15 @@ static int check_sections(const struct dx_envelope *e, struct dx_error *err)
 
 static int make_bitmap(struct dx_envelope *e, unsigned flags, struct dx_error *err)
 {
+    const bool believed = (flags & DX_OPEN_UNCHECKED) != 0;
     size_t words = e->block_count / 64 + 1;
 
-    e->hashed = malloc(words * sizeof *e->hashed);
+    e->hashed = malloc((1 + words) * sizeof *e->hashed);
     if (e->hashed == NULL)
         return dx_no_memory(err, "%s: %zu blocks", e->name, e->block_count);
-    for (size_t i = 0; i < words; i++)
-        atomic_init(&e->hashed[i], flags & DX_OPEN_UNCHECKED ? UINT64_MAX : 0);
+    atomic_init(&e->hashed[0], believed ? 0 : e->block_count);
+    for (size_t i = 1; i <= words; i++)
+        atomic_init(&e->hashed[i], believed ? UINT64_MAX : 0);
     return DX_OK;
 }
 
@@ -311,13 +313,15 @@ static int check_block(const struct dx_envelope *e, size_t block, struct dx_erro
 {
     uint64_t want = dx_load_u64(e->block_table + 8 * block);
     uint64_t found = sum_of(&e->build, e->magic, block, block_bytes(e, block));
+    const uint64_t bit = UINT64_C(1) << (block & 63);
 
     if (found != want)
         return dx_fail(err, DX_E_CORRUPT,
                        "%s: block %zu at %zu: checksum is %016llx, its bytes give %016llx", e->name,
                        block, block * BLOCK, (unsigned long long)want, (unsigned long long)found);
-    atomic_fetch_or_explicit(&e->hashed[block >> 6], UINT64_C(1) << (block & 63),
-                             memory_order_relaxed);
+    if ((atomic_fetch_or_explicit(&e->hashed[1 + (block >> 6)], bit, memory_order_relaxed) & bit) ==
+        0)
+        atomic_fetch_sub_explicit(&e->hashed[0], 1, memory_order_relaxed);
     return DX_OK;
 }
 
@@ -336,7 +340,7 @@ int dx_envelope_check_blocks(const struct dx_envelope *e, size_t offset, size_t 
     for (size_t block = first; block <= last; block++) {
         int rc;
 
-        if (atomic_load_explicit(&e->hashed[block >> 6], memory_order_relaxed) >> (block & 63) & 1)
+        if (dx_envelope_hashed(e, e->body.data + block * BLOCK))
             continue;
         rc = check_block(e, block, err);
         if (rc < 0)

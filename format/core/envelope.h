@@ -56,7 +56,7 @@ struct dx_envelope {
     const uint8_t *block_table;
     const uint8_t *section_table;
     size_t block_count;
-    _Atomic uint64_t *hashed; /* a bit a block */
+    _Atomic uint64_t *hashed; /* how many blocks were not yet; then a bit a block */
     char *name;
 };
 
@@ -94,6 +94,22 @@ int dx_envelope_corrupt(const struct dx_envelope *e, uint32_t tag, const uint8_t
 int dx_envelope_check_blocks(const struct dx_envelope *e, size_t offset, size_t size,
                              struct dx_error *err);
 
+/* Relaxed is enough for both: the bytes never change, the bits only say that they were hashed. */
+static inline bool dx_envelope_all_hashed(const struct dx_envelope *e)
+{
+    return atomic_load_explicit(&e->hashed[0], memory_order_relaxed) == 0;
+}
+
+/* Whether the block of this byte, which lies inside the body, was hashed. */
+static inline bool dx_envelope_hashed(const struct dx_envelope *e, const uint8_t *at)
+{
+    size_t block = (size_t)(at - e->body.data) >> DX_ENVELOPE_BLOCK_LOG2;
+
+    return atomic_load_explicit(&e->hashed[1 + (block >> 6)], memory_order_relaxed) >>
+               (block & 63) &
+           1;
+}
+
 /* Makes sure that [at, at + size) lies inside the body and that the blocks under it have their
  * checksums. A few ns when the block was hashed before. Readers call it for all that they touch,
  * also where `at` comes from what was checked at open: a file that is overwritten while it is
@@ -102,14 +118,10 @@ static inline int dx_envelope_check(const struct dx_envelope *e, const uint8_t *
                                     struct dx_error *err)
 {
     size_t offset = (size_t)(at - e->body.data);
-    size_t block = offset >> DX_ENVELOPE_BLOCK_LOG2;
+    size_t last = offset + size - 1;
 
-    if (size == 0)
-        return DX_OK;
-    /* Relaxed is enough: the bytes never change, the bit only says that they were hashed. */
-    if (offset < e->body.size && size <= e->body.size - offset &&
-        (offset + size - 1) >> DX_ENVELOPE_BLOCK_LOG2 == block &&
-        (atomic_load_explicit(&e->hashed[block >> 6], memory_order_relaxed) >> (block & 63) & 1))
+    if (size - 1 < DX_ENVELOPE_BLOCK_SIZE && last < e->body.size &&
+        (offset ^ last) < DX_ENVELOPE_BLOCK_SIZE && dx_envelope_hashed(e, at))
         return DX_OK;
     return dx_envelope_check_blocks(e, offset, size, err);
 }

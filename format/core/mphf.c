@@ -127,6 +127,7 @@ static int parse_header(struct dx_mphf *m, struct dx_span header, struct dx_erro
     if (m->fingerprint_bits != slots.fingerprint_bits)
         return dx_fail(err, DX_E_CORRUPT, "%s: header: fingerprints of %u bits, expected %u", name,
                        m->fingerprint_bits, slots.fingerprint_bits);
+    m->fingerprint_mask = (UINT32_C(1) << slots.fingerprint_bits) - 1;
     m->slot_size = slots.size;
     m->has_ordinals = slots.has_ordinals;
     m->empty = slots.empty;
@@ -215,16 +216,27 @@ static inline uint64_t hash_of(const struct dx_mphf *m, struct dx_span domain)
     return m->seed == 0 ? dx_id64(domain) : dx_hash64_seeded(domain, m->seed);
 }
 
+static inline const uint8_t *pilot_in(const struct dx_mphf *m, uint64_t hash, uint32_t part)
+{
+    return m->pilots.data + (size_t)part * m->part_buckets +
+           bucket_of(hash, m->parts, m->part_buckets);
+}
+
+static inline const uint8_t *slot_in(const struct dx_mphf *m, uint64_t hash, uint32_t part,
+                                     uint8_t pilot)
+{
+    return m->slots.data +
+           m->slot_size * ((size_t)part * m->part_slots + slot_of(hash, pilot, m->part_slots));
+}
+
 static inline const uint8_t *pilot_at(const struct dx_mphf *m, uint64_t hash)
 {
-    return m->pilots.data + (size_t)part_of(hash, m->parts) * m->part_buckets +
-           bucket_of(hash, m->parts, m->part_buckets);
+    return pilot_in(m, hash, part_of(hash, m->parts));
 }
 
 static inline const uint8_t *slot_at(const struct dx_mphf *m, uint64_t hash, uint8_t pilot)
 {
-    return m->slots.data + m->slot_size * ((size_t)part_of(hash, m->parts) * m->part_slots +
-                                           slot_of(hash, pilot, m->part_slots));
+    return slot_in(m, hash, part_of(hash, m->parts), pilot);
 }
 
 /* 1 and the number in this slot if the fingerprint is the key's, else 0. */
@@ -233,7 +245,7 @@ static inline int read_slot(const struct dx_mphf *m, const uint8_t *slot, uint64
 {
     uint32_t value = load_slot(slot, m->slot_size);
 
-    if (((value ^ hash) & ((UINT32_C(1) << m->fingerprint_bits) - 1)) != 0)
+    if (((value ^ (uint32_t)hash) & m->fingerprint_mask) != 0)
         return 0;
     *number = value >> m->fingerprint_bits;
     return *number != m->empty;
@@ -272,27 +284,13 @@ int dx_mphf_domain_id(const struct dx_mphf *m, uint64_t ordinal, struct dx_span 
     return DX_OK;
 }
 
-/* Of a file whose slots name buckets of the dictionary. */
-static int find_in_bucket(const struct dx_dictionary *d, uint64_t bucket, struct dx_span domain,
-                          uint64_t *ordinal, struct dx_error *err)
+/* What is left when the fingerprint fits: the string decides. *ordinal is the number in the slot, and then the domain's. */
+static int find_exact(const struct dx_mphf *m, const struct dx_dictionary *d, struct dx_span domain,
+                      uint64_t hash, uint64_t *ordinal, uint64_t *domain_id, struct dx_error *err)
 {
-    DX_UNINITIALIZED uint8_t key[DX_SURT_MAX];
-    size_t size = dx_surt_key(domain, key);
+    int rc = m->has_ordinals ? dx_dictionary_is(d, *ordinal, domain, err)
+                             : dx_dictionary_find_in_bucket(d, *ordinal, domain, ordinal, err);
 
-    return size == 0 ? 0
-                     : dx_dictionary_find_in_bucket(d, bucket, dx_span_of(key, size), ordinal, err);
-}
-
-/* What is left when the fingerprint fits: the string decides. */
-static int find_exact(const struct dx_mphf *m, const struct dx_dictionary *d, uint64_t number,
-                      struct dx_span domain, uint64_t hash, uint64_t *ordinal, uint64_t *domain_id,
-                      struct dx_error *err)
-{
-    int rc;
-
-    *ordinal = number;
-    rc = m->has_ordinals ? dx_dictionary_is(d, number, domain, err)
-                         : find_in_bucket(d, number, domain, ordinal, err);
     if (rc != 1)
         return rc;
     if (m->seed == 0 && m->collision_count == 0) {
@@ -330,61 +328,76 @@ int dx_mphf_probe_end(const struct dx_mphf_probe *p, const struct dx_mphf *m,
                       const struct dx_dictionary *d, struct dx_span domain, uint64_t *ordinal,
                       uint64_t *domain_id, struct dx_error *err)
 {
-    uint64_t number;
     int rc = p->rc < 0 ? dx_envelope_check(&m->envelope, p->at, 1, err)
                        : dx_envelope_check(&m->envelope, p->at, m->slot_size, err);
 
     if (rc < 0)
         return rc;
-    return read_slot(m, p->at, p->hash, &number)
-               ? find_exact(m, d, number, domain, p->hash, ordinal, domain_id, err)
+    return read_slot(m, p->at, p->hash, ordinal)
+               ? find_exact(m, d, domain, p->hash, ordinal, domain_id, err)
                : 0;
 }
 
-int dx_mphf_find(const struct dx_mphf *m, const struct dx_dictionary *d, struct dx_span domain,
-                 uint64_t *ordinal, uint64_t *domain_id, struct dx_error *err)
+/* The processor works on the next names while it waits for the memory of this one, as far as its window of some hundred
+ * instructions reaches: so this calls nothing, and keeps nothing for after a call. */
+uint64_t dx_mphf_number(const struct dx_mphf *m, uint64_t hash)
 {
+    const uint32_t part = part_of(hash, m->parts); /* not read again behind an atomic load */
+    const bool all = dx_envelope_all_hashed(&m->envelope);
     const uint8_t *pilot;
     const uint8_t *slot;
     uint64_t number;
-    uint64_t hash;
-    int rc;
 
     if (m->n == 0)
-        return 0;
-    hash = hash_of(m, domain);
-    pilot = pilot_at(m, hash);
-    rc = dx_envelope_check(&m->envelope, pilot, 1, err);
-    if (rc < 0)
-        return rc;
-    slot = slot_at(m, hash, *pilot);
-    rc = dx_envelope_check(&m->envelope, slot, m->slot_size, err);
-    if (rc < 0)
-        return rc;
-    if (!read_slot(m, slot, hash, &number))
-        return 0;
-    return find_exact(m, d, number, domain, hash, ordinal, domain_id, err);
+        return DX_MPHF_ABSENT;
+    pilot = pilot_in(m, hash, part);
+    if (!all && !dx_envelope_hashed(&m->envelope, pilot))
+        return DX_MPHF_UNKNOWN;
+    slot = slot_in(m, hash, part, *pilot);
+    if (!all && !(dx_envelope_hashed(&m->envelope, slot) &&
+                  dx_envelope_hashed(&m->envelope, slot + m->slot_size - 1)))
+        return DX_MPHF_UNKNOWN;
+    return read_slot(m, slot, hash, &number) ? number : DX_MPHF_ABSENT;
+}
+
+/* Hashes what dx_mphf_number reads. */
+static int hash_blocks(const struct dx_mphf *m, uint64_t hash, struct dx_error *err)
+{
+    const uint8_t *pilot = pilot_at(m, hash);
+    int rc = dx_envelope_check(&m->envelope, pilot, 1, err);
+
+    return rc < 0 ? rc
+                  : dx_envelope_check(&m->envelope, slot_at(m, hash, *pilot), m->slot_size, err);
+}
+
+int dx_mphf_find_number(const struct dx_mphf *m, const struct dx_dictionary *d,
+                        struct dx_span domain, uint64_t hash, uint64_t number, uint64_t *ordinal,
+                        uint64_t *domain_id, struct dx_error *err)
+{
+    if (number == DX_MPHF_UNKNOWN) {
+        int rc = hash_blocks(m, hash, err);
+
+        if (rc < 0)
+            return rc;
+        number = dx_mphf_number(m, hash);
+    }
+    *ordinal = number;
+    return number == DX_MPHF_ABSENT ? 0 : find_exact(m, d, domain, hash, ordinal, domain_id, err);
 }
 
 int dx_mphf_has_id(const struct dx_mphf *m, const struct dx_dictionary *d, uint64_t domain_id,
                    struct dx_error *err)
 {
-    const uint8_t *pilot;
-    const uint8_t *slot;
     uint64_t number;
     uint64_t end;
     int rc;
 
     if (m->n == 0 || m->seed != 0 || m->collision_count > 0)
         return m->n > 0;
-    pilot = pilot_at(m, domain_id);
-    rc = dx_envelope_check(&m->envelope, pilot, 1, err);
-    if (rc < 0)
+    rc = hash_blocks(m, domain_id, err);
+    number = rc < 0 ? DX_MPHF_ABSENT : dx_mphf_number(m, domain_id);
+    if (number == DX_MPHF_ABSENT)
         return rc;
-    slot = slot_at(m, domain_id, *pilot);
-    rc = dx_envelope_check(&m->envelope, slot, m->slot_size, err);
-    if (rc < 0 || !read_slot(m, slot, domain_id, &number))
-        return rc < 0 ? rc : 0;
     end = m->has_ordinals ? number + 1 : (number + 1) * DX_DICTIONARY_BUCKET;
     if (!m->has_ordinals)
         number *= DX_DICTIONARY_BUCKET;
@@ -438,9 +451,9 @@ static void find_lanes(const struct dx_mphf *m, const struct dx_dictionary *d,
         if (hits[i].rc != 1)
             continue;
         rc = dx_envelope_check(&m->envelope, lanes[i].at, m->slot_size, NULL);
-        hits[i].rc = rc < 0 ? rc : read_slot(m, lanes[i].at, lanes[i].hash, &lanes[i].number);
+        hits[i].rc = rc < 0 ? rc : read_slot(m, lanes[i].at, lanes[i].hash, &hits[i].ordinal);
         if (hits[i].rc == 1)
-            dx_dictionary_prefetch(d, bucket_in(m, lanes[i].number));
+            dx_dictionary_prefetch(d, bucket_in(m, hits[i].ordinal));
     }
     for (size_t i = 0; i < count; i++) {
         struct dx_span entries;
@@ -448,7 +461,7 @@ static void find_lanes(const struct dx_mphf *m, const struct dx_dictionary *d,
 
         if (hits[i].rc != 1)
             continue;
-        rc = dx_dictionary_bucket_bounds(d, bucket_in(m, lanes[i].number), &entries, NULL);
+        rc = dx_dictionary_bucket_bounds(d, bucket_in(m, hits[i].ordinal), &entries, NULL);
         if (rc < 0) {
             hits[i].rc = rc;
             continue;
@@ -458,8 +471,8 @@ static void find_lanes(const struct dx_mphf *m, const struct dx_dictionary *d,
     }
     for (size_t i = 0; i < count; i++) {
         if (hits[i].rc == 1)
-            hits[i].rc = find_exact(m, d, lanes[i].number, domains[i], lanes[i].hash,
-                                    &hits[i].ordinal, &hits[i].domain_id, NULL);
+            hits[i].rc = find_exact(m, d, domains[i], lanes[i].hash, &hits[i].ordinal,
+                                    &hits[i].domain_id, NULL);
     }
 }
 
@@ -545,8 +558,7 @@ static int verify_domain(const struct verify *v, size_t k, uint64_t i, struct dx
     int rc = ordinal != v->m->empty;
 
     if (rc == 1 && whole)
-        rc = find_exact(v->m, v->d, v->lanes[k].number, v->domains[k], v->lanes[k].hash, &ordinal,
-                        &id, err);
+        rc = find_exact(v->m, v->d, v->domains[k], v->lanes[k].hash, &ordinal, &id, err);
     if (rc < 0 || (rc == 1 && ordinal == i))
         return rc < 0 ? rc : DX_OK;
     return dx_fail(err, DX_E_CORRUPT, "%s: domain %llu of %s is not found", v->m->envelope.name,

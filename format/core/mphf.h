@@ -61,6 +61,7 @@ struct dx_mphf {
     uint32_t part_buckets;
     uint32_t part_slots;
     unsigned fingerprint_bits;
+    uint32_t fingerprint_mask;
     unsigned slot_size; /* bytes */
     bool has_ordinals;  /* slots: of domains, else of buckets of the dictionary */
     uint64_t empty;     /* what a slot has that no domain has */
@@ -82,8 +83,6 @@ int dx_mphf_open(struct dx_mphf *m, struct dx_span file, unsigned flags, const c
 void dx_mphf_close(struct dx_mphf *m);
 int dx_mphf_match(const struct dx_mphf *m, const struct dx_dictionary *d, struct dx_error *err);
 
-int dx_mphf_find(const struct dx_mphf *m, const struct dx_dictionary *d, struct dx_span domain,
-                 uint64_t *ordinal, uint64_t *domain_id, struct dx_error *err);
 /* hashes: dx_id64 of each domain; or NULL. */
 void dx_mphf_find_batch(const struct dx_mphf *m, const struct dx_dictionary *d,
                         const struct dx_span *domains, const uint64_t *hashes, size_t count,
@@ -116,6 +115,27 @@ int dx_mphf_verify(const struct dx_mphf *m, const struct dx_dictionary *d, unsig
 static inline uint64_t dx_mphf_hash(struct dx_span domain, uint64_t seed)
 {
     return seed == 0 ? dx_id64(domain) : dx_hash64_seeded(domain, seed);
+}
+
+/* A lookup in two steps; most strangers need the first alone. hash: dx_mphf_hash of the domain with the seed of m. */
+#define DX_MPHF_ABSENT UINT64_MAX
+#define DX_MPHF_UNKNOWN (UINT64_MAX - 1) /* blocks that dx_mphf_find_number hashes first */
+
+uint64_t dx_mphf_number(const struct dx_mphf *m, uint64_t hash);
+int dx_mphf_find_number(const struct dx_mphf *m, const struct dx_dictionary *d,
+                        struct dx_span domain, uint64_t hash, uint64_t number, uint64_t *ordinal,
+                        uint64_t *domain_id, struct dx_error *err);
+
+static inline int dx_mphf_find(const struct dx_mphf *m, const struct dx_dictionary *d,
+                               struct dx_span domain, uint64_t *ordinal, uint64_t *domain_id,
+                               struct dx_error *err)
+{
+    uint64_t hash = dx_mphf_hash(domain, m->seed);
+    uint64_t number = dx_mphf_number(m, hash);
+
+    return number == DX_MPHF_ABSENT
+               ? 0
+               : dx_mphf_find_number(m, d, domain, hash, number, ordinal, domain_id, err);
 }
 
 struct dx_mphf_built {

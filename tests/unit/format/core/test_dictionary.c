@@ -45,6 +45,8 @@ static void check_strangers(const struct dx_test_index *x, const struct dx_dicti
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         struct dx_span key = dx_span_str(keys[i]);
+        uint8_t turned[DX_SURT_MAX];
+        struct dx_span name = dx_span_of(turned, dx_surt_domain(key, turned)); /* or empty */
 
         CHECK(dx_dictionary_lower_bound(d, key, &ordinal, &err) == DX_OK &&
                   ordinal == naive_lower_bound(x, key),
@@ -52,7 +54,7 @@ static void check_strangers(const struct dx_test_index *x, const struct dx_dicti
               err.text);
         CHECK(dx_dictionary_find(d, key, &ordinal, &err) == 0, "'%s' is found", keys[i]);
         for (uint64_t b = 0; b < d->bucket_count; b++)
-            CHECK(dx_dictionary_find_in_bucket(d, b, key, &ordinal, &err) == 0, "'%s' is found",
+            CHECK(dx_dictionary_find_in_bucket(d, b, name, &ordinal, &err) == 0, "'%s' is found",
                   keys[i]);
     }
     for (uint64_t i = 0; i < x->n; i += 7) { /* one byte more, one less, one changed */
@@ -65,10 +67,10 @@ static void check_strangers(const struct dx_test_index *x, const struct dx_dicti
         for (int how = 0; how < 3; how++) {
             key.size = how == 0 ? size - 1 : how == 1 ? size + 1 : size;
             room[how == 2 ? size / 2 : size] ^= how == 0 ? 0 : 1;
-            CHECK(dx_dictionary_find_in_bucket(d, i / 16, key, &ordinal, &err) <= 0 ||
-                      dx_span_equal(key, key_of(x->domains[ordinal], (uint8_t[DX_SURT_MAX]){ 0 })),
-                  "a key like %llu is found", (unsigned long long)i);
             domain.size = dx_surt_domain(key, turned);
+            CHECK(dx_dictionary_find_in_bucket(d, i / 16, domain, &ordinal, &err) <= 0 ||
+                      dx_span_equal(domain, x->domains[ordinal]),
+                  "a domain like %llu is found", (unsigned long long)i);
             CHECK(dx_dictionary_is(d, i, domain, &err) == 0, "a domain like %llu is it",
                   (unsigned long long)i);
             if (x->n <= 1000)
@@ -104,7 +106,8 @@ static void check_round_trip(size_t n)
         CHECK(dx_dictionary_get(&d, i, domain, &size, &err) == 1 &&
                   dx_span_equal(dx_span_of(domain, size), x.domains[i]),
               "n %zu: domain %zu: %s", n, i, err.text);
-        CHECK(dx_dictionary_find_in_bucket(&d, i / 16, want, &ordinal, &err) == 1 && ordinal == i,
+        CHECK(dx_dictionary_find_in_bucket(&d, i / 16, x.domains[i], &ordinal, &err) == 1 &&
+                  ordinal == i,
               "n %zu: domain %zu in its bucket: %s", n, i, err.text);
         CHECK(dx_dictionary_is(&d, i, x.domains[i], &err) == 1,
               "n %zu: domain %zu is not itself: %s", n, i, err.text);
@@ -162,7 +165,7 @@ static void ask_all(const struct dx_test_index *x, const struct dx_dictionary *d
 
     CHECK(may_lie || rc < 0 || (rc == 1 && dx_span_equal(dx_span_of(domain, size), x->domains[i])),
           "bit %zu: domain %zu is another", bit, i);
-    rc = dx_dictionary_find_in_bucket(d, i / 16, key, &ordinal, NULL);
+    rc = dx_dictionary_find_in_bucket(d, i / 16, x->domains[i], &ordinal, NULL);
     CHECK(may_lie || rc < 0 || (rc == 1 && ordinal == i), "bit %zu: domain %zu in bucket", bit, i);
     rc = dx_dictionary_find(d, key, &ordinal, NULL);
     CHECK(may_lie || rc < 0 || (rc == 1 && ordinal == i), "bit %zu: domain %zu", bit, i);

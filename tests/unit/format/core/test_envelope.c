@@ -73,7 +73,11 @@ static void check_reading(const struct dx_buf *file)
     for (size_t i = 0; i < a.size; i += 97)
         CHECK(dx_envelope_check(&e, a.data + i, a.size - i, &err) == DX_OK, "%s", err.text);
     CHECK(dx_envelope_check(&e, a.data + a.size, 0, &err) == DX_OK, "nothing to check");
+    CHECK(dx_envelope_check(&e, a.data + 4999, SIZE_MAX, &err) == DX_E_CORRUPT, "it wraps");
+    CHECK(dx_envelope_check(&e, a.data + 4999, SIZE_MAX - 4999, &err) == DX_E_CORRUPT, "it wraps");
+    CHECK(!dx_envelope_all_hashed(&e), "blocks of B were not");
     CHECK(dx_envelope_verify(&e, &err) == DX_OK, "%s", err.text);
+    CHECK(dx_envelope_all_hashed(&e), "all blocks were hashed");
     dx_envelope_close(&e);
     dx_envelope_close(&e);
 }
@@ -93,10 +97,12 @@ static void check_laziness(const struct dx_buf *file)
     CHECK(dx_envelope_check(&e, copy + 8191, 2, &err) == DX_E_CORRUPT, "over the edge");
     CHECK(dx_envelope_check(&e, copy + 4096, 4096, &err) == DX_OK, "%s", err.text);
     CHECK(dx_envelope_verify(&e, &err) == DX_E_CORRUPT, "verify");
+    CHECK(!dx_envelope_all_hashed(&e), "a damaged block counts as hashed");
     dx_envelope_close(&e);
     CHECK(open_as(&e, copy, file->size, DX_OPEN_VERIFY_ALL, &err) == DX_E_CORRUPT, "verify all");
     CHECK(open_as(&e, copy, file->size, DX_OPEN_UNCHECKED, &err) == DX_OK, "%s", err.text);
     CHECK(dx_envelope_check(&e, copy + 8192, 3000, &err) == DX_OK, "unchecked");
+    CHECK(dx_envelope_all_hashed(&e), "all are believed");
     dx_envelope_close(&e);
     dx_test_unguard(copy, file->size);
 }
