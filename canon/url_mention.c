@@ -97,3 +97,10 @@ int dx_url_mention_line(const struct dx_url_mention *m, struct dx_span line, str
     dx_buf_release(&plain);
     return rc;
 }
+
+int dx_url_mention_text(const struct dx_url_mention *m, struct dx_span text, struct dx_error *err)
+{
+    bool is_json = text.size > 0 && (text.data[0] == '{' || text.data[0] == '[');
+
+    return is_json ? dx_url_mention_line(m, text, err) : dx_url_mention_in(m, text);
+}

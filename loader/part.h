@@ -69,8 +69,7 @@ struct dx_part {
     const struct dx_dead *dead; /* NULL: it was made without older parts */
     bool verified;              /* every byte was, at open */
     bool copied;                /* from a remote root */
-    _Atomic bool
-        warm; /* all that is mapped was read into memory, by loader/warm.h or to be verified */
+    _Atomic bool warm;          /* all maps were read into memory, by loader/warm.h or verified */
     /* loader/open_parts.h's, under its lock */
     struct dx_open_parts *open_parts; /* NULL: it has one holder, and is not shared */
     struct dx_part *next;

@@ -17,9 +17,8 @@ struct dx_version_options {
     uint64_t cache_bytes_payload; /* decoded frames of postings.dat */
     uint64_t cache_bytes_pages;   /* decoded pages of the lake */
     enum dx_evict evict;
-    bool verify; /* read and check every byte at open */
-    bool
-        beside; /* with verify: other versions serve meanwhile, and keep half of the disk (loader/warm_map.h) */
+    bool verify;         /* read and check every byte at open */
+    bool beside;         /* with verify: slowly, while other versions serve (loader/warm_map.h) */
     unsigned open_flags; /* 0; tests: DX_OPEN_UNCHECKED believes all checksums */
     /* of remote roots: */
     const struct dx_source_options *source; /* NULL: the defaults, and the environment's */

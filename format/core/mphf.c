@@ -211,11 +211,6 @@ int dx_mphf_match(const struct dx_mphf *m, const struct dx_dictionary *d, struct
     return DX_OK;
 }
 
-static inline uint64_t hash_of(const struct dx_mphf *m, struct dx_span domain)
-{
-    return m->seed == 0 ? dx_id64(domain) : dx_hash64_seeded(domain, m->seed);
-}
-
 static inline const uint8_t *pilot_in(const struct dx_mphf *m, uint64_t hash, uint32_t part)
 {
     return m->pilots.data + (size_t)part * m->part_buckets +
@@ -432,7 +427,7 @@ static void find_lanes(const struct dx_mphf *m, const struct dx_dictionary *d,
     DX_UNINITIALIZED struct lane lanes[BATCH];
 
     for (size_t i = 0; i < count; i++) {
-        lanes[i].hash = hashes == NULL ? hash_of(m, domains[i])
+        lanes[i].hash = hashes == NULL ? dx_mphf_hash(domains[i], m->seed)
                                        : hash_from(m, domains[i], hashes[i]);
         lanes[i].at = pilot_at(m, lanes[i].hash);
         __builtin_prefetch(lanes[i].at);
@@ -533,7 +528,7 @@ static void verify_lanes(struct verify *v)
     const struct dx_mphf *m = v->m;
 
     for (size_t k = 0; k < v->count; k++) {
-        v->lanes[k].hash = hash_of(m, v->domains[k]);
+        v->lanes[k].hash = dx_mphf_hash(v->domains[k], m->seed);
         v->lanes[k].at = pilot_at(m, v->lanes[k].hash);
         __builtin_prefetch(v->lanes[k].at);
     }

@@ -376,17 +376,17 @@ static int check_place(const struct all_urls_task *task, struct dx_problem *prob
 {
     const struct dx_cursor *from = task->ask.paging.from;
     const struct dx_domain_rows *r = &task->rows;
+    size_t i = 0;
 
     if (from == NULL || from->position.given)
         return 1;
-    for (size_t i = 0; i < r->pair_count; i++)
-        if (r->pairs[i].dataset_id == from->next_dataset && from->next_row >= r->pairs[i].rows)
-            return cursor_astray(problem);
-        else if (r->pairs[i].dataset_id == from->next_dataset)
-            return dx_suppression_view_hidden(r->pairs[i].hidden, from->next_row)
-                       ? row_is_gone(problem)
-                       : 1;
-    return row_is_gone(problem);
+    while (i < r->pair_count && r->pairs[i].dataset_id != from->next_dataset)
+        i++;
+    if (i < r->pair_count && from->next_row >= r->pairs[i].rows)
+        return cursor_astray(problem);
+    return i == r->pair_count || dx_suppression_view_hidden(r->pairs[i].hidden, from->next_row)
+               ? row_is_gone(problem)
+               : 1;
 }
 
 /* ---- a filtered page ---- */

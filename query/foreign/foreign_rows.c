@@ -180,11 +180,9 @@ static void note_url(struct foreign_task *t, struct item *item, struct dx_span t
 {
     const struct dx_span url = dx_span_str(item->url);
     const struct dx_url_mention m = { .canon = t->canon, .url = &url, .count = 1 };
-    bool is_json = text.size > 0 && (text.data[0] == '{' || text.data[0] == '[');
 
     if (item->is_seen == 0)
-        item->is_seen = is_json ? dx_url_mention_line(&m, text, &t->why_not)
-                                : dx_url_mention_in(&m, text);
+        item->is_seen = dx_url_mention_text(&m, text, &t->why_not);
 }
 
 /* A row is of all URLs in it: of a list of them, or of other columns. */

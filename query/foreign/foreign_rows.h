@@ -11,8 +11,9 @@
  *
  * What has to be read is known from locators and footers: over DX_FOREIGN_FILES files, DX_FOREIGN_FOOTERS bytes of
  * footers, DX_FOREIGN_CHUNKS column chunks or DX_LISTING_READ_MAX bytes of them is DX_E_LIMIT, which is 422, before one
- * is read. A file that is gone, was replaced, or is damaged, is a problem that names it, and so is a row that has its
- * item's URL in none of its strings, where all columns are asked for; there is no answer without its rows. Reads behind the deadline fail: pages of such a file may decompress to much more than they are stored in.
+ * is read. A file that is gone, was replaced, or is damaged, is a problem that names it; the answer never leaves out its rows. The
+ * same holds for a row whose strings do not contain the URL of its item, if the request asks for all columns. Reads behind the
+ * deadline fail: pages of such a file may decompress to much more than they are stored in.
  *
  * Steps wait for the disk, so they belong to a worker: the ask is never brief. Otherwise as query/answers/task.h;
  * `columns` is copied, the folder must stay.

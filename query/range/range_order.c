@@ -17,8 +17,8 @@ void dx_range_order_init(struct dx_range_order *o, const struct dx_url_order *or
                                   .wanted = limit * DX_RANGE_ORDER_PAGES };
     if (order->collapse != DX_COLLAPSE_NONE && o->wanted < DX_RANGE_ORDER_ROWS)
         o->wanted = DX_RANGE_ORDER_ROWS;
+    dx_collapse_last_init(&o->taken_last, VALUE_MAX);
     dx_buf_init(&o->value, VALUE_MAX);
-    dx_buf_init(&o->other, VALUE_MAX);
     dx_kept_rows_init(&o->rows);
     dx_kept_rows_init(&o->after_row);
 }
@@ -27,8 +27,8 @@ void dx_range_order_release(struct dx_range_order *o)
 {
     dx_kept_rows_release(&o->rows);
     dx_kept_rows_release(&o->after_row);
+    dx_collapse_last_release(&o->taken_last);
     dx_buf_release(&o->value);
-    dx_buf_release(&o->other);
     free(o->entries);
     o->entries = NULL;
     o->count = o->held = o->capacity = 0;
@@ -185,42 +185,31 @@ static int meet(struct dx_range_order *o, const struct dx_listing_row *row,
     int rc = o->order.collapse == DX_COLLAPSE_NONE ? DX_OK
                                                    : dx_range_order_value(o, row, &own, err);
 
-    o->met = rc == DX_OK && of->domain == o->after.of.domain && own.has_value == o->of_cursor &&
-             (!own.has_value ||
-              dx_span_equal(dx_span_of(own.value, sizeof own.value), text_of(&o->value)));
+    o->met = rc == DX_OK && of->domain == o->after.of.domain &&
+             own.has_value == o->taken_last.has_value &&
+             (!own.has_value || dx_span_equal(dx_span_of(own.value, sizeof own.value),
+                                              text_of(&o->taken_last.value)));
     return rc;
 }
 
 void dx_range_order_like(struct dx_range_order *o, const uint8_t value[DX_CURSOR_VALUE])
 {
-    o->is_like = o->of_cursor = true;
-    dx_buf_append(&o->value, value, DX_CURSOR_VALUE);
+    dx_collapse_last_go_on(&o->taken_last, value);
 }
 
 /* Whether it is like the row before it; else, unless only that is asked, it is the one to compare with. */
 static int is_like(struct dx_range_order *o, const struct dx_listing_row *row, bool ask_only,
                    struct dx_error *err)
 {
-    bool has_value = value_of(o, row, &o->other);
-    uint8_t sum[DX_CURSOR_VALUE] = { 0 };
-    struct dx_span own = text_of(&o->other);
-    struct dx_buf value = o->value;
+    bool has_value = value_of(o, row, &o->value);
+    int rc;
 
-    if (o->of_cursor && has_value && !dx_collapse_sum(own, sum))
+    if (o->value.failed)
         return dx_no_memory(err, "listing");
-    if (o->of_cursor)
-        own = dx_span_of(sum, sizeof sum);
-    if (o->other.failed || value.failed)
-        return dx_no_memory(err, "listing");
-    if (has_value && o->is_like && dx_span_equal(own, text_of(&value)))
-        return 1;
-    if (ask_only)
-        return 0;
-    o->is_like = has_value;
-    o->of_cursor = false;
-    o->value = o->other;
-    o->other = value;
-    return 0;
+    rc = dx_collapse_last_like(&o->taken_last, has_value, text_of(&o->value), err);
+    return rc == 0 && !ask_only
+               ? dx_collapse_last_take(&o->taken_last, has_value, text_of(&o->value), err)
+               : rc;
 }
 
 int dx_range_order_add(struct dx_range_order *o, const struct dx_listing_row *row,

@@ -68,9 +68,8 @@ struct dx_range_order {
     bool cut;                         /* rows come behind those that are held */
     size_t first, next;               /* of the page; of those that were not looked at yet */
     struct dx_range_order_entry last; /* of the page, or of those that were looked at */
-    bool is_like;                     /* rows with this value are: */
-    bool of_cursor;                   /* `value` is a sum of it */
-    struct dx_buf value, other;
+    struct dx_collapse_last taken_last;
+    struct dx_buf value; /* of the row at hand */
     struct dx_kept_rows rows;
     size_t kept; /* entries left when rows behind the last of them were let go; 0: all are held */
     bool goes_on;

@@ -81,3 +81,60 @@ bool dx_collapse_sum(struct dx_span value, uint8_t sum[DX_CURSOR_VALUE])
     memcpy(sum, whole, DX_CURSOR_VALUE);
     return ok;
 }
+
+/* ---- the row that was taken last ---- */
+
+void dx_collapse_last_init(struct dx_collapse_last *l, size_t bytes_max)
+{
+    *l = (struct dx_collapse_last){ .has_value = false };
+    dx_buf_init(&l->value, bytes_max);
+}
+
+void dx_collapse_last_release(struct dx_collapse_last *l)
+{
+    dx_buf_release(&l->value);
+}
+
+void dx_collapse_last_go_on(struct dx_collapse_last *l, const uint8_t sum[DX_CURSOR_VALUE])
+{
+    l->has_value = l->is_sum = true;
+    dx_buf_clear(&l->value);
+    dx_buf_append(&l->value, sum, DX_CURSOR_VALUE);
+}
+
+int dx_collapse_last_like(const struct dx_collapse_last *l, bool has_value, struct dx_span value,
+                          struct dx_error *err)
+{
+    uint8_t sum[DX_CURSOR_VALUE];
+
+    if (l->value.failed)
+        return dx_buf_fail(&l->value, err, "row");
+    if (!has_value || !l->has_value)
+        return 0;
+    if (l->is_sum && !dx_collapse_sum(value, sum))
+        return dx_no_memory(err, "row");
+    return dx_span_equal(l->is_sum ? dx_span_of(sum, sizeof sum) : value,
+                         dx_span_of(l->value.data, l->value.size));
+}
+
+int dx_collapse_last_take(struct dx_collapse_last *l, bool has_value, struct dx_span value,
+                          struct dx_error *err)
+{
+    l->has_value = has_value;
+    l->is_sum = false;
+    dx_buf_clear(&l->value);
+    if (has_value && value.size > 0)
+        dx_buf_append(&l->value, value.data, value.size);
+    return l->value.failed ? dx_buf_fail(&l->value, err, "row") : DX_OK;
+}
+
+int dx_collapse_last_put(const struct dx_collapse_last *l, struct dx_cursor_position *p,
+                         struct dx_error *err)
+{
+    p->has_value = l->has_value;
+    if (l->has_value && l->is_sum)
+        memcpy(p->value, l->value.data, sizeof p->value);
+    else if (l->has_value && !dx_collapse_sum(dx_span_of(l->value.data, l->value.size), p->value))
+        return dx_no_memory(err, "cursor");
+    return DX_OK;
+}

@@ -79,7 +79,7 @@ int dx_merged_rows_init(struct dx_merged_rows *m, struct dx_domain_rows *rows,
     m->found.range_datasets = dx_domain_rows_datasets(rows);
     m->found.kept = ask->kept;
     dx_buf_init(&m->scratch, SCRATCH_MAX);
-    dx_buf_init(&m->value, VALUES_MAX);
+    dx_collapse_last_init(&m->taken_last, VALUES_MAX);
     dx_buf_init(&m->values, VALUES_MAX);
     dx_kept_rows_init(&m->kept_rows);
     dx_row_streams_init(&m->streams, rows);
@@ -103,7 +103,7 @@ void dx_merged_rows_release(struct dx_merged_rows *m)
         dx_tag_places_release(&m->tags);
     dx_kept_rows_release(&m->kept_rows);
     dx_buf_release(&m->scratch);
-    dx_buf_release(&m->value);
+    dx_collapse_last_release(&m->taken_last);
     dx_buf_release(&m->values);
     dx_buf_release(&m->after_text);
     dx_buf_release(&m->before_text);
@@ -337,11 +337,8 @@ static int find_after(struct dx_merged_rows *m, struct dx_error *err)
 
     if (!m->ask.goes_on)
         return begin_rows(m, err);
-    if (p != NULL && p->has_value) {
-        m->has_value = m->of_position = true;
-        dx_buf_clear(&m->value);
-        dx_buf_append(&m->value, p->value, sizeof p->value);
-    }
+    if (p != NULL && p->has_value)
+        dx_collapse_last_go_on(&m->taken_last, p->value);
     rc = p != NULL && p->given ? take_position(m, p, err) : read_after(m, err);
     if (rc != DX_OK)
         return rc;
@@ -405,7 +402,7 @@ static uint64_t visible_from(const struct dx_merged_rows *m, size_t stream, uint
         .offset;
 }
 
-/* Behind the last one before `end`; `first`: there is none from there on. */
+/* The place behind the last visible row of [first, end); first if none of them is visible. */
 static uint64_t visible_end(const struct dx_merged_rows *m, size_t stream, uint64_t first,
                             uint64_t end)
 {
@@ -463,24 +460,12 @@ static int note_taken(struct dx_merged_rows *m, size_t stream, uint64_t place, s
 static int is_like(struct dx_merged_rows *m, bool has_value, struct dx_span value,
                    struct dx_error *err)
 {
-    uint8_t sum[DX_CURSOR_VALUE] = { 0 };
-    struct dx_span last = dx_span_of(m->value.data, m->value.size);
-    struct dx_span own = value;
+    int rc;
 
     if (m->ask.collapse == DX_COLLAPSE_NONE)
         return 0;
-    if (m->of_position && has_value && !dx_collapse_sum(value, sum))
-        return dx_no_memory(err, "listing");
-    if (m->of_position)
-        own = dx_span_of(sum, sizeof sum);
-    if (has_value && m->has_value && dx_span_equal(own, last))
-        return 1;
-    m->has_value = has_value;
-    m->of_position = false;
-    dx_buf_clear(&m->value);
-    if (has_value && value.size > 0)
-        dx_buf_append(&m->value, value.data, value.size);
-    return m->value.failed ? dx_buf_fail(&m->value, err, "row") : 0;
+    rc = dx_collapse_last_like(&m->taken_last, has_value, value, err);
+    return rc == 0 ? dx_collapse_last_take(&m->taken_last, has_value, value, err) : rc;
 }
 
 /* 1, 0, <0. */
@@ -1138,12 +1123,9 @@ static bool time_of(const struct dx_merged_rows *m, const struct dx_merged_entry
 static int set_value(const struct dx_merged_rows *m, struct dx_cursor_position *p,
                      struct dx_error *err)
 {
-    p->has_value = m->ask.collapse != DX_COLLAPSE_NONE && m->has_value;
-    if (p->has_value && m->of_position)
-        memcpy(p->value, m->value.data, sizeof p->value);
-    else if (p->has_value && !dx_collapse_sum(dx_span_of(m->value.data, m->value.size), p->value))
-        return dx_no_memory(err, "cursor");
-    return DX_OK;
+    p->has_value = false;
+    return m->ask.collapse == DX_COLLAPSE_NONE ? DX_OK
+                                               : dx_collapse_last_put(&m->taken_last, p, err);
 }
 
 int dx_merged_rows_position(const struct dx_merged_rows *m, struct dx_cursor_position *p,

@@ -68,9 +68,8 @@ struct dx_merged_ask {
     const struct dx_span *extras; /* of these names besides */
     size_t extra_count;
     bool goes_on, has_kept;
-    struct dx_domain_rows_place after, kept; /* with goes_on; with has_kept */
-    const struct dx_cursor_position
-        *position; /* of `after`; NULL: not given, and there is no value */
+    struct dx_domain_rows_place after, kept;   /* with goes_on; with has_kept */
+    const struct dx_cursor_position *position; /* of `after`; NULL: the cursor has none */
 };
 
 /* A row that is in the page. */
@@ -115,13 +114,10 @@ struct dx_merged_rows {
     struct dx_buf scratch;
     bool by_tag; /* then the filter has none */
     struct dx_tag_places tags;
-    bool has_value;   /* of the collapse: of the row that was taken last */
-    bool of_position; /* `value` is a digest of it */
-    struct dx_buf value;
+    struct dx_collapse_last taken_last;
 
     /* the row to go on behind */
     struct dx_merged_row after;
-    struct dx_merged_entry after_entry;
     struct dx_buf after_text;
 
     /* by URL */

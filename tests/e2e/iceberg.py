@@ -319,8 +319,8 @@ def other_writers(tmp):
 
 
 def hidden_texts(tmp):
-    """What answers hide the table does not show: domains below one that is no suffix though it has suffixes below it, what was requested as it was
-    typed; and after a log that was lost, and accepted so, what a log of as many lines hides."""
+    """The table leaves out the rows that answers hide: below a suppressed domain which has public suffixes below it, with a suppressed
+    requested_url in another spelling, and by a new log that has as many lines as the lost one before it."""
     root, lines = tmp / "texts", [{"url": "http://shown.com/c", "requested_url": "HTTP://WWW.Hidden.com:80/x"}, {"url": "http://shown.com/d"}]
     dxtest.domaindex("ingest", "--root", root, "--dataset", "one", "--format", "jsonl", "--extra-column", "requested_url", "-",
                      input="".join(json.dumps(line) + "\n" for line in lines).encode())

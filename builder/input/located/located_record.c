@@ -69,11 +69,9 @@ static void see(void *ctx, struct dx_span text)
 {
     struct reading *r = ctx;
     struct dx_url_mention m = wanted(r);
-    bool is_json = text.size > 0 && (text.data[0] == '{' || text.data[0] == '[');
 
     if (r->seen == 0)
-        r->seen = is_json ? dx_url_mention_line(&m, text, &r->why_not)
-                          : dx_url_mention_in(&m, text);
+        r->seen = dx_url_mention_text(&m, text, &r->why_not);
 }
 
 /* ---- WARC ---- */
