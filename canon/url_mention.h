@@ -3,18 +3,17 @@
  *
  *   struct dx_url_mention m = { .canon = canon, .url = &url, .count = 1 };
  *   yes = dx_url_mention_is(&m, text);            the text is one of them, as it stands or in canonical form
- *   yes = dx_url_mention_in(&m, text);            or has one in it, whole: no longer one that begins so
- *   rc = dx_url_mention_line(&m, line, &err);     or as JSON and CSV write it, or as a field, in whatever form
- *   rc = dx_url_mention_text(&m, text, &err);     of a string of a row: a line if it looks like JSON, else as `in`
+ *   yes = dx_url_mention_row(&m, text);           one of the texts in a string of a row is (canon/url_texts.h),
+ *   yes = dx_url_mention_line(&m, line);          or in a line,
+ *   yes = dx_url_mention_path(&m, path);          or in a file's path
  *
- * The last two return 1, 0 or DX_E_NOMEM. The URLs are canonical ones mostly; with canon NULL they must be equal as they stand.
- * A canon belongs to one thread.
+ * A longer URL that begins as one of them, and prose that speaks of it, are not it. The URLs are canonical ones mostly; with canon NULL
+ * they must be equal as they stand. A canon belongs to one thread.
  */
 #ifndef DX_CANON_URL_MENTION_H
 #define DX_CANON_URL_MENTION_H
 
 #include "base/bytes.h"
-#include "base/error.h"
 
 struct dx_canon;
 
@@ -25,8 +24,8 @@ struct dx_url_mention {
 };
 
 bool dx_url_mention_is(const struct dx_url_mention *m, struct dx_span text);
-bool dx_url_mention_in(const struct dx_url_mention *m, struct dx_span text);
-int dx_url_mention_line(const struct dx_url_mention *m, struct dx_span line, struct dx_error *err);
-int dx_url_mention_text(const struct dx_url_mention *m, struct dx_span text, struct dx_error *err);
+bool dx_url_mention_row(const struct dx_url_mention *m, struct dx_span text);
+bool dx_url_mention_line(const struct dx_url_mention *m, struct dx_span line);
+bool dx_url_mention_path(const struct dx_url_mention *m, struct dx_span path);
 
 #endif

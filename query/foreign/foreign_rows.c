@@ -4,11 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json_in.h"
 #include "base/json_out.h"
 #include "base/limits.h"
 #include "canon/url.h"
-#include "canon/url_mention.h"
+#include "canon/url_texts.h"
 #include "format/text/locator.h"
 #include "loader/version.h"
 #include "parquet/chunk.h"
@@ -29,7 +30,7 @@ struct item {
     const char *url, *ts, *locator; /* ts, locator: NULL: null */
     struct dx_locator place;        /* kind NONE: it leads to no row */
     size_t at, size;                /* its row, in texts; size 0: none */
-    int is_seen;                    /* its URL, in the row: 1; 0: no; <0: unknown */
+    bool is_seen;                   /* its URL, in the row */
 };
 
 struct foreign_task {
@@ -175,39 +176,46 @@ static int plan(struct foreign_task *t, struct dx_error *err)
 
 /* ---- the rows ---- */
 
-/* The row is of the item's URL, as far as this text says. */
-static void note_url(struct foreign_task *t, struct item *item, struct dx_span text)
+/* The row is of the URLs that one of its texts is. */
+static void note_url(struct foreign_task *t, struct dx_span text)
 {
-    const struct dx_span url = dx_span_str(item->url);
-    const struct dx_url_mention m = { .canon = t->canon, .url = &url, .count = 1 };
+    enum dx_reject reject = DX_REJECT_NONE;
+    struct dx_url url = { .url = text };
 
-    if (item->is_seen == 0)
-        item->is_seen = dx_url_mention_text(&m, text, &t->why_not);
+    if (dx_canon_url(t->canon, text, &url, &reject) != 1)
+        url.url = text;
+    for (size_t i = 0; i < t->of_count; i++)
+        if (dx_span_equal(url.url, dx_span_str(t->of[i]->url)))
+            t->of[i]->is_seen = true;
 }
 
-/* A row is of all URLs in it: of a list of them, or of other columns. */
-static void note_text(void *ctx, struct dx_span text)
+static int note_one(void *ctx, struct dx_span text)
 {
     struct foreign_task *t = ctx;
 
     if (t->is_shown == 1)
         t->is_shown = dx_shown_request_text(&t->shown, text, &t->why_not);
-    for (size_t i = 0; t->column_count == 0 && i < t->of_count; i++)
-        note_url(t, t->of[i], text);
+    if (t->column_count == 0)
+        note_url(t, text);
+    return 0;
+}
+
+/* A row is of all URLs in it: of a list of them, of other columns, or in their JSON. */
+static void note_text(void *ctx, struct dx_span text)
+{
+    (void)dx_url_texts_row(text, note_one, ctx);
 }
 
 /* Pages may be others though size and footer of the file are what they were: its writer gave them no checksums. Of some
  * columns nothing can be said, as the URL may be in another one. */
-static int check_urls(const struct foreign_task *t, struct dx_error *err)
+static int check_urls(struct foreign_task *t, struct dx_error *err)
 {
+    if (t->column_count == 0)
+        (void)dx_url_texts_path(t->of[0]->place.name, note_one, t); /* the URL may be from there */
     for (size_t i = 0; t->column_count == 0 && i < t->of_count; i++) {
         const struct item *item = t->of[i];
 
-        if (item->is_seen < 0) {
-            *err = t->why_not;
-            return item->is_seen;
-        }
-        if (item->is_seen == 0)
+        if (!item->is_seen)
             return dx_fail(
                 err, DX_E_CONFLICT,
                 "row %llu of row group %llu is not of %.200s; its bytes changed since it was "
@@ -229,12 +237,12 @@ static int write_row(struct foreign_task *t, struct dx_pq_rows *rows, size_t row
     t->is_shown = 1;
     dx_json_open(&j, &t->texts);
     rc = dx_pq_rows_json(rows, row, &j, note_text, t, err);
+    if (rc == DX_OK)
+        rc = check_urls(t, err);
     if (rc == DX_OK && t->is_shown < 0) {
         *err = t->why_not;
         return t->is_shown;
     }
-    if (rc == DX_OK)
-        rc = check_urls(t, err);
     if (t->is_shown == 0)
         t->texts.size = begin;
     for (size_t i = 0; i < t->of_count; i++) {
@@ -251,6 +259,8 @@ static int write_rows(struct foreign_task *t, struct dx_pq_rows *rows, struct it
     int rc = DX_OK;
 
     for (size_t i = 0; rc == DX_OK && i < count; i += t->of_count) {
+        if (t->deadline_ms != 0 && dx_clock_ms() > t->deadline_ms)
+            return dx_fail(err, DX_E_TIMEOUT, "rows of foreign files: not looked through in time");
         t->of = item + i;
         t->of_count = 1;
         while (i + t->of_count < count &&

@@ -439,6 +439,37 @@ def urls_in_json(tmp):
         dxtest.equal(server.get("/v1/domain/json3.com/datasets/1/rows").json["items"][0]["row"], rows[3], "from a server")
 
 
+def urls_of_all_kinds(tmp):
+    """URLs in JSON with escapes, blanks and commas, and those of a folder's name, are their rows'; a rule for one of a row's URLs hides the row."""
+    lake, root = tmp / "kinds-lake", tmp / "kinds-root"
+    (lake / "host=folder.example.org").mkdir(parents=True)
+    made = ["https://kinds.com/\u4e2d\U0001f600", "HTTPS://Kinds.com/a,b", "https://kinds.com/a b", "https://kinds.com/\"q\"", "https://kinds.com/plain"]
+    rows = [{"id": i, "meta": (" " if i % 2 else "") + json.dumps({"text": "see https://gone.com/, x", "url": url})} for i, url in enumerate(made)]
+    pq.write_table(pa.Table.from_pylist(rows), lake / "kinds.parquet")
+    listed = [{"id": 7, "urls": [json.dumps({"url": f"https://{name}.com/7"}) for name in ("listed", "hidden")]}]
+    pq.write_table(pa.Table.from_pylist(listed), lake / "listed.parquet")
+    pq.write_table(pa.Table.from_pylist([{"id": 8}]), lake / "host=folder.example.org/a.parquet")
+    for column, name in (("meta.url", "kinds.parquet"), ("urls.url", "listed.parquet"), ("host", "host=folder.example.org/a.parquet")):
+        dxtest.domaindex("ingest", "--root", root, "--in-place", "--dataset", "kinds", "--no-ts", "--url-column", column, name, cwd=lake)
+    publish(root)
+    (lake / "lines.jsonl").write_text("".join(row["meta"] + "\n" for row in rows))
+    dxtest.domaindex("ingest", "--root", tmp / "lines-root", "--locators", "--dataset", "lines", "--no-ts", "lines.jsonl", cwd=lake)
+    publish(tmp / "lines-root")
+    for i, url in enumerate(made):
+        for where, want in ((root, rows[i]), (tmp / "lines-root", json.loads(rows[i]["meta"]))):
+            done = dxtest.domaindex("fetch-record", "--root", where, "--base", lake, url, expect=None)
+            dxtest.equal((done.returncode, json.loads(done.stdout or b"null")), (0, want), f"fetch-record {url}: {done.stderr!r}")
+    with dxtest.Server(root, "--foreign", lake) as server:
+        def shown(domain):
+            return sorted((item["row"] or {"id": None})["id"] for item in server.get(f"/v1/domain/{domain}/datasets/1/rows").json["items"])
+
+        dxtest.equal([shown(d) for d in ("kinds.com", "listed.com", "hidden.com", "example.org")], [[0, 1, 2, 3, 4], [7], [7], [8]], "rows")
+        dxtest.domaindex("suppress", "add", "--root", root, "--domain", "hidden.com", "--policy", "absent")
+        dxtest.wait_until(lambda: server.get("/v1/domain/hidden.com").status == 404, 20)
+        dxtest.equal(server.get("/v1/domain/listed.com/datasets/1/rows").json["items"][0]["row"], None, "a row that also has a hidden URL, in JSON")
+        dxtest.equal(shown("kinds.com"), [0, 1, 2, 3, 4], "rows with other URLs")
+
+
 def too_much(tmp):
     """Rows that lie in over 64 MiB of column chunks, or over 64 files, are 422 before one is read."""
     lake, root = tmp / "large", tmp / "large-root"
@@ -585,6 +616,7 @@ def main():
         rows_of_many_urls(tmp)
         same_footer(tmp)
         urls_in_json(tmp)
+        urls_of_all_kinds(tmp)
         too_much(tmp)
         dxtest.equal(sums(lake), before, "files of the lake")
         remote(tmp, lake)

@@ -20,8 +20,7 @@ struct reading {
     const struct dx_located_ask *ask;
     const char *path;
     struct dx_buf *out;
-    int seen; /* one of the wanted URLs: 1; 0: not yet; <0: unknown, why_not */
-    struct dx_error why_not;
+    bool seen; /* one of the wanted URLs */
 };
 
 static uint64_t first_of(const struct reading *r)
@@ -70,8 +69,7 @@ static void see(void *ctx, struct dx_span text)
     struct reading *r = ctx;
     struct dx_url_mention m = wanted(r);
 
-    if (r->seen == 0)
-        r->seen = dx_url_mention_text(&m, text, &r->why_not);
+    r->seen = r->seen || dx_url_mention_row(&m, text);
 }
 
 /* ---- WARC ---- */
@@ -170,11 +168,8 @@ static int read_warc(const struct reading *r, struct dx_buf *b, struct dx_error 
 static int give_line(struct reading *r, struct dx_span line, struct dx_error *err)
 {
     struct dx_url_mention m = wanted(r);
-    int rc = r->ask->url_count > 0 ? dx_url_mention_line(&m, line, err) : 1;
 
-    if (rc < 0)
-        return rc;
-    if (rc == 0)
+    if (m.count > 0 && !dx_url_mention_line(&m, line))
         return changed(r, dx_span_of(NULL, 0), err);
     dx_buf_append(r->out, line.data, line.size);
     dx_buf_u8(r->out, '\n');
@@ -242,6 +237,7 @@ static int read_row(struct reading *r, struct dx_error *err)
 {
     struct dx_pq_limits limits = DX_PQ_LIMITS_DEFAULT;
     struct dx_input_ranges *ranges = NULL;
+    struct dx_url_mention m = wanted(r);
     int rc = dx_input_ranges_open(&ranges, r->path, err);
 
     if (r->ask->max_bytes < limits.page_bytes)
@@ -251,11 +247,7 @@ static int read_row(struct reading *r, struct dx_error *err)
     dx_input_ranges_close(&ranges);
     if (rc < 0)
         return rc;
-    if (r->seen < 0) {
-        *err = r->why_not;
-        return r->seen;
-    }
-    if (r->ask->url_count > 0 && r->seen == 0)
+    if (m.count > 0 && !r->seen && !dx_url_mention_path(&m, r->ask->locator->name))
         return changed(r, dx_span_of(NULL, 0), err);
     dx_buf_u8(r->out, '\n');
     return r->out->failed ? dx_buf_fail(r->out, err, "a row") : DX_OK;
@@ -264,7 +256,7 @@ static int read_row(struct reading *r, struct dx_error *err)
 int dx_located_record_read(const struct dx_located_ask *ask, struct dx_buf *out,
                            struct dx_error *err)
 {
-    struct reading r = { .ask = ask, .out = out, .why_not = DX_ERROR_INIT };
+    struct reading r = { .ask = ask, .out = out };
     struct dx_buf bytes = DX_BUF_INIT(ask->max_bytes);
     char *path = NULL;
     int rc = dx_located_path(ask->base, ask->locator->name, &path, err);
