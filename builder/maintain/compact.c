@@ -15,6 +15,7 @@
 #include "builder/lake/lake_snapshot.h"
 #include "builder/maintain/compact_merge.h"
 #include "builder/maintain/compact_survey.h"
+#include "builder/policy/suppress.h"
 #include "builder/root/root.h"
 #include "format/root/rules.h"
 
@@ -47,21 +48,14 @@ struct compaction {
 
 static int read_rules(struct compaction *c, struct dx_error *err)
 {
-    struct dx_suppressions log = DX_SUPPRESSIONS_INIT;
-    struct dx_buf text = DX_BUF_INIT(DX_SUPPRESSIONS_MAX);
-    char etag[DX_SOURCE_ETAG];
-    int rc = dx_root_get(&c->root, DX_SUPPRESSIONS_FILE, DX_SUPPRESSIONS_MAX, &text, etag, err);
+    struct dx_suppressions log;
+    int rc = dx_suppress_read(c->root.name, &log, err);
 
-    if (rc == 1)
-        rc = dx_suppressions_parse(dx_span_of(text.data, text.size), DX_SUPPRESSIONS_FILE, &log,
-                                   err);
-    if (rc >= 0)
+    if (rc == DX_OK)
         rc = dx_rules_new(&c->rules, &log, err);
-    if (rc >= 0)
-        c->result->rules_last = log.count;
+    c->result->rules_last = log.count;
     dx_suppressions_release(&log);
-    dx_buf_release(&text);
-    return rc < 0 ? rc : DX_OK;
+    return rc;
 }
 
 static bool has_rules(const struct compaction *c)

@@ -40,7 +40,8 @@ def refused(root, env, words, damage):
     said = starts(root, env)
     check(said is not None and damage in said and "suppress accept" in said, f"{words}: a server does not start: {said}")
     for command in (("lookup", "--root", root, "site1.com"), ("suppress", "list", "--root", root),
-                    ("suppress", "add", "--root", root, "--host", "x.site1.com")):
+                    ("suppress", "add", "--root", root, "--host", "x.site1.com"), ("domain64", "fill", "--root", root),
+                    ("compact", "--root", root)):
         done = dxtest.domaindex(*command, env=env, expect=None)
         check(done.returncode == 1 and damage in done.stderr.decode(), f"{words}: {command[:2]}: {done.returncode} {done.stderr}")
     done = dxtest.domaindex("verify", "--root", root, env=env, expect=3)
@@ -54,6 +55,8 @@ def hidden(root, env):
 
 def cases(root, there, env):
     """there: the log and its floor can be taken away and put back."""
+    dxtest.domaindex("domain64", "init", "--root", root, env=env)
+
     def add(domain):
         dxtest.domaindex("suppress", "add", "--root", root, "--domain", domain, env=env)
 

@@ -14,6 +14,7 @@
 #include "builder/exchange/numbers/domain64_commit.h"
 #include "builder/lake/lake_scan.h"
 #include "builder/lake/listed_files.h"
+#include "builder/policy/suppress.h"
 #include "builder/root/root.h"
 #include "builder/root/version_files.h"
 #include "builder/root/work_folder.h"
@@ -147,19 +148,13 @@ static int read_file(void *ctx, const struct dx_files_row *row, struct dx_error 
 
 static int read_rules(struct filling *g, struct dx_error *err)
 {
-    struct dx_suppressions log = DX_SUPPRESSIONS_INIT;
-    struct dx_buf text = DX_BUF_INIT(DX_SUPPRESSIONS_MAX);
-    char etag[DX_SOURCE_ETAG];
-    int rc = dx_root_get(&g->remote, DX_SUPPRESSIONS_FILE, DX_SUPPRESSIONS_MAX, &text, etag, err);
+    struct dx_suppressions log;
+    int rc = dx_suppress_read(g->f->root, &log, err);
 
-    if (rc == 1)
-        rc = dx_suppressions_parse(dx_span_of(text.data, text.size), DX_SUPPRESSIONS_FILE, &log,
-                                   err);
-    if (rc >= 0)
+    if (rc == DX_OK)
         rc = dx_rules_new(&g->rules, &log, err);
     dx_suppressions_release(&log);
-    dx_buf_release(&text);
-    return rc < 0 ? rc : DX_OK;
+    return rc;
 }
 
 static int open_form(struct filling *g, struct dx_error *err)
@@ -385,6 +380,14 @@ static int merge(struct filling *g, struct dx_error *err)
                                : rc; /* the writer that came between merges, or the next one does */
 }
 
+/* The list names as many books as it can if a merge failed or was killed again and again. */
+static int make_room(struct filling *g, struct dx_error *err)
+{
+    bool is_full = g->numbers->list.count == DX_DOMAIN64_SEGMENTS_MAX;
+
+    return is_full && !g->f->dry_run ? merge(g, err) : DX_OK;
+}
+
 int dx_domain64_fill_run(struct dx_domain64_fill *f, struct dx_error *err)
 {
     struct filling g = {
@@ -404,8 +407,11 @@ int dx_domain64_fill_run(struct dx_domain64_fill *f, struct dx_error *err)
         rc = read_lake(&g, err);
     if (rc == DX_OK)
         rc = DX_E_CONFLICT;
-    for (unsigned i = 0; rc == DX_E_CONFLICT && i < TRIES; i++)
-        rc = fill_once(&g, err);
+    for (unsigned i = 0; rc == DX_E_CONFLICT && i < TRIES; i++) {
+        rc = make_room(&g, err);
+        if (rc == DX_OK)
+            rc = fill_once(&g, err);
+    }
     if (rc == DX_OK && !f->dry_run && g.numbers->list.count > f->merge_above)
         rc = merge(&g, err);
     dx_spill_sort_free(&g.names);
