@@ -26,6 +26,8 @@ struct number {
 
 /* ---- domain64 ---- */
 
+#define NO_PATH "/\001" /* which no URL has */
+
 /* Of a name that has no number: whether one that was met would have been given one. */
 static int why_missing(const struct dx_domain64_registry *numbers, enum dx_domain64_part part,
                        uint64_t parent, struct number *n, struct dx_error *err)
@@ -36,36 +38,55 @@ static int why_missing(const struct dx_domain64_registry *numbers, enum dx_domai
     return rc < 0 ? rc : DX_OK;
 }
 
-/* Hidden names are handled like names that were never ingested: the last name is taken as
- * missing. */
-static int find_key(const struct dx_domain64_registry *numbers,
-                    const struct dx_domain64_names *names, bool hidden, struct number *n,
-                    struct dx_error *err)
+static unsigned last_part(const struct dx_domain64_names *names)
 {
     unsigned last = DX_PART_DOMAIN;
-    uint64_t parent = 0;
 
     for (unsigned i = DX_PART_SUBDOMAIN; i < DX_DOMAIN64_PARTS; i++)
         last = names->part[i].size > 0 ? i : last;
+    return last;
+}
+
+/* Parts from `hidden` on are handled like names that were never ingested: they are not looked for. */
+static int find_key(const struct dx_domain64_registry *numbers,
+                    const struct dx_domain64_names *names, unsigned hidden, struct number *n,
+                    struct dx_error *err)
+{
+    unsigned last = last_part(names);
+    uint64_t parent = 0;
+
     for (unsigned i = 0; i <= last; i++) {
         enum dx_domain64_part part = (enum dx_domain64_part)i;
-        int rc = 1;
+        int rc = 0;
 
         if (names->part[i].size == 0)
             continue;
-        if (!hidden || i < last)
+        if (i < hidden)
             rc = dx_domain64_registry_child(numbers, part, parent, names->part[i], &n->key, err);
         if (rc < 0)
             return rc;
-        if (rc == 0 || (hidden && i == last))
+        if (rc == 0)
             return why_missing(numbers, part, parent, n, err);
         parent = n->key;
     }
     return DX_OK;
 }
 
-static int number_of(const struct dx_domain64_registry *numbers, const struct dx_url *url,
-                     bool hidden, struct number *n, struct dx_error *err)
+/* Any path of a host that is hidden as a whole, and any host of such a domain, is answered as one that was never there: what is
+ * missing is the host or the domain, whatever lies below. */
+static unsigned hidden_from(const struct dx_version *v, const struct dx_url *url,
+                            const struct dx_domain64_names *names)
+{
+    if (dx_suppressed_domain(v, url->domain).effect == DX_EFFECT_ABSENT)
+        return DX_PART_DOMAIN;
+    if (dx_suppressed_url(v, url->domain, url->scheme, url->host, dx_span_str(NO_PATH)) ==
+        DX_EFFECT_ABSENT)
+        return names->part[DX_PART_SUBDOMAIN].size > 0 ? DX_PART_SUBDOMAIN : DX_PART_DOMAIN;
+    return last_part(names);
+}
+
+static int number_of(const struct dx_version *v, const struct dx_domain64_registry *numbers,
+                     const struct dx_url *url, bool hidden, struct number *n, struct dx_error *err)
 {
     struct dx_domain64_names names;
     int rc = DX_OK;
@@ -73,15 +94,15 @@ static int number_of(const struct dx_domain64_registry *numbers, const struct dx
     n->registry = true;
     n->layout = numbers->layout;
     if (dx_domain64_names(url->domain, url->host, url->path_query, n->layout, &names))
-        rc = find_key(numbers, &names, hidden, n, err);
+        rc = find_key(numbers, &names, hidden ? hidden_from(v, url, &names) : DX_DOMAIN64_PARTS, n,
+                      err);
     else
         n->why = "not_numbered";
     return rc < 0 ? rc : dx_domain64_registry_intact(numbers, err);
 }
 
 /* Where a URL has the number of its host, any other one there has it too, and what hides the URL
- * alone would be seen by its want: only what hides all pages of the host counts. The path is one
- * that no URL has. */
+ * alone would be seen by its want: only what hides all pages of the host counts. */
 static enum dx_effect effect_on(struct dx_version *v, const struct dx_url *url,
                                 enum dx_domain64_layout layout)
 {
@@ -91,7 +112,7 @@ static enum dx_effect effect_on(struct dx_version *v, const struct dx_url *url,
 
     return effect != DX_EFFECT_ABSENT || own
                ? effect
-               : dx_suppressed_url(v, url->domain, url->scheme, url->host, dx_span_str("/\001"));
+               : dx_suppressed_url(v, url->domain, url->scheme, url->host, dx_span_str(NO_PATH));
 }
 
 /* Numbers are assigned in order of names, so visible ones would reveal how many hidden names lie
@@ -112,7 +133,9 @@ static void find_number(const struct dx_view *view, const struct dx_url *url,
     rc = dx_domain64_live_pin(now, NULL, &numbers, &err);
     if (rc == 1) {
         effect = effect_on(view->version, url, numbers->layout);
-        rc = number_of(numbers, url, effect == DX_EFFECT_ABSENT, n, &err) < 0 ? (int)err.code : 1;
+        rc = number_of(view->version, numbers, url, effect == DX_EFFECT_ABSENT, n, &err) < 0
+                 ? (int)err.code
+                 : 1;
     }
     dx_domain64_registry_close(&numbers);
     if (rc < 0)

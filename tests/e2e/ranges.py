@@ -395,6 +395,15 @@ def check_full(tmp):
         for url, why in (("http://s299.many.com/2", "field_full"), ("http://nobody.many.com/", "field_full"), ("http://b.com/", "not_numbered"),
                          ("http://a.t299/x", "field_full"), ("http://s001.many.com/9", "not_numbered"), ("http://s001.many.com/1", None)):
             equal(server.get("/v1/keys?url=" + quote(url)).json.get("domain64_reason"), why, url)
+    # What is hidden as a whole is answered as what was never there, whether it was met or not, and whatever lies below.
+    for rule in (("--host", "s001.many.com"), ("--host", "nobody.many.com"), ("--host", "many.com"), ("--domain", "a.t007"), ("--domain", "b.t007")):
+        dxtest.domaindex("suppress", "add", "--root", root, *rule, "--policy", "absent")
+    with dxtest.Server(root) as server:
+        for path in ("/", "/1", "/zzz"):
+            for hidden, never in (("s001.many.com", "never.many.com"), ("nobody.many.com", "never.many.com"), ("a.t007", "c.t007"), ("b.t007", "c.t007")):
+                hidden, never = (server.get("/v1/keys?url=" + quote(f"http://{host}{path}")).json.get("domain64_reason") for host in (hidden, never))
+                equal(hidden, never, f"{path} of a hidden host or domain")
+            equal(server.get("/v1/keys?url=" + quote("http://s299.many.com" + path)).json.get("domain64_reason"), "field_full", path)
 
 
 def check_remote(tmp):
