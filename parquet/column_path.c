@@ -138,3 +138,35 @@ bool dx_pq_column_number(const struct dx_pq_footer *f, unsigned long number,
         }
     return false;
 }
+
+/* Whether two nodes have the same names from the root down. */
+static bool same_names(const struct dx_pq_footer *f, uint32_t a, uint32_t b, bool any_case)
+{
+    while (a != 0 && b != 0 && a != b) {
+        if (!same(f->node[a].name, f->node[b].name, any_case))
+            return false;
+        a = f->node[a].parent;
+        b = f->node[b].parent;
+    }
+    return a == b;
+}
+
+bool dx_pq_column_twin(const struct dx_pq_footer *f, uint32_t leaf, bool any_case, uint32_t *twin)
+{
+    for (*twin = 0; *twin < f->leaf_count; ++*twin)
+        if (*twin != leaf && same_names(f, f->leaf[leaf], f->leaf[*twin], any_case))
+            return true;
+    return false;
+}
+
+unsigned long dx_pq_column_number_of(const struct dx_pq_footer *f, uint32_t leaf)
+{
+    uint32_t top = f->leaf[leaf];
+    unsigned long number = 0;
+
+    while (f->node[top].parent != 0)
+        top = f->node[top].parent;
+    for (uint32_t i = 1; i <= top; i++)
+        number += f->node[i].parent == 0;
+    return number;
+}

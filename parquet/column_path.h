@@ -5,12 +5,14 @@
  *   if (dx_pq_column_path(&footer, part, 2, false, &found))
  *       ... found.leaf, found.used (parts up to the leaf), found.repeated_at ...
  *   if (dx_pq_column_number(&footer, 2, &found))            the second column at the top, found.used 0
+ *   if (dx_pq_column_twin(&footer, found.leaf, false, &twin))   another leaf has the same names from the top down
+ *       ... dx_pq_column_number_of(&footer, twin) ...       the number of the column at the top that it lies in
  *
  * The groups that only make lists and maps (list.element, bag.array, key_value ...) need not be
  * named: "images.url" is the leaf images.list.element.url. A path may end above a leaf where
  * exactly one leaf lies below (a list of strings), and may go on below one (found.used < count):
  * the rest is for what the values hold, such as JSON; a leaf that the whole path names comes first. The parts are of one text, so that a name
- * with dots is several of them. Among columns of equal names the first counts. No I/O; any thread.
+ * with dots is several of them. Among columns of equal names the first is found. No I/O; any thread.
  */
 #ifndef DX_PARQUET_COLUMN_PATH_H
 #define DX_PARQUET_COLUMN_PATH_H
@@ -28,5 +30,7 @@ bool dx_pq_column_path(const struct dx_pq_footer *f, const struct dx_span *part,
                        bool any_case, struct dx_pq_column_found *found);
 bool dx_pq_column_number(const struct dx_pq_footer *f, unsigned long number,
                          struct dx_pq_column_found *found);
+bool dx_pq_column_twin(const struct dx_pq_footer *f, uint32_t leaf, bool any_case, uint32_t *twin);
+unsigned long dx_pq_column_number_of(const struct dx_pq_footer *f, uint32_t leaf);
 
 #endif

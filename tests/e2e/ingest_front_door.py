@@ -248,6 +248,15 @@ def columns(tmp):
     check("url column: link2; time column: seen" in said, f"by number: {said}")
     equal(rows(tmp / "columns"), sorted((u, TIME) for u in PAGES), "by number: rows")
 
+    # Which of two columns of one name is meant cannot be known.
+    data = table("url,ts,URL,ts\n", "{u},{t},https://b.com/,{t}")
+    said = ingest(tmp / "twins", "--dataset", "d", "--format", "csv", "-", input=data, expect=1)
+    check("columns 1 and 3 of the header are both called 'url': give one by its number, as in --url-column 1" in said, f"two of a name: {said}")
+    said = ingest(tmp / "twins", "--dataset", "d", "--format", "csv", "--url-column", "url", "-", input=data, expect=1)
+    check("columns 2 and 4 of the header are both called 'ts'" in said, f"two times of a name: {said}")
+    ingest(tmp / "twins", "--dataset", "d", "--format", "csv", "--url-column", "url", "--ts-column", "2", "-", input=data)
+    equal(rows(tmp / "twins"), sorted((u, TIME) for u in PAGES), "by name and by number: rows")
+
 
 def lacking(tmp):
     """An extra column that some inputs are without is null there, and said; a name that none has is refused."""

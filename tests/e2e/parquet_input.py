@@ -357,6 +357,14 @@ def refused(tmp, made):
     pq.write_table(pa.table({"url": pa.array([None], pa.null()), "n": [1]}), none)
     done = ingest(root, "--dataset", "r", none, expect=1)
     dxtest.check(b"column 'url' is not of text" in done.stderr and b"the file has: url, n" in done.stderr, f"a url of no text: {done.stderr[:300]}")
+    twins = tmp / "twins.parquet"
+    pq.write_table(pa.table([pa.array(["https://a.com/1"]), pa.array([1]), pa.array(["https://b.com/2"]), pa.array([2])], ["url", "n", "URL", "n"]), twins)
+    for arguments, words in (([], b"columns 1 and 3 are both called 'url': give one by its number, as in --url-column 1"),
+                             (["--url-column", "URL", "--extra-column", "n"], b"columns 2 and 4 are both called 'n'")):
+        done = ingest(root, "--dataset", "r", *arguments, twins, expect=1)
+        dxtest.check(words in done.stderr, f"columns of one name, {arguments}: {done.stderr[:300]}")
+    ingest(tmp / "twins", "--dataset", "r", "--url-column", "3", twins)
+    dxtest.check([row[0] for row in lake.stored(tmp / "twins", "r")] == ["https://b.com/2"], "one of two columns by its number")
     hosts = tmp / "hosts.parquet"
     pq.write_table(pa.table({"surt_host_name": ["org,commoncrawl"], "url_host_registered_domain": ["commoncrawl.org"], "fetch_200": [17]}), hosts)
     done = ingest(root, "--dataset", "r", hosts, expect=1)

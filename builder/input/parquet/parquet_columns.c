@@ -157,6 +157,23 @@ static int fail_column(const struct find *w, const char *given)
     return rc;
 }
 
+/* Which of two columns of one name is meant cannot be known. */
+static int check_twin(const struct find *w, const struct dx_parquet_column *c, bool any_case)
+{
+    char path[160];
+    uint32_t twin;
+
+    if (!dx_pq_column_twin(w->f, c->found.leaf, any_case, &twin))
+        return DX_OK;
+    return dx_fail(w->err, DX_E_INVALID,
+                   "%s: columns %lu and %lu are both called '%s': give one by its number, as in "
+                   "--url-column %lu",
+                   w->path, dx_pq_column_number_of(w->f, c->found.leaf),
+                   dx_pq_column_number_of(w->f, twin),
+                   dx_pq_footer_path(w->f, c->found.leaf, path, sizeof path),
+                   dx_pq_column_number_of(w->f, c->found.leaf));
+}
+
 /* may_lack: a column that is not there is DX_PARQUET_ABSENT. */
 static int locate(const struct find *w, const char *given, size_t field, bool may_lack)
 {
@@ -173,12 +190,12 @@ static int locate(const struct find *w, const char *given, size_t field, bool ma
         return DX_OK;
     }
     if (in_schema(w, &whole, c))
-        return DX_OK;
+        return check_twin(w, c, false);
     rc = dx_json_path_parse(&path, given, w->err);
     if (rc < 0)
         return rc;
     if (in_schema(w, &path, c))
-        return DX_OK;
+        return check_twin(w, c, false);
     *c = (struct dx_parquet_column){ .from = DX_PARQUET_ABSENT };
     rc = in_path(w, given, field, c);
     return rc < 0 ? rc : rc > 0 || may_lack ? DX_OK : fail_column(w, given);
@@ -217,7 +234,7 @@ static int locate_usual(const struct find *w, const char *const *names, size_t f
         if (has_usual(w, *n, false, &found) && (!is_url || is_text(w, found.found.leaf))) {
             *c = found;
             *name = *n;
-            return DX_OK;
+            return check_twin(w, c, true);
         }
     for (const char *const *n = names; !is_url && *n != NULL; n++) {
         int rc = in_path(w, *n, field, c);

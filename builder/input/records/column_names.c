@@ -79,6 +79,17 @@ int dx_column_find(const struct dx_span *field, size_t n, const char *const *nam
     return -1;
 }
 
+int dx_column_twin(const struct dx_span *field, size_t n, size_t at, bool any_case)
+{
+    for (size_t i = 0; i < n; i++)
+        if (i != at && field[i].size == field[at].size &&
+            (any_case ? strncasecmp((const char *)field[i].data, (const char *)field[at].data,
+                                    field[at].size) == 0
+                      : dx_span_equal(field[i], field[at])))
+            return (int)i;
+    return -1;
+}
+
 bool dx_column_is_url_name(struct dx_span field)
 {
     return dx_column_find(&field, 1, dx_column_url_names) == 0;

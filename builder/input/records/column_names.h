@@ -17,6 +17,8 @@ extern const char *const dx_column_ts_names[];
 
 /* 0.. the first field with the first of these names, -1 if no field has one. */
 int dx_column_find(const struct dx_span *field, size_t n, const char *const *names);
+/* Another field that is called as the one at `at`, -1 if none is. */
+int dx_column_twin(const struct dx_span *field, size_t n, size_t at, bool any_case);
 bool dx_column_is_url_name(struct dx_span field);
 
 #endif

@@ -408,6 +408,24 @@ static int fail_column(const struct table *t, bool header, const char *given, st
     return rc;
 }
 
+/* Which of two fields of one name is meant cannot be known. */
+static int check_twin(const struct table *t, int at, bool any_case, struct dx_error *err)
+{
+    int twin = at < 0 ? -1 : dx_column_twin(t->field, t->count, (size_t)at, any_case);
+    struct dx_buf name = DX_BUF_INIT(1 << 16);
+
+    if (twin < 0)
+        return DX_OK;
+    put_name(&name, "", t->field[at]);
+    dx_buf_u8(&name, 0);
+    (void)dx_fail(err, DX_E_INVALID,
+                  "%s: columns %d and %d of the header are both called '%s': give one by its "
+                  "number, as in --url-column %d",
+                  t->input, at + 1, twin + 1, name.failed ? "?" : (const char *)name.data, at + 1);
+    dx_buf_release(&name);
+    return DX_E_INVALID;
+}
+
 /* The field a given column means; in *at. */
 static int locate(const struct dx_columns *cols, const char *given, const struct table *t, int *at,
                   struct dx_error *err)
@@ -419,7 +437,7 @@ static int locate(const struct dx_columns *cols, const char *given, const struct
         return *at < 0 ? *at : DX_OK;
     }
     *at = cols->header ? find_field(t->field, t->count, given) : -1;
-    return *at >= 0 ? DX_OK : fail_column(t, cols->header, given, err);
+    return *at < 0 ? fail_column(t, cols->header, given, err) : check_twin(t, *at, false, err);
 }
 
 static int locate_url(struct dx_columns *cols, const struct dx_columns_want *want,
@@ -429,7 +447,9 @@ static int locate_url(struct dx_columns *cols, const struct dx_columns_want *wan
         return locate(cols, want->url, t, &cols->url, err);
     if (cols->header)
         cols->url = dx_column_find(t->field, t->count, url_names(want));
-    if (cols->url < 0 && t->count_max == 1)
+    if (cols->url >= 0)
+        return check_twin(t, cols->url, true, err);
+    if (t->count_max == 1)
         cols->url = 0;
     return cols->url < 0 ? fail_column(t, cols->header, NULL, err) : DX_OK;
 }
@@ -524,8 +544,10 @@ static int locate_all(struct dx_columns *cols, struct dx_columns_want *want, con
 
     if (rc == DX_OK && want->ts != NULL)
         rc = locate(cols, want->ts, t, &cols->ts, err);
-    else if (rc == DX_OK && cols->header && !want->no_ts)
+    else if (rc == DX_OK && cols->header && !want->no_ts) {
         cols->ts = dx_column_find(t->field, t->count, ts_names(want));
+        rc = check_twin(t, cols->ts, true, err);
+    }
     cols->ts_archive = cols->format == DX_RECORD_CDX_JSON && want->ts == NULL;
     if (rc == DX_OK && want->dataset != NULL)
         rc = locate(cols, want->dataset, t, &cols->dataset, err);
