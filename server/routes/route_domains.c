@@ -181,8 +181,10 @@ static const struct dx_param domains_prefix = {
 static const struct dx_param domains_match = {
     .name = "match",
     .set = set_match,
-    .schema = "\"type\":\"string\",\"pattern\":\"^[a-z0-9._*?-]{1,253}$\"",
-    .text = "Only domains that this takes: `*` stands for any text, `?` for one character.",
+    .schema = "\"type\":\"string\",\"maxLength\":253,"
+              "\"pattern\":\"^[a-z0-9_-]{0,252}[.*?][a-z0-9._*?-]{0,252}$\"",
+    .text = "Only domains that this takes: `*` stands for any text, `?` for one character; a name "
+            "without these has a dot.",
     .example = "*example*",
 };
 
