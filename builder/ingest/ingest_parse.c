@@ -140,6 +140,7 @@ static int parse_host(struct dx_ingest_worker *w, struct dx_ingest_row *row)
 
     if (why != 0)
         return why;
+    w->extras_seen |= 1;
     if (w->fields.url.size == 0)
         return DX_REJECT_EMPTY;
     asked = dx_host_record_url(w->fields.url, &w->host);

@@ -366,7 +366,8 @@ def main():
         publish(twin)
         done = dxtest.domaindex("ingest", "--root", root, "--profile", "host-index", "--dry-run", tmp / "in")
         check(b"pages=" in done.stderr + done.stdout, f"--dry-run: {done.stderr}")
-        dxtest.domaindex("ingest", "--root", root, "--profile", "host-index", folders[3])
+        said = dxtest.domaindex("ingest", "--root", root, "--profile", "host-index", folders[3]).stderr
+        check(b"WARNING" not in said, f"every record has a count: {said}")
         publish(root, "--parts", 8)
         dxtest.domaindex("ingest", "--root", root, "--profile", "host-index", folders[4])
         publish(root, "--parts", 8)
