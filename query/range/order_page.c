@@ -67,6 +67,16 @@ struct dx_order_page dx_order_page_of(const struct dx_range_order *o,
     return p;
 }
 
+struct dx_order_page dx_order_page_rest(const struct dx_order_page *p, uint64_t n)
+{
+    struct dx_order_page rest = *p;
+
+    rest.head.count -= n;
+    rest.entries += n;
+    rest.block = NULL;
+    return rest;
+}
+
 /* Of the page alone, with their numbers in `rows`. NULL: no memory. */
 static struct dx_range_order_entry *copy_rows(const struct dx_order_page *p,
                                               struct dx_kept_rows *rows)

@@ -48,6 +48,8 @@ bool dx_order_page_find(struct dx_order_page *p, struct dx_page_cache *cache,
 /* seen: rows_seen, pages_seen and bytes_seen of it. */
 struct dx_order_page dx_order_page_of(const struct dx_range_order *o,
                                       const struct dx_order_page_head *seen);
+/* The page without its first n rows: what comes behind the last of these. It borrows from p. */
+struct dx_order_page dx_order_page_rest(const struct dx_order_page *p, uint64_t n);
 void dx_order_page_keep(const struct dx_order_page *p, struct dx_page_cache *cache,
                         const struct dx_cache_key *key);
 const struct dx_range_order_at *dx_order_page_get(const struct dx_order_page *p, uint64_t i,

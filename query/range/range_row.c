@@ -12,10 +12,9 @@ static int astray(struct dx_problem *problem)
 
 static int is_hidden_now(struct dx_problem *problem)
 {
-    return dx_problem_set(
-        problem, DX_PROBLEM_GONE, "cursor-expired", "The cursor is too old",
-        "the last row of the page before was suppressed since, and its URL is too "
-        "long to be in a cursor; begin again without the cursor");
+    return dx_problem_set(problem, DX_PROBLEM_GONE, "cursor-expired", "The cursor is too old",
+                          "the last row of the page before is not visible any more, and its URL is "
+                          "too long to be in a cursor; begin again without the cursor");
 }
 
 /* Finds the pair among those that the view shows: 1; 0: the view has no such pair; <0: error. */
@@ -73,11 +72,13 @@ int dx_range_row_begin(struct dx_range_row_at *r, const struct dx_view *view,
 
     r->begun = false;
     if (of->domain >= view->version->numbers || !dx_version_is_live(view->version, of->domain))
-        return astray(problem);
+        return is_hidden_now(problem);
     rc = find_pair(view, of, &found, &rows, &err);
     if (rc < 0)
         return dx_problem_of_error(problem, &err);
-    if (rc == 0 || of->row >= rows)
+    if (rc == 0)
+        return is_hidden_now(problem);
+    if (of->row >= rows)
         return astray(problem);
     rc = check_shown(view, of, &found, problem);
     if (rc != 1)

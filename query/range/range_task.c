@@ -102,6 +102,7 @@ static int write_ordered(struct dx_range_task *task, struct dx_error *err)
             rc = write_item(task, &task->row, dx_span_of(domain, size), of->dataset_id, of->number,
                             err);
     }
+    task->written = i;
     if (i == p->head.count && !p->head.more)
         task->last = NULL;
     else if (i == p->head.count && task->state != KEPT && !task->order.whole)
@@ -180,17 +181,36 @@ static int find_kept(struct dx_range_task *task, struct dx_error *err)
     return task->turn % 2 == 0 && dx_order_page_find(&task->ordered, cache_of(task), &key);
 }
 
+static bool keep(struct dx_range_task *task, const struct dx_order_page *p,
+                 const struct dx_range_order_at *of)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_cache_key key;
+
+    if (dx_order_page_key(&key, task->names, of, &err) < 0)
+        return false;
+    dx_order_page_keep(p, cache_of(task), &key);
+    return true;
+}
+
 /* The page that the order has now, behind the row `of`. */
 static bool keep_page(struct dx_range_task *task, const struct dx_range_order_at *of)
 {
     const struct dx_order_page p = dx_order_page_of(&task->order, &task->ordered.head);
-    struct dx_error err = DX_ERROR_INIT;
-    struct dx_cache_key key;
 
-    if (!task->order.whole || dx_order_page_key(&key, task->names, of, &err) < 0)
-        return false;
-    dx_order_page_keep(&p, cache_of(task), &key);
-    return true;
+    return task->order.whole && keep(task, &p, of);
+}
+
+/* An answer whose items are long ends within its page: the next one goes on there. */
+static bool keep_rest(struct dx_range_task *task)
+{
+    const uint64_t n = task->written;
+    struct dx_order_page rest;
+
+    if (n == 0 || n == task->ordered.head.count)
+        return true;
+    rest = dx_order_page_rest(&task->ordered, n);
+    return keep(task, &rest, dx_order_page_get(&task->ordered, n - 1, &task->row));
 }
 
 /* Once the answer is written: what it is made of may go. */
@@ -202,7 +222,7 @@ static void keep_pages(struct dx_range_task *task)
     bool ok = task->turn % 2 == 0 && task->turn == dx_suppressed_turn(task->page.view.version);
 
     if (ok && (!task->page.goes_on || o->met)) /* else the position may be made up */
-        ok = keep_page(task, task->page.goes_on ? &from : NULL);
+        ok = keep_page(task, task->page.goes_on ? &from : NULL) && keep_rest(task);
     for (unsigned n = 0; ok && n < KEPT_PAGES && o->more && o->whole; n++) {
         const struct dx_range_order_at last = *dx_range_order_last(o, &task->row);
 
@@ -363,6 +383,8 @@ static int end(struct dx_range_task *task, struct dx_buf *body, struct dx_proble
         rc = write_answer(task, body, &err);
     if (rc == DX_OK && task->state == WHOLE && has_order(task))
         keep_pages(task);
+    else if (rc == DX_OK && task->state == KEPT)
+        (void)keep_rest(task);
     if (rc == DX_OK)
         return 1;
     dx_buf_clear(body);

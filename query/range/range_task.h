@@ -61,6 +61,7 @@ struct dx_range_task {
     bool has_next;                        /* with an offset: of the row behind the page */
     struct dx_range_place next;           /* its place; or */
     const struct dx_range_order_at *last; /* of the page in an order; NULL: no rows follow it */
+    uint64_t written;                     /* rows of that page that the answer has */
     struct dx_listing_row row;            /* 2 kB that are not on a stack */
     uint16_t filter_size;                 /* packed, for cursors; 0: none */
     uint8_t filter[DX_ROW_FILTER_MAX];

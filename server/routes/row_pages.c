@@ -42,11 +42,13 @@ struct dx_ask *dx_row_pages_next(struct dx_row_pages *p)
     return &p->ask;
 }
 
+/* An order reads all rows whatever a page has: a smaller one costs as much. */
 static bool is_too_large(const struct dx_row_pages *p, int rc, const struct dx_buf *body,
                          const struct dx_problem *problem)
 {
     return p->page_rows > 1 &&
-           ((rc == 1 && body->failed) || (rc != 1 && problem->kind == DX_PROBLEM_TOO_MUCH));
+           ((rc == 1 && body->failed) || (rc != 1 && problem->kind == DX_PROBLEM_TOO_MUCH &&
+                                          p->ask.order.sort == DX_CURSOR_SORT_NONE));
 }
 
 static int begin_writer(struct dx_row_pages *p, const struct dx_ask *ask, struct dx_error *err)

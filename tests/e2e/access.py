@@ -342,6 +342,33 @@ def cursors_after(root, table):
         table.run("grant", "set2", "--to", "team-a")
 
 
+def behind_a_long_row(tmp):
+    """A cursor does not hold a long URL: where its row was, is looked up, and gone with its dataset."""
+    root = tmp / "long"
+    for dataset, path in ((1, "b"), (2, "z" * 1100)):
+        dxtest.domaindex("ingest", "--root", root, "--dataset", f"set{dataset}", "--format", "list", "-", input=f"https://all.com/a\nhttps://all.com/{path}\n".encode())
+    dxtest.domaindex("publish", "--root", root)
+    table = Table(root)
+    table.run("init")
+    with dxtest.Server(root, *HEADERS) as server:
+        add(table, "team-l")
+        for dataset in ("set1", "set2"):
+            table.run("grant", dataset, "--to", "team-l")
+        token = table.token("team-l")
+        until([1, 2], server, "before", token=token)
+        scopes = ("/v1/domain/all.com/urls?reverse=yes", "/v1/suffix/com/urls?sort=url&reverse=yes", "/v1/suffix/com/urls?sort=url&reverse=yes&collapse=url")
+        pages = [ask(server, f"{scope}&limit=1", token=token).json for scope in scopes]
+        equal([[row["dataset_id"] for row in page["items"]] for page in pages], [[2]] * len(scopes), "orders that begin with the long one")
+        cursors = [f"{scope.split('?')[0]}?cursor={page['next_cursor']}" for scope, page in zip(scopes, pages)]
+        rest = [[(row["dataset_id"], row["url"]) for row in ask(server, target + "&limit=10", token=token).json["items"]] for target in cursors]
+        equal(rest[:2], [[(1, "https://all.com/b"), (2, "https://all.com/a"), (1, "https://all.com/a")]] * 2, "what comes behind it")
+        table.run("revoke", "set2", "--from", "team-l")
+        until([1], server, "taken away", token=token)
+        replies = [ask(server, target, token=token) for target in cursors]
+        equal([(reply.status, reply.json["type"]) for reply in replies], [(410, "urn:domaindex:problem:cursor-expired")] * len(scopes), "none goes on")
+        check(all(reply.json["restart"].startswith("/v1/") for reply in replies), f"each says how to begin again: {replies[0].body}")
+
+
 def asked_only(root, table):
     """Without looks of its own a server looks when it is told to."""
     with dxtest.Server(root, "--poll-ms", 0) as server:
@@ -446,6 +473,7 @@ def main():
         lasting(root, table)
         of_an_older_version(root)
         cursors_after(root, table)
+        behind_a_long_row(tmp)
         writers(table, 4, 3)
         stored = b"".join(p.read_bytes() for p in root.rglob("*") if p.is_file())
         check(not any(t.encode() in stored for t in table.tokens), "no token is stored")

@@ -62,11 +62,31 @@ def check_short_pages(server, db, path):
         dxtest.check(found == want and len(want) > 1500 and max(sizes, default=0) < 1000, f"{ask}: {len(found)} of {len(want)} rows, pages of {sizes}")
 
 
+def check_wide(tmp):
+    """Answers with long items end before `limit`: the next one goes on at hand, without reading all rows again."""
+    root, count = tmp / "wide", 20_000
+    text = "".join(f"https://wide{i % 7}.com/{i * 7919 % count:05}\t{'x' * 1000}{i}\n" for i in range(count))
+    dxtest.domaindex("ingest", "--root", root, "--dataset", "wide", "--format", "tsv", "--no-header", "--url-column", 1, "--extra-column", 2, "-", input=text.encode())
+    dxtest.domaindex("publish", "--root", root)
+    with dxtest.Server(root) as server:
+        for more in ("", "&collapse=url"):
+            found, target, taken = [], f"/v1/suffix/com/urls?sort=url&fields=url,extras&limit=10000{more}", []
+            while target is not None:
+                before = server.metrics()
+                page = server.get(target).json
+                taken.append(sum(value - before.get(name, 0) for name, value in server.metrics().items() if name.startswith(("domaindex_cache_hits_total{", "domaindex_cache_misses_total{")) and "pages" in name))
+                found += items(page)
+                target = f"/v1/suffix/com/urls?cursor={page['next_cursor']}" if page.get("next_cursor") else None
+            dxtest.equal(found, sorted(line.split("\t")[0] for line in text.splitlines()), "long items in order")
+            dxtest.check(len(taken) >= 3 and taken[0] > 50 and max(taken[1:]) <= 4, f"pages that each answer asked for{more}: {taken}")
+
+
 def main():
     dxtest.need_programs()
     rng = random.Random(9)
     with dxtest.tempdir() as tmp:
         root, files = tmp / "root", []
+        check_wide(tmp)
         for name in ("large", "small"):
             dxtest.domaindex("ingest", "--root", root, "--dataset", name, "--format", "list", "-", input=b"https://own.org/\n")
         for dataset, count in ((1, 100_000), (2, 3000)):
