@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/command/process.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "builder/cli/command.h"
@@ -176,7 +177,8 @@ static const struct dx_option table[OPT_COUNT] = {
                      "rows and the command to use; write nothing",
                      DX_OPT_FLAG },
     [OPT_REJECTS] = { "rejects", "FILE", NULL,
-                      "where rejected records go; if not given ROOT/rejects/NNNNN.tsv, and for an "
+                      "where rejected records go, of all steps and transfers of a run; if not "
+                      "given ROOT/rejects/NNNNN.tsv, and for an "
                       "s3:// root domaindex-rejects-UID/NNNNN.tsv in the work directory",
                       DX_OPT_TEXT, AT(rejects_path) },
     [OPT_REJECTS_SIZE] = { "rejects-size", "SIZE", "64M",
@@ -210,8 +212,8 @@ static const struct dx_option table[OPT_COUNT] = {
                           "writers have at most one prefix in common",
                           DX_OPT_FLAG, AT(split_edges) },
     [OPT_SPOOL] = { "spool", "DIR", NULL,
-                    "local directory for segments until their rows are in the lake; if not given "
-                    "ROOT/spool",
+                    "local directory for segments until their rows are in the lake, of this ROOT "
+                    "alone; if not given ROOT/spool",
                     DX_OPT_TEXT },
     [OPT_TRANSFERS] = { "transfers", "N", "1",
                         "with --from amqp://, end after so many; 0: go on until a signal",
@@ -651,6 +653,9 @@ static void summary(const struct dx_ingest_options *o, const struct dx_ingest_st
         (void)dx_line_print(stderr, "  %-22s %14s", "peak memory", dx_progress_size(peak, a));
 }
 
+/* Steps and transfers are runs of their own, and share the file that --rejects names. */
+static bool rejects_begun;
+
 /* One run with these options; prints its result. store: NULL, or where its input is. */
 static int ingest(const struct dx_options *options, struct dx_ingest_options *o,
                   struct dx_file_store_options *store, struct dx_error *err)
@@ -676,10 +681,12 @@ static int ingest(const struct dx_options *options, struct dx_ingest_options *o,
     o->stopped = dx_interrupted;
     o->say = say;
     o->columns = quiet ? NULL : print_columns;
+    o->rejects_append = rejects_begun;
     rc = store != NULL
              ? dx_ingest_file_store(o, store, &counts, stats, with_rules ? &rules : NULL, err)
              : dx_ingest_run(o, stats, err);
     dx_progress_end(&progress);
+    rejects_begun = rejects_begun || stats->rejects_path != NULL;
     if (rc == DX_OK && store != NULL && !quiet)
         store_summary(store->dir, &counts);
     if (dx_options_has(options, OPT_JSON)) {
@@ -760,6 +767,14 @@ static int read_receive(const struct dx_options *options, const struct dx_ingest
     return DX_OK;
 }
 
+/* For whom a spool that lies elsewhere is: a root that is not there yet gets its folder. */
+static int name_owner(const char *root, char **owner, struct dx_error *err)
+{
+    int rc = dx_root_in_place(root) ? dx_dir_make(root, err) : DX_OK;
+
+    return rc < 0 ? rc : dx_root_identity(root, owner, err);
+}
+
 static int receive(const struct dx_options *options, const struct dx_ingest_options *o,
                    struct dx_error *err)
 {
@@ -774,6 +789,7 @@ static int receive(const struct dx_options *options, const struct dx_ingest_opti
     struct dx_receive_stats stats = { 0 };
     char spool[PATH_MAX];
     char size[32];
+    char *owner = NULL;
     int rc = read_receive(options, o, &r, &url, spool, err);
 
     if (rc < 0) {
@@ -781,16 +797,23 @@ static int receive(const struct dx_options *options, const struct dx_ingest_opti
         return usage(err);
     }
     dx_interrupt_catch();
-    rc = dx_receive_run(&r, &stats, err);
+    if (r.spool != spool)
+        rc = name_owner(o->root, &owner, err);
+    r.owner = owner;
+    if (rc == DX_OK)
+        rc = dx_receive_run(&r, &stats, err);
+    free(owner);
     dx_amqp_url_release(&url);
-    (void)dx_line_print(
-        stderr,
-        "received: %llu transfers, %llu segments of %s; %llu messages over %llu connections, "
-        "%llu came twice, %llu were put back, %llu were not segments",
-        (unsigned long long)stats.transfers, (unsigned long long)stats.segments,
-        dx_progress_size(stats.bytes, size), (unsigned long long)stats.messages,
-        (unsigned long long)stats.connections, (unsigned long long)stats.again,
-        (unsigned long long)stats.requeued, (unsigned long long)stats.bad);
+    (void)dx_line_print(stderr,
+                        "received: %llu transfers, %llu of them stored before, %llu segments of "
+                        "%s; %llu messages over %llu connections, "
+                        "%llu came twice, %llu were put back, %llu were not segments",
+                        (unsigned long long)stats.transfers,
+                        (unsigned long long)stats.transfers_again,
+                        (unsigned long long)stats.segments, dx_progress_size(stats.bytes, size),
+                        (unsigned long long)stats.messages, (unsigned long long)stats.connections,
+                        (unsigned long long)stats.again, (unsigned long long)stats.requeued,
+                        (unsigned long long)stats.bad);
     if (rc < 0)
         (void)dx_line_print(stderr, "domaindex ingest: %s", err->text);
     return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
@@ -1192,7 +1215,8 @@ const struct dx_command dx_command_ingest = {
         "segment is synced to the spool before it is acknowledged, the last one of a transfer "
         "when its rows are in the lake: whichever side is killed or cut off, nothing is lost and "
         "nothing is stored twice. One that is not the expected one is put back, with a pause that "
-        "grows. A "
+        "grows. A transfer that was stored and of which all segments come again is stored again, "
+        "and adds the rows that the lake does not have. A "
         "message tells its transfer (message-id), its dataset and the sum of all bytes (headers "
         "`dataset`, `sha256`); for those that do not, --dataset NAME names it, and the queue is "
         "one transfer after the other, so that nothing can tell a late copy from a segment of the "

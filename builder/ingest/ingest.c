@@ -570,6 +570,7 @@ int dx_ingest_run(struct dx_ingest_options *o, struct dx_ingest_stats *stats, st
         rc = name_locators(&o->want, err);
     dx_rejects_init(&r->rejects, r->rejects_dir, o->rejects_path);
     r->rejects.is_private = !r->root.in_place;
+    r->rejects.append = o->rejects_append;
     if (o->rejects_bytes > 0)
         r->rejects.max_bytes = o->rejects_bytes;
     if (rc == DX_OK)

@@ -23,6 +23,7 @@ struct dx_ingest_options {
     enum dx_record_format format;
     const char *rejects_path; /* NULL: ROOT/rejects/NNNNN.tsv; of a remote root in work_dir */
     uint64_t rejects_bytes;   /* of lines in that file; 0: DX_REJECTS_BYTES */
+    bool rejects_append;      /* rejects_path keeps what an earlier run has written */
     const char *work_dir;     /* for a root on object storage; NULL: TMPDIR, /tmp */
     const char *psl_path;     /* NULL: the lake's list, else the system's */
     uint64_t memory_bytes;

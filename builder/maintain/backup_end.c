@@ -19,23 +19,6 @@
 
 /* ---- open, close ---- */
 
-static int identify(struct dx_backup_end *e, struct dx_error *err)
-{
-    char shown[DX_ROOT_SHOWN];
-    char *url = NULL;
-    int rc;
-
-    if (e->r.in_place) {
-        e->id = realpath(e->root, NULL);
-        return e->id != NULL ? DX_OK : dx_fail_errno(err, errno, "%s: cannot resolve", e->root);
-    }
-    rc = dx_root_store_url(e->root, &url, err);
-    if (rc == DX_OK && (e->id = strdup(dx_root_shown(url, shown))) == NULL)
-        rc = dx_no_memory(err, "%s", e->root);
-    free(url);
-    return rc;
-}
-
 int dx_backup_end_open(struct dx_backup_end *e, const char *root, enum dx_root_use use,
                        struct dx_error *err)
 {
@@ -44,7 +27,7 @@ int dx_backup_end_open(struct dx_backup_end *e, const char *root, enum dx_root_u
     *e = (struct dx_backup_end){ .root = root, .r = DX_ROOT_INIT };
     rc = dx_root_open(&e->r, root, use, err);
     if (rc == DX_OK)
-        rc = identify(e, err);
+        rc = dx_root_identity(e->root, &e->id, err);
     if (rc < 0)
         dx_backup_end_close(e);
     return rc;

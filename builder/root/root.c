@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/root/root.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +124,23 @@ int dx_root_store_url(const char *name, char **url, struct dx_error *err)
         return dx_source_root_url(name, &options, url, err);
     if (rc == DX_OK && (*url = strdup(name)) == NULL)
         rc = dx_no_memory(err, "root");
+    return rc;
+}
+
+int dx_root_identity(const char *name, char **id, struct dx_error *err)
+{
+    char shown[DX_ROOT_SHOWN];
+    char *url = NULL;
+    int rc;
+
+    if (dx_root_in_place(name)) {
+        *id = realpath(name, NULL);
+        return *id != NULL ? DX_OK : dx_fail_errno(err, errno, "%s: cannot resolve", name);
+    }
+    rc = dx_root_store_url(name, &url, err);
+    if (rc == DX_OK && (*id = strdup(dx_root_shown(url, shown))) == NULL)
+        rc = dx_no_memory(err, "%s", name);
+    free(url);
     return rc;
 }
 

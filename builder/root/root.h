@@ -75,6 +75,10 @@ int dx_root_get(const struct dx_root *r, const char *object, size_t cap, struct 
 /* dx_source_root_url, or the name if it is a directory. To be freed. */
 int dx_root_store_url(const char *name, char **url, struct dx_error *err);
 
+/* The same for one root however it is written, without what is secret; of a directory, which must
+ * be there, its path. To be freed. */
+int dx_root_identity(const char *name, char **id, struct dx_error *err);
+
 #define DX_ROOT_SHOWN 1200
 
 /* A URL as words may show it: without a user's name and password, and without a query or fragment

@@ -47,6 +47,20 @@ def interrupted(root, inputs, number):
         return run.wait(), run.stderr.read().decode()
 
 
+def rejects(tmp):
+    """The rejected records of all steps of a run are in the file that --rejects names, up to --rejects-size; those of the run before are not."""
+    command = ["ingest", "--root", tmp / "rejects", "--dataset", "d", "--format", "list", "--memory", "64M", "--max-rejects", "100%",
+               "--journal", tmp / "rejects.journal", "--journal-step", "1", "--rejects-size", "4K", "--rejects", tmp / "rejects.tsv"]
+    for i in range(4):
+        (tmp / f"some{i}.txt").write_text(f"http://www.some.com/{i}\nno url {i}\n" + "no url either\n" * (i == 2) * 300 + "http://www.some.com/\n" * 40)
+    for inputs, wanted, full in ((range(2), "01", False), (range(4), "2", True)):
+        dxtest.domaindex(*command, *(tmp / f"some{i}.txt" for i in inputs))
+        text = (tmp / "rejects.tsv").read_text()
+        dxtest.equal([i for i in "0123" if f"no url {i}\n" in text], list(wanted), f"rejected records of steps: {text}")
+        dxtest.equal((full, full), (len(text) > 4000, "more rejected records are not listed" in text), f"a full file: {text}")
+        dxtest.check(len(text) < 4096 + 200, f"{len(text)} bytes")
+
+
 def journal(tmp, inputs, want):
     """Steps of one input each: what ended before a failure, an interruption or a kill is in the lake and is not read again."""
     root, file = tmp / "steps", tmp / "steps.journal"
@@ -109,6 +123,7 @@ def main():
         dxtest.domaindex("ingest", "--root", root, "--dataset", "d", "--format", "list", *inputs)
         dxtest.equal(files_of(root).keys(), after.keys(), "the same run again adds no file")
         journal(tmp, inputs, want)
+        rejects(tmp)
     dxtest.finish()
 
 

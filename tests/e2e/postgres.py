@@ -291,6 +291,22 @@ def check_changes(root, pg):
     said = counts(both(root, pg, *more))
     equal([said["datasets loaded"], said["datasets as before"], said["rows loaded"]], [1, 2, 300], "after the filling")
     same_rows(root, pg, "with a dataset more", hidden)
+    # A log of as many lines with another rule, as a copy that was restored may come to.
+    log = root / "index" / "suppressions.log"
+    copy = log.read_bytes()
+    domaindex("suppress", "add", "--root", root, "--domain", "d1.com", "--reason", "asked")
+    export(root, pg, *more)
+    log.write_bytes(copy)
+    domaindex("suppress", "accept", "--root", root)
+    domaindex("suppress", "add", "--root", root, "--domain", "d2.com", "--reason", "asked")
+    said = counts(both(root, pg, *more))
+    equal(said["datasets as before"], 0, "as many lines and another rule")
+    same_rows(root, pg, "with another rule",
+              lambda url: any(bare(url) == f"d{i}.com" or bare(url).endswith(f".d{i}.com") for i in (0, 2)))
+    log.write_bytes(copy)
+    domaindex("suppress", "accept", "--root", root)
+    equal(counts(both(root, pg, *more))["datasets as before"], 0, "without the second rule")
+    same_rows(root, pg, "with the first rule again", hidden)
     said = counts(both(root, pg, *more, "--version", first))
     equal([said["datasets removed"], said["datasets as before"]], [1, 2], "an older version")
     equal(pg.sql("SELECT DISTINCT version FROM urls_datasets"), [[first]], "an older version")
@@ -333,6 +349,21 @@ def check_ends(root, pg):
         equal(pg.sql("SELECT DISTINCT dataset_id FROM ends ORDER BY 1"), [["1"], ["2"]], f"{end}: datasets that are there")
     said = counts(export(root, pg, *more))
     equal([said["datasets loaded"], said["datasets as before"]], [1, 2], "the run after")
+
+
+def check_dropped(root, pg):
+    """Rows that a trigger of the table drops are no error of the server, and are missing."""
+    more = ("--table", "dropped", "--dataset", "held")
+    export(root, pg, *more)
+    pg.sql("DELETE FROM dropped; DELETE FROM dropped_datasets")
+    pg.sql("CREATE FUNCTION drop_some() RETURNS trigger LANGUAGE plpgsql AS "
+           "'BEGIN RETURN CASE WHEN NEW.url LIKE ''%7'' THEN NULL ELSE NEW END; END'")
+    pg.sql("CREATE TRIGGER drop_some BEFORE INSERT ON dropped FOR EACH ROW EXECUTE FUNCTION drop_some()")
+    words = export(root, pg, *more, expect=1)
+    found = re.search(r"dataset 3 \(held\): PostgreSQL: the table took (\d+) of (\d+) rows", words)
+    check(found and 0 < int(found[1]) < int(found[2]), f"rows that a trigger drops: {words}")
+    equal(pg.sql("SELECT count(*) FROM dropped_datasets"), [["0"]], "a dataset that was not taken whole")
+    pg.sql("DROP TABLE dropped CASCADE; DROP TABLE dropped_datasets; DROP FUNCTION drop_some() CASCADE")
 
 
 def check_together(root, pg):
@@ -502,6 +533,7 @@ def main():
         make_ends(tmp / "ends")
         check_ends(tmp / "ends", pg)
         same_rows(tmp / "ends", pg, "after all ends", table="ends", title=False)
+        check_dropped(tmp / "ends", pg)
         check_together(tmp / "ends", pg)
         same_rows(tmp / "ends", pg, "two at once", table="both", title=False)
         check_unlocked(tmp / "ends", pg)

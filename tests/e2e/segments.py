@@ -13,8 +13,8 @@ shuffled, doubled, with the beginning behind more than two windows, segments los
 transfers mixed, two consumers, messages that are no segments with and without `--bad-to`, wrong sums, odd
 users, vhosts and queues with no secret said, TLS with right and wrong certificates, a root on versitygw;
 consumers killed 4 times (DX_WHOLE=1: 12) at chosen frames and moments (`DX_SEGMENT_KILLS`), at the last acknowledgement and
-among those of a transfer without an id; lines that are cut at any frame or fall silent, a consumer that
-stands still, a queue that is deleted, a broker that blocks, the broker killed while one sends and one
+among those of a transfer without an id; files sent again whose rows are gone or replaced, and parts of them; lines that are cut at any frame or fall silent, a consumer that
+stands still, a queue that is deleted under who reads and who writes, a broker that blocks, the broker killed while one sends and one
 receives; by strace, no acknowledgement before the syncs. The lake's rows are those that were sent, each once.
 Half a minute, on a busy machine of two cores 50 s, of which half are the two starts of the broker; `DX_PARTS`
 runs some of it, `DX_SEED` others.
@@ -27,6 +27,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -85,12 +86,12 @@ def with_id(messages, name, dataset):
     return [(message, name, {"dataset": dataset}) for message in messages]
 
 
-def lake(root):
-    """Every row of every file, with the name of its dataset; sorted."""
+def lake(root, files=None):
+    """Every row of these or of all files, with the name of its dataset; sorted."""
     registry = json.loads((root / "registry.json").read_text())
     names = {entry["dataset_id"]: entry["name"] for entry in registry["datasets"]}
     found = []
-    for path in root.rglob("*.parquet"):
+    for path in root.rglob("*.parquet") if files is None else files:
         for row in pyarrow.parquet.ParquetFile(path).read().to_pylist():
             found.append((names[roots.dataset_of(path)],
                           f"{row['scheme']}://{row['host']}{row['path_query']}",
@@ -313,6 +314,97 @@ def two_consumers(broker, folder):
         first.done("the first one")
 
 
+# ---- sent again when it was stored ----
+
+def again(folder, name):
+    """A root with its spool beside it, a file, and how a run of it goes."""
+    data, root = rows(name, 150), folder / name
+    return data, root, written(folder, f"{name}.jsonl", lines(data)), ("--spool", folder / f"{name}.spool")
+
+
+def published(root):
+    dxtest.domaindex("publish", "--root", root, "--quiet", "--memory", "64M")
+    return lake(root, map(pathlib.Path, dxtest.domaindex("files", "--root", root).stdout.decode().split()))
+
+
+def again_and_gone(broker, folder):
+    """Rows that are gone from the lake, with their dataset or with the root, come back when their file is sent again."""
+    data, root, path, spool = again(folder, "back")
+    url, first = broker.url("back"), written(folder, "first.jsonl", lines(rows("first", 20)))
+    ship(url, first, "first")
+    receive(url, root, *spool)
+    shutil.copytree(root, folder / "backup")
+    ship(url, path, "back")
+    receive(url, root, *spool)
+    dxtest.equal(lake(root), want(first=rows("first", 20), back=data), "rows of two files")
+    shutil.rmtree(root)
+    (folder / "backup").rename(root)
+    ship(url, path, "back")
+    said = receive(url, root, *spool, "--wait", "60")
+    dxtest.check("was stored before" in said and "1 of them stored before" in said, said)
+    dxtest.equal(lake(root), want(first=rows("first", 20), back=data), "rows after an older copy of the root")
+    dxtest.domaindex("publish", "--root", root, "--quiet", "--memory", "64M")
+    dxtest.domaindex("remove", "--root", root, "--dataset", "back")
+    dxtest.equal(published(root), want(first=rows("first", 20)), "rows without the dataset")
+    ship(url, path, "back")
+    receive(url, root, *spool, "--wait", "60")
+    dxtest.equal(published(root), want(first=rows("first", 20), back=data), "rows after the dataset was removed")
+    ship(url, path, "back")
+    receive(url, root, *spool, "--wait", "60")
+    dxtest.equal(published(root), want(first=rows("first", 20), back=data), "rows that were there are not doubled")
+    dxtest.equal((broker.queue("back").depth(), list(spool[1].glob("*/bytes"))), (0, []), "what is left")
+
+
+def again_replaces(broker, folder):
+    """With --replace the lake has what was sent last, also if that was stored before."""
+    data, root, path, spool = again(folder, "turn")
+    other, url = rows("other", 30), broker.url("turn")
+    second = written(folder, "turn2.jsonl", lines(other))
+    for file, has in ((path, data), (second, other), (path, data)):
+        ship(url, file, "turn")
+        receive(url, root, *spool, "--replace", "--wait", "60")
+        dxtest.equal(published(root), want(turn=has), f"rows of {file.name}, which was sent last")
+
+
+def again_in_parts(broker, folder):
+    """Copies of a part of what was stored are nothing; all of them together, by several runs and in any order, are the file."""
+    data, root, path, spool = again(folder, "parts")
+    queue = broker.queue("parts")
+    messages = with_id(cut(lines(data), 500), "parts", "parts")
+    queue.send_all(messages)
+    receive(broker.url("parts"), root, *spool)
+    for kept in root.rglob("*.parquet"):
+        kept.unlink()
+    random.Random(SEED).shuffle(messages)
+    half = len(messages) // 2
+    queue.send_all(messages[:half] + messages[:3])
+    said = receive(broker.url("parts"), root, *spool, "--transfers", "0", "--wait", "2")
+    dxtest.check(f"{half} of its {len(messages)} segments have come again" in said and "unfinished" not in said, said)
+    dxtest.equal((queue.depth(), list(root.rglob("*.parquet"))), (0, []), "after half of it")
+    queue.send_all(messages[half:])
+    receive(broker.url("parts"), root, *spool, "--wait", "60")
+    dxtest.equal(lake(root), want(parts=data), "rows after the other half")
+
+
+def two_roots(broker, folder):
+    """A spool is of one root: another one is refused before anything is taken."""
+    data, root, path, spool = again(folder, "mine")
+    url, queue = broker.url("mine"), broker.queue("mine")
+    ship(url, path, "mine")
+    receive(url, root, *spool)
+    ship(url, path, "mine")
+    said = receive(url, folder / "yours", *spool, expect=1)
+    dxtest.check(f"is the spool of {root}" in said and "give another folder" in said, said)
+    dxtest.equal(queue.depth(), len(cut(lines(data))), "segments that were not taken")
+    receive(url, folder / "yours", "--spool", folder / "yours.spool")
+    dxtest.equal(lake(folder / "yours"), want(mine=data), "rows with a spool of its own")
+    root.rename(folder / "moved")
+    (spool[1] / "owner").unlink()
+    ship(url, path, "mine")
+    receive(url, folder / "moved", *spool)
+    dxtest.equal(lake(folder / "moved"), want(mine=data), "rows of a root that was moved")
+
+
 # ---- what is no segment, and who may come in ----
 
 def no_segment(broker, folder):
@@ -375,6 +467,18 @@ def refused_rows(broker, folder):
     broker.queue("refused.out").send_all(queue.take_all()[1:])
     receive(broker.url("refused.out"), root)
     dxtest.equal(lake(root), want(after=good), "what came behind it")
+
+
+def rejects_of_all(broker, folder):
+    """The rejected records of all transfers of a run are in the file that --rejects names; those of the run before are not."""
+    root, url, file = folder / "bad", broker.url("bad"), folder / "bad.rejects"
+    for name in ("a", "b", "c"):
+        text = lines(rows(name, 10)) + f'{{"url": "no url {name}"}}\n'.encode()
+        broker.queue("bad").send_all(with_id(cut(text, 400), name, name))
+    for transfers, wanted in (("2", "ab"), ("1", "c")):
+        receive(url, root, "--rejects", file, "--transfers", transfers)
+        found = file.read_text()
+        dxtest.equal([name for name in "abc" if f"no url {name}" in found], list(wanted), f"rejected records: {found}")
 
 
 def who_and_where(broker, folder):
@@ -669,6 +773,43 @@ def queue_taken_away(broker, folder):
     dxtest.equal(lake(root), want(gone=data), "rows")
 
 
+def queue_taken_from_ship(broker, folder):
+    """The queue is deleted, with segments that the broker had confirmed, while the line breaks or holds: all are sent again."""
+    data = rows("sent", 700)
+    path = written(folder, "sent.jsonl", lines(data))
+    count = len(cut(lines(data), 300))
+    dxtest.check(count > 150, "more segments than two windows")
+    for name, verdict in (("sent-cut", CUT), ("sent-on", None)):
+        def tell(up, method, number, name=name, verdict=verdict):
+            if (up, method, number) != (True, PUBLISH, 140):
+                return None
+            broker.queue(name).delete()
+            return verdict
+
+        with amqp_proxy.Proxy(broker.port, tell) as proxy:
+            said = ship(broker.url(name, proxy.port), path, "sent", mss=300)
+        dxtest.equal(broker.queue(name).depth(), count, f"{name}: segments in the queue: {said}")
+        dxtest.check("the queue has gone" in said, f"{name}: {said}")
+        receive(broker.url(name), folder / name)
+        dxtest.equal(lake(folder / name), want(sent=data), f"{name}: rows")
+
+
+def changed_when_sent_again(broker, folder):
+    """A file that changes before a part of it is sent a second time."""
+    path = written(folder, "altered.jsonl", lines(rows("alter", 100)))
+
+    def tell(up, method, number):
+        if (up, method, number) != (True, PUBLISH, 20):
+            return None
+        with open(path, "r+b") as file:
+            file.write(b"[")
+        return CUT
+
+    with amqp_proxy.Proxy(broker.port, tell) as proxy:
+        said = ship(broker.url("altered", proxy.port), path, "alter", mss=300, expect=1)
+    dxtest.check("changed while it was sent" in said, said)
+
+
 def broker_blocks(broker, folder):
     """A broker that takes no more messages is waited for, and the words say so. Nobody else may send."""
     data, root, url = rows("full", 2000), folder / "full", broker.url("full")
@@ -709,7 +850,8 @@ def broker_killed(broker, folder):
 BESIDE = (silent_lines, stopped_consumer, killed, same_bytes, tls, object_store, two_consumers, cut_lines, lost,
           no_segment, larger_than_a_message, empty_last_segment, without_properties, far_out_of_order,
           two_transfers, wrong_sum, refused_rows, who_and_where, acknowledged_when_durable, killed_at_the_end,
-          killed_without_ids, queue_taken_away, unconfirmed)
+          killed_without_ids, queue_taken_away, unconfirmed, again_and_gone, again_replaces, again_in_parts, two_roots,
+          rejects_of_all, queue_taken_from_ship, changed_when_sent_again)
 
 
 def run(part, broker, folder):

@@ -27,6 +27,7 @@ struct run {
     struct dx_postgres_there there;
     struct dx_progress progress;
     struct dx_buf sql;
+    uint64_t suppressed;  /* hash of the rules; 0: none */
     uint64_t rows_before; /* of the datasets that were loaded, for the progress */
     uint64_t bytes_before;
     uint64_t bytes_total;
@@ -64,11 +65,42 @@ static void add_number(struct dx_hash_state *st, uint64_t v)
     dx_hash_state_update(st, dx_span_of(bytes, sizeof bytes));
 }
 
+/* What is hidden follows from the rules, not from how many lines their log has. */
+static int sum_rules(struct run *r, struct dx_error *err)
+{
+    const struct dx_rules *rules = dx_suppressions_live_pin(r->version->caches->suppressions);
+    struct dx_hash_state *st = dx_hash_state_new();
+    size_t count = rules == NULL ? 0 : rules->count;
+
+    for (size_t i = 0; st != NULL && i < count; i++) {
+        const struct dx_rule *rule = &rules->rules[i];
+        const struct dx_span value[] = { rule->parts.scheme, rule->parts.host,
+                                         rule->parts.path_query };
+
+        add_number(st, rule->number);
+        add_number(st, rule->kind);
+        add_number(st, rule->policy);
+        for (size_t k = 0; k < sizeof value / sizeof *value; k++) {
+            add_number(st, value[k].size);
+            dx_hash_state_update(st, value[k]);
+        }
+    }
+    dx_suppressions_live_unpin(r->version->caches->suppressions, rules);
+    if (st == NULL)
+        return dx_no_memory(err, "export");
+    if (count > 0) {
+        const struct dx_hash128 hash = dx_hash_state_digest(st);
+
+        r->suppressed = dx_load_u64(hash.bytes);
+    }
+    dx_hash_state_free(&st);
+    return DX_OK;
+}
+
 static int look_at(const struct run *r, uint32_t dataset_id, struct made_of *of,
                    struct dx_error *err)
 {
     struct dx_hash_state *st = dx_hash_state_new();
-    const struct dx_rules *rules = dx_suppressions_live_pin(r->version->caches->suppressions);
     struct dx_hash128 hash;
     const struct dx_part *part;
     struct dx_pages_file file;
@@ -76,8 +108,7 @@ static int look_at(const struct run *r, uint32_t dataset_id, struct made_of *of,
 
     of->bytes = 0;
     if (rc == DX_OK)
-        add_number(st, rules == NULL ? 0 : rules->number);
-    dx_suppressions_live_unpin(r->version->caches->suppressions, rules);
+        add_number(st, r->suppressed);
     for (size_t i = 0; rc == DX_OK && i < r->e->ddl.column_count; i++) {
         struct dx_span name = dx_span_str(r->e->ddl.column[i]);
 
@@ -378,6 +409,8 @@ int dx_postgres_export_run(struct dx_postgres_export *e, struct dx_error *err)
                                         .stopped = e->stopped,
                                         .told = told,
                                         .ctx = &r };
+    if (rc == DX_OK)
+        rc = sum_rules(&r, err);
     if (rc == DX_OK)
         rc = each_dataset(&r, err);
     dx_postgres_load_release(&r.load);

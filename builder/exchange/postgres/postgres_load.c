@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/exchange/postgres/postgres_load.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "builder/exchange/numbers/visible_rows.h"
@@ -46,14 +47,24 @@ static int send(struct dx_postgres_load *l, struct dx_error *err)
     return rc;
 }
 
+/* A trigger or a rule of the table may drop rows without an error. */
 static int end_copy(struct dx_postgres_load *l, struct dx_error *err)
 {
-    uint64_t rows;
+    uint64_t rows = 0;
     int rc;
 
     dx_pg_copy_end(&l->copy);
     rc = send(l, err);
-    return rc == DX_OK && !l->dry_run ? dx_postgres_copied(l->db, &rows, err) : rc;
+    if (rc < 0 || l->dry_run)
+        return rc;
+    rc = dx_postgres_copied(l->db, &rows, err);
+    l->taken += rows;
+    if (rc == DX_OK && l->taken != l->n.rows)
+        rc = dx_fail(err, DX_E_CONFLICT,
+                     "PostgreSQL: the table took %" PRIu64 " of %" PRIu64
+                     " rows; look for a trigger that drops rows",
+                     l->taken, l->n.rows);
+    return rc;
 }
 
 /* ---- a row ---- */
@@ -168,7 +179,7 @@ int dx_postgres_load_rows(struct dx_postgres_load *l, uint32_t dataset_id, struc
     int rc;
 
     l->n = (struct dx_postgres_counts){ .rows = 0 };
-    l->seen = 0;
+    l->seen = l->taken = 0;
     l->sql.max = l->url.max = ROW_ROOM;
     l->copy.max = 2 * ROW_ROOM;
     rc = begin_copy(l, err);

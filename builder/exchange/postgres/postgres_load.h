@@ -47,6 +47,7 @@ struct dx_postgres_load {
     struct dx_buf copy;
     struct dx_buf url;
     uint64_t copied; /* bytes in the COPY that runs */
+    uint64_t taken;  /* rows, by the server in the COPYs before it */
     uint64_t seen;
 };
 

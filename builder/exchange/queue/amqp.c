@@ -28,7 +28,7 @@ static int declare(struct dx_amqp *a, bool passive, const char *what, struct dx_
 }
 
 /* There with whatever attributes, or made as a durable one. */
-static int find_queue(struct dx_amqp *a, struct dx_error *err)
+static int find_queue(struct dx_amqp *a, bool *was_missing, struct dx_error *err)
 {
     amqp_channel_close_ok_t ok = { 0 };
     int rc = declare(a, true, "looking for the queue", err);
@@ -36,6 +36,8 @@ static int find_queue(struct dx_amqp *a, struct dx_error *err)
 
     if (rc != DX_E_NOT_FOUND)
         return rc;
+    if (was_missing != NULL)
+        *was_missing = true;
     status = amqp_send_method(a->state, DX_AMQP_CHANNEL, AMQP_CHANNEL_CLOSE_OK_METHOD, &ok);
     if (status != AMQP_STATUS_OK)
         return dx_amqp_lost(a, status, "looking for the queue", err);
@@ -60,12 +62,13 @@ static int open_link(struct dx_amqp **out, const struct dx_amqp_url *url, struct
     return dx_amqp_link_open(a, url, err);
 }
 
-int dx_amqp_open(struct dx_amqp **out, const struct dx_amqp_url *url, struct dx_error *err)
+int dx_amqp_open(struct dx_amqp **out, const struct dx_amqp_url *url, bool *was_missing,
+                 struct dx_error *err)
 {
     int rc = open_link(out, url, err);
 
     if (rc == DX_OK)
-        rc = find_queue(*out, err);
+        rc = find_queue(*out, was_missing, err);
     if (rc < 0)
         dx_amqp_close(out);
     return rc;
@@ -123,18 +126,18 @@ static struct dx_span kept(struct dx_amqp *a, amqp_bytes_t from)
                                 : dx_span_of(a->properties.data + at, from.len);
 }
 
-static void read_properties(struct dx_amqp *a, const amqp_basic_properties_t *p,
-                            struct dx_amqp_message *m)
+static int read_properties(struct dx_amqp *a, const amqp_basic_properties_t *p,
+                           struct dx_amqp_message *m, struct dx_error *err)
 {
+    const int headers = p->_flags & AMQP_BASIC_HEADERS_FLAG ? p->headers.num_entries : 0;
+
     dx_buf_clear(&a->properties);
     /* Room for all at once: the spans must not move. */
     if (dx_buf_reserve(&a->properties, DX_AMQP_FRAME_MAX) == NULL)
-        return;
+        return dx_buf_fail(&a->properties, err, "properties of a message");
     if (p->_flags & AMQP_BASIC_MESSAGE_ID_FLAG)
         m->id = kept(a, p->message_id);
-    if (!(p->_flags & AMQP_BASIC_HEADERS_FLAG))
-        return;
-    for (int i = 0; i < p->headers.num_entries; i++) {
+    for (int i = 0; i < headers; i++) {
         const amqp_table_entry_t *e = &p->headers.entries[i];
         struct dx_span key = dx_span_of(e->key.bytes, e->key.len);
 
@@ -145,6 +148,8 @@ static void read_properties(struct dx_amqp *a, const amqp_basic_properties_t *p,
         else if (dx_span_equal(key, dx_span_str("sha256")))
             m->sum = kept(a, e->value.value.bytes);
     }
+    return a->properties.failed ? dx_buf_fail(&a->properties, err, "properties of a message")
+                                : DX_OK;
 }
 
 static int read_body(struct dx_amqp *a, size_t size_max, struct dx_amqp_message *m,
@@ -156,11 +161,13 @@ static int read_body(struct dx_amqp *a, size_t size_max, struct dx_amqp_message 
 
     m->too_large = m->size > size_max;
     dx_buf_release(&a->body);
+    if (m->too_large)
+        return 1;
     dx_buf_init(&a->body, size_max);
     while (got < m->size) {
         int rc = dx_amqp_frame(a, until, &f, err);
 
-        if (rc == 0)
+        if (rc == 0 || (rc > 0 && dx_clock_ms() >= until))
             rc = dx_fail(err, DX_E_IO, "%s: a message stops at byte %llu of %llu", a->shown,
                          (unsigned long long)got, (unsigned long long)m->size);
         if (rc > 0 &&
@@ -169,12 +176,11 @@ static int read_body(struct dx_amqp *a, size_t size_max, struct dx_amqp_message 
         if (rc < 0)
             return rc;
         got += f.payload.body_fragment.len;
-        if (!m->too_large)
-            dx_buf_append(&a->body, f.payload.body_fragment.bytes, f.payload.body_fragment.len);
+        dx_buf_append(&a->body, f.payload.body_fragment.bytes, f.payload.body_fragment.len);
     }
     if (a->body.failed)
         return dx_buf_fail(&a->body, err, "a message");
-    m->bytes = dx_span_of(a->body.data, m->too_large ? 0 : a->body.size);
+    m->bytes = dx_span_of(a->body.data, a->body.size);
     return 1;
 }
 
@@ -196,18 +202,24 @@ int dx_amqp_next(struct dx_amqp *a, size_t size_max, uint64_t timeout_ms, struct
     m->tag = d->delivery_tag;
     m->redelivered = d->redelivered;
     rc = dx_amqp_frame(a, dx_clock_ms() + DX_AMQP_CALL_MS, &f, err);
-    if (rc >= 0 && (rc == 0 || f.frame_type != AMQP_FRAME_HEADER))
+    if (rc >= 0 && (rc == 0 || f.frame_type != AMQP_FRAME_HEADER ||
+                    f.payload.properties.class_id != AMQP_BASIC_CLASS))
         rc = dx_fail(err, DX_E_IO, "%s: a message without a header", a->shown);
     if (rc < 0)
         return rc;
     m->size = f.payload.properties.body_size;
-    read_properties(a, f.payload.properties.decoded, m);
-    return read_body(a, size_max, m, err);
+    rc = read_properties(a, f.payload.properties.decoded, m, err);
+    return rc < 0 ? rc : read_body(a, size_max, m, err);
 }
 
 int dx_amqp_ack(struct dx_amqp *a, uint64_t tag, struct dx_error *err)
 {
-    return dx_amqp_sent_method(a, amqp_basic_ack(a->state, DX_AMQP_CHANNEL, tag, 0), err);
+    int status;
+
+    (void)pthread_mutex_lock(&a->lock); /* while paused, heartbeats use the connection, too */
+    status = amqp_basic_ack(a->state, DX_AMQP_CHANNEL, tag, 0);
+    (void)pthread_mutex_unlock(&a->lock);
+    return dx_amqp_sent_method(a, status, err);
 }
 
 int dx_amqp_requeue(struct dx_amqp *a, struct dx_error *err)

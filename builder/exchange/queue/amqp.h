@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * amqp.h - one queue of a broker (AMQP 0-9-1): messages taken from it, or put into it.
  *
- *   rc = dx_amqp_open(&a, &url, &err);
+ *   rc = dx_amqp_open(&a, &url, &was_missing, &err);
  *   rc = dx_amqp_consume(a, prefetch, &err);
  *   rc = dx_amqp_next(a, size_max, timeout_ms, &message, &err);   1 there is one, 0 none in time
  *   rc = dx_amqp_ack(a, tag, &err);                     that one
@@ -18,11 +18,12 @@
  *
  *   rc = dx_amqp_look(&url, &err);                      1 the queue is there, 0 it is not; makes none
  *
- * The queue is made (durable) if it is not there. A consumer is alone on its queue: a second one is
+ * The queue is made (durable) if it is not there; was_missing, which may be NULL, is set then, also
+ * if open fails. DX_E_NOT_FOUND while sending: it has gone. A consumer is alone on its queue: a second one is
  * DX_E_BUSY. DX_E_IO: the connection is gone or the broker has closed it, open another one;
  * DX_E_DENIED: user, vhost or rights; DX_E_LIMIT: the broker takes no message of that size. Words
  * of errors never hold user or password. A message lives until the next call. One over size_max
- * comes without its bytes (too_large). Who neither reads nor has paused must come back within
+ * comes without its bytes (too_large), and none can be read behind it. Who neither reads nor has paused must come back within
  * dx_amqp_away_ms, for the heartbeats. A broker that is silent for two heartbeats (of 20 s, or
  * fewer if it wants that) is gone. One thread at a time.
  */
@@ -55,7 +56,8 @@ struct dx_amqp_properties { /* NULL data: left out */
     struct dx_span reason; /* header "reason": why it lies in this queue */
 };
 
-int dx_amqp_open(struct dx_amqp **a, const struct dx_amqp_url *url, struct dx_error *err);
+int dx_amqp_open(struct dx_amqp **a, const struct dx_amqp_url *url, bool *was_missing,
+                 struct dx_error *err);
 void dx_amqp_close(struct dx_amqp **a);
 int dx_amqp_look(const struct dx_amqp_url *url, struct dx_error *err);
 

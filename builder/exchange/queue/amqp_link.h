@@ -42,7 +42,7 @@ struct dx_amqp {
     pthread_t beat; /* while paused */
     bool is_beating;
     bool beat_ends;
-    pthread_mutex_t lock; /* beat_ends */
+    pthread_mutex_t lock; /* beat_ends, and what is sent while paused */
     pthread_cond_t changed;
 
     uint64_t sent;

@@ -84,7 +84,8 @@ static void confirm(struct dx_amqp *a, uint64_t tag, bool multiple)
 static int hear(struct dx_amqp *a, const amqp_frame_t *f, struct dx_error *err)
 {
     if (dx_amqp_is_method(f, AMQP_BASIC_RETURN_METHOD))
-        return dx_fail(err, DX_E_IO, "%s: the queue has gone, a message came back", a->shown);
+        return dx_fail(err, DX_E_NOT_FOUND, "%s: the queue has gone, a message came back",
+                       a->shown);
     if (dx_amqp_is_method(f, AMQP_BASIC_NACK_METHOD))
         return dx_fail(err, DX_E_IO, "%s: the broker has refused a message", a->shown);
     if (dx_amqp_is_method(f, AMQP_BASIC_ACK_METHOD)) {

@@ -16,7 +16,7 @@ int dx_bad_messages_move(const struct dx_amqp_url *from, const char *queue,
     int rc = dx_amqp_url_set_queue(&to, queue, err);
 
     if (rc == DX_OK)
-        rc = dx_amqp_open(&amqp, &to, err);
+        rc = dx_amqp_open(&amqp, &to, NULL, err);
     if (rc == DX_OK)
         rc = dx_amqp_begin_sending(amqp, err);
     if (rc == DX_OK)
@@ -28,5 +28,5 @@ int dx_bad_messages_move(const struct dx_amqp_url *from, const char *queue,
     }
     dx_amqp_close(&amqp);
     dx_amqp_url_release(&to);
-    return rc < 0 ? rc : DX_OK;
+    return rc == DX_E_NOT_FOUND ? DX_E_IO : rc < 0 ? rc : DX_OK;
 }

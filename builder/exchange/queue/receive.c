@@ -12,6 +12,7 @@
 #include "base/crypto/sha256.h"
 #include "base/file.h"
 #include "base/nonce.h"
+#include "base/path.h"
 #include "base/utf8.h"
 #include "builder/exchange/queue/amqp.h"
 #include "builder/exchange/queue/bad_messages.h"
@@ -155,14 +156,28 @@ static int commit(struct receive *r, struct dx_error *err)
 
 /* ---- a whole transfer ---- */
 
+static void tell_again(const struct receive *r, const struct dx_transfer *t, const char *what)
+{
+    char text[256 + DX_SEGMENT_DATASET_MAX];
+
+    (void)snprintf(text, sizeof text,
+                   "transfer %s of dataset '%s' was stored before; %u of its %u segments have come "
+                   "again%s",
+                   t->key, t->head.dataset, t->again_count, t->head.count, what);
+    say(r, text);
+}
+
 static int store(struct receive *r, struct dx_transfer *t, struct dx_error *err)
 {
     const char *dataset = t->head.dataset[0] != '\0' ? t->head.dataset : NULL;
+    bool is_again = t->state != DX_TRANSFER_OPEN;
     bool told = false;
     int rc = dx_transfer_check(t, err);
 
     if (rc < 0)
         return rc;
+    if (is_again)
+        tell_again(r, t, ": it is stored again, and adds the rows that the lake does not have");
     while ((rc = r->o->store(r->o->ctx, t->bytes_path, dataset, err)) == DX_E_BUSY &&
            !is_stopped(r)) {
         if (!told)
@@ -180,6 +195,7 @@ static int store(struct receive *r, struct dx_transfer *t, struct dx_error *err)
     if (rc == DX_OK)
         rc = dx_transfer_mark(t, DX_TRANSFER_STORED, err);
     r->stats->transfers += rc == DX_OK;
+    r->stats->transfers_again += rc == DX_OK && is_again;
     return rc;
 }
 
@@ -218,7 +234,7 @@ static int look_into(void *ctx, const char *key, struct dx_error *err)
     if (rc <= 0)
         return rc;
     rc = DX_OK;
-    if (t.state == DX_TRANSFER_OPEN && dx_segment_join_whole(&t.join)) {
+    if (dx_transfer_waits(&t)) {
         if (strncmp(key, "id-", 3) == 0)
             rc = store(r, &t, err);
     } else if (t.state != DX_TRANSFER_OPEN && stat(t.journal_path, &st) == 0 &&
@@ -241,7 +257,7 @@ static int expect_plain(struct receive *r, struct dx_error *err)
 
     if (rc == DX_OK)
         rc = find(r, key, &t, err);
-    r->plain_waits = rc > 0 && t->state == DX_TRANSFER_OPEN && dx_segment_join_whole(&t->join);
+    r->plain_waits = rc > 0 && dx_transfer_waits(t);
     return rc < 0 ? rc : DX_OK;
 }
 
@@ -258,7 +274,7 @@ static int store_plain(struct receive *r, struct dx_error *err)
     rc = key_of(r, none, key, err);
     if (rc == DX_OK)
         rc = find(r, key, &t, err);
-    if (rc <= 0 || t->state != DX_TRANSFER_OPEN || !dx_segment_join_whole(&t->join))
+    if (rc <= 0 || !dx_transfer_waits(t))
         return rc < 0 ? rc : DX_OK;
     return finish(r, t, 0, err);
 }
@@ -356,13 +372,18 @@ static int keep(struct receive *r, struct dx_transfer *t, const struct dx_amqp_m
     return dx_segment_join_whole(&t->join) ? finish(r, t, m->tag, err) : taken(r, m, err);
 }
 
-/* One that has come already, of a transfer that goes on or has ended. */
+/* One that has come already, of a transfer that goes on or has ended. Of one that has ended all
+ * segments together are the transfer once more, whatever order they come in. */
 static int known(struct receive *r, struct dx_transfer *t, const struct dx_amqp_message *m,
                  const struct dx_segment *s, struct dx_error *err)
 {
+    bool ended = t->state != DX_TRANSFER_OPEN;
+    int rc = ended ? dx_transfer_again(t, s, err) : DX_OK;
+
+    if (rc < 0)
+        return rc;
     r->stats->again++;
-    if (t->state == DX_TRANSFER_OPEN && dx_segment_join_whole(&t->join) &&
-        s->sequence + 1 == s->count) {
+    if (dx_transfer_waits(t) && (ended || s->sequence + 1 == s->count)) {
         r->plain_waits &= m->id.data != NULL;
         return finish(r, t, m->tag, err);
     }
@@ -494,12 +515,18 @@ static bool is_over(const struct receive *r)
     return r->o->wait_ms > 0 && dx_clock_ms() - r->useful_ms > r->o->wait_ms;
 }
 
+static bool is_touched(const struct receive *r, const struct dx_transfer *t)
+{
+    struct stat st;
+
+    return stat(t->journal_path, &st) == 0 && st.st_mtime >= r->begun;
+}
+
 /* Words for one that wants segments; counts those that this run has worked on. */
 static int tell_unfinished(void *ctx, const char *key, struct dx_error *err)
 {
     struct receive *r = ctx;
     struct dx_transfer t;
-    struct stat st;
     char text[256 + DX_SEGMENT_DATASET_MAX];
     int rc = dx_transfer_open(&t, r->o->spool, key, err);
 
@@ -513,7 +540,9 @@ static int tell_unfinished(void *ctx, const char *key, struct dx_error *err)
                        (unsigned long long)t.join.size);
         if (r->unfinished_told++ < UNFINISHED_TOLD)
             say(r, text);
-        r->unfinished += stat(t.journal_path, &st) == 0 && st.st_mtime >= r->begun;
+        r->unfinished += is_touched(r, &t);
+    } else if (t.again_count > 0 && is_touched(r, &t) && r->unfinished_told++ < UNFINISHED_TOLD) {
+        tell_again(r, &t, "; it is stored again when all have");
     }
     dx_transfer_close(&t);
     return DX_OK;
@@ -602,7 +631,7 @@ static void back_off(struct receive *r, const struct dx_error *err)
 
 static int connect_and_consume(struct receive *r, struct dx_error *err)
 {
-    int rc = link_rc(r, dx_amqp_open(&r->amqp, r->o->url, err));
+    int rc = link_rc(r, dx_amqp_open(&r->amqp, r->o->url, NULL, err));
 
     if (rc == DX_OK)
         rc = link_rc(r, dx_amqp_consume(r->amqp, r->prefetch, err));
@@ -656,6 +685,28 @@ static int sync_place(const char *spool, struct dx_error *err)
     return rc;
 }
 
+/* The first run notes for whom what is acknowledged is kept. */
+static int own_spool(const struct dx_receive_options *o, struct dx_error *err)
+{
+    struct dx_buf text = DX_BUF_INIT(PATH_MAX);
+    char path[PATH_MAX];
+    int rc = dx_path_format(path, sizeof path, err, "%s/owner", o->spool);
+
+    if (rc < 0 || o->owner == NULL)
+        return rc;
+    if (access(path, F_OK) < 0)
+        return dx_file_replace(path, dx_span_str(o->owner), err);
+    rc = dx_file_read(path, PATH_MAX, &text, err);
+    if (rc == DX_OK && !dx_span_equal(dx_span_of(text.data, text.size), dx_span_str(o->owner)))
+        rc = dx_fail(err, DX_E_CONFLICT,
+                     "%s: is the spool of %.*s, and may have segments for it that the broker has "
+                     "no more; give another folder, or, if %s is that root under another name, "
+                     "remove %s",
+                     o->spool, (int)text.size, (const char *)text.data, o->owner, path);
+    dx_buf_release(&text);
+    return rc;
+}
+
 int dx_receive_run(const struct dx_receive_options *o, struct dx_receive_stats *stats,
                    struct dx_error *err)
 {
@@ -674,6 +725,8 @@ int dx_receive_run(const struct dx_receive_options *o, struct dx_receive_stats *
     for (size_t i = 0; i < OPEN_MAX; i++)
         r->open[i] = (struct dx_transfer)DX_TRANSFER_INIT;
     rc = dx_root_lock_take(&lock, o->spool, err);
+    if (rc == DX_OK)
+        rc = own_spool(o, err);
     if (rc == DX_OK)
         rc = sync_place(o->spool, err);
     if (rc == DX_OK)

@@ -7,7 +7,11 @@
  * A segment is written to the spool (transfer.h) and synced before it is acknowledged, the last one
  * of a transfer only when `store` has made its rows durable. So wherever this process, the broker
  * or the machine stops, what was not acknowledged comes again, and what comes again is known by its
- * sequence and its bytes.
+ * sequence and its bytes. A transfer that was stored and comes again whole is stored again: its
+ * rows may be gone, and if they are not, `store` adds none.
+ *
+ * A spool is of one owner, where `store` stores: what was acknowledged for it is nowhere else. For
+ * another one it is DX_E_CONFLICT.
  *
  * Which transfer a message is of tells its message-id. Messages without one are one transfer after
  * the other. A segment that is not the expected one of its transfer stays unacknowledged until the
@@ -40,6 +44,7 @@ struct dx_amqp_url;
 struct dx_receive_options {
     const struct dx_amqp_url *url;
     const char *spool;     /* a folder on a local disk, made if missing */
+    const char *owner;     /* whose spool it is, always in the same words; NULL: it lies there */
     const char *dataset;   /* of messages that name none; may be NULL */
     const char *bad_to;    /* queue for messages that are not segments; NULL: they end the run */
     bool needs_dataset;    /* a transfer without one is refused */
@@ -59,7 +64,8 @@ struct dx_receive_stats {
     uint64_t requeued; /* put back */
     uint64_t bad;      /* moved to bad_to */
     uint64_t connections;
-    uint64_t transfers; /* stored */
+    uint64_t transfers;       /* stored */
+    uint64_t transfers_again; /* of these, stored before */
 };
 
 /* Stopped, or nothing came and nothing is unfinished: DX_OK. DX_E_TIMEOUT: wait_ms ran out with an

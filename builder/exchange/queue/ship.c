@@ -32,6 +32,7 @@ struct ship {
     uint32_t confirmed;            /* segments that the broker has, the first ones */
     struct dx_sha256_state *again; /* of what was read to be sent, up to here */
     uint32_t summed;
+    struct dx_hash128 out[DX_AMQP_WINDOW]; /* of the last ones that were summed, by sequence */
     uint64_t useful_ms;
 };
 
@@ -97,15 +98,27 @@ static int name_transfer(struct ship *s, struct dx_error *err)
     return DX_OK;
 }
 
-/* Each byte is summed once, however often it is sent; before the last segment goes, all of them. */
+static int changed(const struct ship *s, struct dx_error *err)
+{
+    return dx_fail(err, DX_E_CONFLICT,
+                   "%s: changed while it was sent; its last segment was not sent, so no receiver "
+                   "takes the rest for the whole",
+                   s->o->path);
+}
+
+/* Each byte is summed once, and what is sent again must be the same; before the last segment goes,
+ * all of them. */
 static int sum_again(struct ship *s, uint32_t sequence, bool is_last, struct dx_span payload,
                      struct dx_error *err)
 {
+    const struct dx_hash128 hash = dx_hash128_of(payload);
+    struct dx_hash128 *out = &s->out[sequence % DX_AMQP_WINDOW];
     uint8_t sum[DX_SHA256_SIZE];
     char hex[DX_SHA256_HEX];
 
     if (sequence < s->summed)
-        return DX_OK;
+        return dx_hash128_equal(&hash, out) ? DX_OK : changed(s, err);
+    *out = hash;
     s->summed = sequence + 1;
     (void)dx_sha256_update(s->again, payload);
     if (!is_last)
@@ -113,12 +126,7 @@ static int sum_again(struct ship *s, uint32_t sequence, bool is_last, struct dx_
     if (!dx_sha256_end(&s->again, sum))
         return dx_no_memory(err, "ship");
     dx_sha256_hex(sum, hex);
-    if (strcmp(hex, s->sum) != 0)
-        return dx_fail(err, DX_E_CONFLICT,
-                       "%s: changed while it was sent; its last segment was not sent, so no "
-                       "receiver takes the rest for the whole",
-                       s->o->path);
-    return DX_OK;
+    return strcmp(hex, s->sum) == 0 ? DX_OK : changed(s, err);
 }
 
 static int send_one(struct ship *s, const struct dx_segment_cut *cut, uint64_t at, uint64_t n,
@@ -219,6 +227,48 @@ static void wait_for_broker(const struct ship *s, unsigned failures)
     }
 }
 
+static void end_sum(struct ship *s)
+{
+    uint8_t ignored[DX_SHA256_SIZE];
+
+    if (s->again != NULL)
+        (void)dx_sha256_end(&s->again, ignored);
+}
+
+/* The queue has gone, and with it what the broker had confirmed. */
+static int start_over(struct ship *s, struct dx_error *err)
+{
+    if (s->confirmed > 0 && s->o->say != NULL)
+        s->o->say("the queue has gone, and with it the segments that were confirmed");
+    end_sum(s);
+    s->again = dx_sha256_new();
+    s->summed = s->confirmed = 0;
+    return s->again == NULL ? dx_no_memory(err, "ship") : DX_OK;
+}
+
+static int connect_and_send(struct ship *s, struct dx_error *err)
+{
+    bool was_missing = false;
+    int rc = dx_amqp_open(&s->amqp, s->o->url, &was_missing, err);
+
+    if (rc == DX_OK)
+        rc = dx_amqp_begin_sending(s->amqp, err);
+    if (rc == DX_E_IO)
+        rc = DX_E_BUSY;
+    if (was_missing) {
+        int lost = start_over(s, err);
+
+        if (lost < 0)
+            return lost;
+    }
+    s->stats->connections += rc == DX_OK;
+    if (rc == DX_OK)
+        rc = send_all(s, err);
+    if (rc == DX_E_NOT_FOUND && (rc = start_over(s, err)) == DX_OK)
+        rc = DX_E_BUSY;
+    return rc;
+}
+
 static int send_patiently(struct ship *s, struct dx_error *err)
 {
     unsigned failures = 0;
@@ -228,14 +278,7 @@ static int send_patiently(struct ship *s, struct dx_error *err)
     for (;;) {
         uint32_t before = s->confirmed;
 
-        rc = dx_amqp_open(&s->amqp, s->o->url, err);
-        if (rc == DX_OK)
-            rc = dx_amqp_begin_sending(s->amqp, err);
-        if (rc == DX_E_IO)
-            rc = DX_E_BUSY;
-        s->stats->connections += rc == DX_OK;
-        if (rc == DX_OK)
-            rc = send_all(s, err);
+        rc = connect_and_send(s, err);
         dx_amqp_close(&s->amqp);
         if (rc != DX_E_BUSY || is_stopped(s) || dx_clock_ms() - s->useful_ms > s->o->wait_ms)
             return rc;
@@ -280,11 +323,7 @@ int dx_ship_run(const struct dx_ship_options *o, struct dx_ship_stats *stats, st
     }
     if (rc == DX_OK)
         rc = o->dry_run ? look(&s, err) : send_patiently(&s, err);
-    if (s.again != NULL) {
-        uint8_t ignored[DX_SHA256_SIZE];
-
-        (void)dx_sha256_end(&s.again, ignored);
-    }
+    end_sum(&s);
     free(s.message);
     if (s.fd >= 0)
         (void)close(s.fd);

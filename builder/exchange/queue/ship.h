@@ -7,9 +7,10 @@
  * The messages are persistent, each has the id of the transfer, the dataset and the SHA-256 of the
  * file; at most DX_AMQP_WINDOW are out without the broker's confirmation. The id is a hash of what
  * is sent, so sending a file again completes or repeats the same transfer. The file is read twice:
- * for its sum, and to be sent; the last segment goes out only if the bytes were the same, so a file
- * that changes meanwhile never becomes a whole transfer. A broker that goes away is looked for
- * again for wait_ms; sending goes on at the first segment that was not confirmed.
+ * for its sum, and to be sent; the last segment goes out only if the bytes were the same, also of
+ * what is sent twice, so a file that changes meanwhile never becomes a whole transfer. A broker
+ * that goes away is looked for again for wait_ms; sending goes on at the first segment that was not
+ * confirmed, or at the first of all if the queue has gone.
  */
 #ifndef DX_BUILDER_EXCHANGE_QUEUE_SHIP_H
 #define DX_BUILDER_EXCHANGE_QUEUE_SHIP_H

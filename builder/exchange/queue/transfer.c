@@ -54,14 +54,37 @@ static uint64_t record_at(const struct dx_transfer *t, uint64_t sequence)
     return t->head_size + sequence * RECORD;
 }
 
-/* Takes one record of the journal in; false where the journal ends. */
-static bool replay(struct dx_transfer *t, uint64_t sequence, const uint8_t *bytes)
+static bool has_again(const struct dx_transfer *t, uint64_t sequence)
+{
+    return t->again != NULL && (t->again[sequence / 8] >> sequence % 8 & 1) != 0;
+}
+
+static int note_again(struct dx_transfer *t, uint32_t sequence, struct dx_error *err)
+{
+    if (t->again == NULL)
+        t->again = calloc((size_t)t->head.count / 8 + 1, 1);
+    if (t->again == NULL)
+        return dx_no_memory(err, "%s", t->journal_path);
+    t->again[sequence / 8] |= (uint8_t)(1u << sequence % 8);
+    t->again_count++;
+    return DX_OK;
+}
+
+/* Takes one record of the journal in: 1, or 0 where the journal ends. */
+static int replay(struct dx_transfer *t, uint64_t sequence, const uint8_t *bytes,
+                  struct dx_error *err)
 {
     struct dx_segment_journal_record r;
+    bool is_again = sequence > (uint64_t)t->head.count + 1;
 
-    if (sequence > (uint64_t)t->head.count + 1 ||
-        !dx_segment_journal_record_read(&r, sequence, bytes) || r.end < t->join.size)
-        return false;
+    if (!dx_segment_journal_record_read(&r, sequence, bytes) ||
+        (is_again ? r.end >= t->head.count || has_again(t, r.end) : r.end < t->join.size))
+        return 0;
+    if (is_again) {
+        int rc = note_again(t, (uint32_t)r.end, err);
+
+        return rc < 0 ? rc : 1;
+    }
     if (sequence < t->head.count) {
         t->join.count = t->head.count;
         t->join.expected = (uint32_t)sequence + 1;
@@ -69,19 +92,19 @@ static bool replay(struct dx_transfer *t, uint64_t sequence, const uint8_t *byte
     } else {
         t->state = sequence == t->head.count ? DX_TRANSFER_STORED : DX_TRANSFER_SETTLED;
     }
-    return true;
+    return 1;
 }
 
 static int replay_all(struct dx_transfer *t, struct dx_error *err)
 {
     uint8_t *page = malloc((size_t)READ_RECORDS * RECORD);
     uint64_t sequence = 0;
-    bool more = true;
+    int rc = 1;
     ssize_t n = 0;
 
     if (page == NULL)
         return dx_no_memory(err, "%s", t->journal_path);
-    while (more) {
+    while (rc > 0) {
         size_t have = 0;
 
         while (have < (size_t)READ_RECORDS * RECORD &&
@@ -91,17 +114,19 @@ static int replay_all(struct dx_transfer *t, struct dx_error *err)
             have += n > 0 ? (size_t)n : 0;
         if (n < 0)
             break;
-        more = have == (size_t)READ_RECORDS * RECORD;
-        for (size_t at = 0; at + RECORD <= have; at += RECORD, sequence++)
-            if (!replay(t, sequence, page + at)) {
-                more = false;
-                break;
-            }
+        for (size_t at = 0; rc > 0 && at + RECORD <= have; at += RECORD) {
+            rc = replay(t, sequence, page + at, err);
+            sequence += rc > 0;
+        }
+        if (have < (size_t)READ_RECORDS * RECORD)
+            break;
     }
     free(page);
+    if (rc < 0)
+        return rc;
     if (n < 0 || ftruncate(t->journal_fd, (off_t)record_at(t, sequence)) < 0)
         return dx_fail_errno(err, errno, "%s: cannot be read", t->journal_path);
-    t->synced = t->join.expected;
+    t->synced = sequence;
     return DX_OK;
 }
 
@@ -123,7 +148,7 @@ static int recover(struct dx_transfer *t, struct dx_error *err)
     struct stat st;
     int rc = DX_OK;
 
-    if (t->state != DX_TRANSFER_OPEN) {
+    if (t->state != DX_TRANSFER_OPEN && t->again_count == 0) {
         (void)unlink(t->bytes_path); /* who marked it may have died before this */
         return DX_OK;
     }
@@ -221,6 +246,8 @@ void dx_transfer_close(struct dx_transfer *t)
     if (t->journal_fd >= 0)
         (void)close(t->journal_fd);
     dx_buf_release(&t->records);
+    free(t->again);
+    t->again = NULL;
     t->bytes_fd = t->journal_fd = -1;
     t->key[0] = '\0';
 }
@@ -278,14 +305,14 @@ int dx_transfer_sync(struct dx_transfer *t, struct dx_error *err)
 {
     int rc;
 
-    if (t->synced == t->join.expected)
+    if (t->records.size == 0)
         return DX_OK;
     if (fdatasync(t->bytes_fd) < 0)
         return dx_fail_errno(err, errno, "%s: cannot sync", t->bytes_path);
     rc = write_records(t, record_at(t, t->synced), dx_span_of(t->records.data, t->records.size),
                        err);
     if (rc == DX_OK) {
-        t->synced = t->join.expected;
+        t->synced += t->records.size / RECORD;
         dx_buf_clear(&t->records);
     }
     return rc;
@@ -381,6 +408,36 @@ int dx_transfer_check(const struct dx_transfer *t, struct dx_error *err)
     return rc;
 }
 
+bool dx_transfer_waits(const struct dx_transfer *t)
+{
+    return t->state == DX_TRANSFER_OPEN ? dx_segment_join_whole(&t->join)
+                                        : t->again_count == t->head.count;
+}
+
+/* The journal stays, to know what comes twice. */
+static void drop_bytes(struct dx_transfer *t)
+{
+    (void)unlink(t->bytes_path);
+    if (t->bytes_fd >= 0)
+        (void)close(t->bytes_fd);
+    t->bytes_fd = -1;
+}
+
+/* What came again is in the lake, again. */
+static int end_again(struct dx_transfer *t, struct dx_error *err)
+{
+    uint64_t records = (uint64_t)t->head.count + 2;
+
+    if (ftruncate(t->journal_fd, (off_t)record_at(t, records)) < 0 || fdatasync(t->journal_fd) < 0)
+        return dx_fail_errno(err, errno, "%s: cannot cut", t->journal_path);
+    t->synced = records;
+    free(t->again);
+    t->again = NULL;
+    t->again_count = 0;
+    drop_bytes(t);
+    return DX_OK;
+}
+
 int dx_transfer_mark(struct dx_transfer *t, enum dx_transfer_state state, struct dx_error *err)
 {
     struct dx_segment_journal_record r = { .end = t->join.size };
@@ -389,16 +446,54 @@ int dx_transfer_mark(struct dx_transfer *t, enum dx_transfer_state state, struct
     int rc;
 
     if (t->state >= state)
-        return DX_OK;
-    assert(dx_segment_join_whole(&t->join) && t->synced == t->join.expected);
+        return state == DX_TRANSFER_STORED && dx_transfer_waits(t) ? end_again(t, err) : DX_OK;
+    assert(dx_segment_join_whole(&t->join) && t->synced == sequence);
     dx_segment_journal_record_write(&r, sequence, record);
     rc = write_records(t, record_at(t, sequence), dx_span_of(record, sizeof record), err);
     if (rc < 0)
         return rc;
+    t->synced++;
     t->state = state;
     if (state == DX_TRANSFER_STORED)
-        (void)unlink(t->bytes_path); /* the journal stays, to know what comes twice */
+        drop_bytes(t);
     return DX_OK;
+}
+
+/* As long as all are, so that each segment has its place and what is short was lost. */
+static int begin_again(struct dx_transfer *t, struct dx_error *err)
+{
+    int rc = dx_transfer_mark(t, DX_TRANSFER_SETTLED, err);
+
+    if (rc == DX_OK && t->bytes_fd < 0)
+        rc = open_bytes(t, err);
+    if (rc == DX_OK && ftruncate(t->bytes_fd, (off_t)t->join.size) < 0)
+        rc = dx_fail_errno(err, errno, "%s: cannot be made %llu bytes long", t->bytes_path,
+                           (unsigned long long)t->join.size);
+    return rc < 0 ? rc : dx_dir_sync(t->folder, err);
+}
+
+int dx_transfer_again(struct dx_transfer *t, const struct dx_segment *s, struct dx_error *err)
+{
+    struct dx_segment_journal_record r = { .end = 0 };
+    uint8_t record[RECORD];
+    int rc = DX_OK;
+
+    if (has_again(t, s->sequence))
+        return DX_OK;
+    if (t->again_count == 0)
+        rc = begin_again(t, err);
+    if (rc == DX_OK && s->sequence > 0)
+        rc = record_of(t, s->sequence - 1, &r, err);
+    if (rc == DX_OK)
+        rc = write_at(t->bytes_fd, t->bytes_path, r.end, s->payload, err);
+    if (rc == DX_OK)
+        rc = note_again(t, s->sequence, err);
+    if (rc < 0)
+        return rc;
+    r = (struct dx_segment_journal_record){ .end = s->sequence };
+    dx_segment_journal_record_write(&r, t->synced + t->records.size / RECORD, record);
+    dx_buf_append(&t->records, record, sizeof record);
+    return t->records.failed ? dx_buf_fail(&t->records, err, "journal of a transfer") : DX_OK;
 }
 
 int dx_transfer_remove(struct dx_transfer *t, struct dx_error *err)

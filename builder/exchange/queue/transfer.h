@@ -8,13 +8,20 @@
  *   rc = dx_transfer_add(&t, &segment, &err);               the next one: written,
  *   rc = dx_transfer_sync(&t, &err);                        and durable; now it may be acknowledged
  *   rc = dx_transfer_same(&t, &segment, &err);              1 these bytes have come, 0 others have
+ *   if (dx_transfer_waits(&t)) ...                          whole, and not in the lake
  *   rc = dx_transfer_check(&t, &err);                       whole: the bytes are what came
  *   rc = dx_transfer_mark(&t, DX_TRANSFER_STORED, &err);    the rows are in the lake; bytes go
+ *   rc = dx_transfer_again(&t, &segment, &err);             stored, and one of it comes again
  *   dx_transfer_close(&t);
  *
  * A folder SPOOL/KEY with two files: `bytes`, the payloads one behind the other, and `journal`
  * (format/exchange/segment_journal.h), which is written after the bytes are synced. Open takes off
  * what a crash has left behind the last good record. One thread at a time, one process for a spool.
+ *
+ * A segment of a stored transfer may be a copy that some broker or sender made, or of a file that
+ * was sent again because its rows are gone from the lake; a message does not say which. So it is
+ * kept, in any order, and when all of them have come the transfer waits for the lake once more.
+ * Copies of a part never do.
  */
 #ifndef DX_BUILDER_EXCHANGE_QUEUE_TRANSFER_H
 #define DX_BUILDER_EXCHANGE_QUEUE_TRANSFER_H
@@ -42,9 +49,11 @@ struct dx_transfer {
     struct dx_segment_journal_head head;
     size_t head_size;
     struct dx_segment_join join;
-    uint32_t synced; /* records in the journal; those up to join.expected wait in `records` */
+    uint64_t synced; /* records in the journal; those behind them wait in `records` */
     struct dx_buf records;
     enum dx_transfer_state state;
+    uint8_t *again; /* of a stored one: a bit for each segment that has come again; NULL: none */
+    uint32_t again_count;
 };
 
 #define DX_TRANSFER_INIT                            \
@@ -63,6 +72,9 @@ int dx_transfer_sync(struct dx_transfer *t, struct dx_error *err);
 int dx_transfer_same(const struct dx_transfer *t, const struct dx_segment *s, struct dx_error *err);
 int dx_transfer_check(const struct dx_transfer *t, struct dx_error *err);
 int dx_transfer_mark(struct dx_transfer *t, enum dx_transfer_state state, struct dx_error *err);
+/* s: dx_transfer_same has said 1. */
+int dx_transfer_again(struct dx_transfer *t, const struct dx_segment *s, struct dx_error *err);
+bool dx_transfer_waits(const struct dx_transfer *t);
 
 /* The keys of all in a spool; an error of take ends it. */
 int dx_transfer_each(const char *spool,

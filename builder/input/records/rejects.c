@@ -137,21 +137,31 @@ static int create_numbered(const struct dx_rejects *r, char path[PATH_MAX], stru
     return rc < 0 ? rc : fd;
 }
 
+/* The file that was named: open, and its path. */
+static int open_given(struct dx_rejects *r, char path[PATH_MAX], struct dx_error *err)
+{
+    const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (r->append ? O_APPEND : O_TRUNC);
+    struct stat st;
+    int rc = dx_path_format(path, PATH_MAX, err, "%s", r->given);
+    int fd = rc < 0 ? rc : open(path, flags, 0644);
+
+    if (rc < 0)
+        return rc;
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        rc = dx_fail_errno(err, errno, "%s: cannot create the rejects file", path);
+        if (fd >= 0)
+            (void)close(fd);
+        return rc;
+    }
+    r->bytes = (uint64_t)st.st_size < r->max_bytes ? (uint64_t)st.st_size : r->max_bytes;
+    return fd;
+}
+
 static int create(struct dx_rejects *r, struct dx_error *err)
 {
     char path[PATH_MAX];
-    int fd;
+    int fd = r->given == NULL ? create_numbered(r, path, err) : open_given(r, path, err);
 
-    if (r->given == NULL) {
-        fd = create_numbered(r, path, err);
-    } else {
-        fd = dx_path_format(path, sizeof path, err, "%s", r->given);
-        if (fd < 0)
-            return fd;
-        fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_TRUNC, 0644);
-        if (fd < 0)
-            fd = dx_fail_errno(err, errno, "%s: cannot create the rejects file", path);
-    }
     if (fd < 0)
         return fd;
     r->path = strdup(path);
@@ -177,18 +187,19 @@ static size_t fitting(struct dx_span lines, uint64_t room)
 /* Once a line is left out all later ones are: what is listed is the beginning. */
 int dx_rejects_write(struct dx_rejects *r, struct dx_span lines, struct dx_error *err)
 {
-    size_t n = r->unlisted > 0 ? 0 : fitting(lines, r->max_bytes - r->bytes);
+    size_t n;
 
     if (lines.size == 0)
         return DX_OK;
-    for (size_t i = n; i < lines.size; i++)
-        r->unlisted += lines.data[i] == '\n';
     if (r->file == NULL) {
         int rc = create(r, err);
 
         if (rc < 0)
             return rc;
     }
+    n = r->unlisted > 0 ? 0 : fitting(lines, r->max_bytes - r->bytes);
+    for (size_t i = n; i < lines.size; i++)
+        r->unlisted += lines.data[i] == '\n';
     if (fwrite(lines.data, 1, n, r->file) != n)
         return dx_fail_errno(err, errno, "%s: cannot write", r->path);
     r->bytes += n;
@@ -209,7 +220,7 @@ int dx_rejects_close(struct dx_rejects *r, struct dx_error *err)
     return rc;
 }
 
-/* A file whose name was given stays: the next run with that name replaces it. */
+/* A file whose name was given stays: the next run with that name replaces it or goes on in it. */
 void dx_rejects_discard(struct dx_rejects *r)
 {
     if (r->path != NULL && r->given == NULL) {

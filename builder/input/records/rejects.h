@@ -13,7 +13,7 @@
  * line above. The first max_bytes of lines are in the file; if there are more, a last line of
  * reason not_listed says how many, with the line number 0. Without a path the file is
  * FOLDER/NNNNN.tsv with the next free number, made only when the first line comes; r.path says
- * which, and discard removes it. A private folder (is_private) is refused if it is a link or
+ * which, and discard removes it. What a file has already counts for max_bytes, too. A private folder (is_private) is refused if it is a link or
  * another user's: it may stand in /tmp. One thread at a time, but for dx_rejects_line.
  */
 #ifndef DX_BUILDER_INPUT_RECORDS_REJECTS_H
@@ -52,10 +52,11 @@ struct dx_rejects {
     const char *folder;
     const char *given;
     bool is_private; /* may be set after init: only this user reads the folder and its files */
+    bool append;     /* may be set after init: the given file keeps what it has */
     char *path;      /* NULL: no line yet */
     FILE *file;
     uint64_t max_bytes; /* may be set after init */
-    uint64_t bytes;     /* written */
+    uint64_t bytes;     /* in the file */
     uint64_t unlisted;  /* lines that max_bytes leaves out */
 };
 

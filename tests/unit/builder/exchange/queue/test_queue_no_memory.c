@@ -33,6 +33,17 @@ static int keep(void *ctx, struct dx_error *err)
         if (rc >= 0 && dx_transfer_same(&t, &s, err) != 1)
             rc = err->code;
     }
+    if (rc >= 0 && t.state == DX_TRANSFER_OPEN)
+        rc = dx_transfer_check(&t, err);
+    if (rc >= 0 && t.state == DX_TRANSFER_OPEN)
+        rc = dx_transfer_mark(&t, DX_TRANSFER_STORED, err);
+    for (uint32_t i = 0; rc >= 0 && i < 2; i++) {
+        const struct dx_segment s = { i, 2, dx_span_str(i == 0 ? "first" : "second") };
+
+        rc = dx_transfer_again(&t, &s, err);
+    }
+    if (rc >= 0)
+        rc = dx_transfer_sync(&t, err);
     if (rc >= 0)
         rc = dx_transfer_check(&t, err);
     if (rc >= 0)

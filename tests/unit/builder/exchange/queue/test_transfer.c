@@ -167,6 +167,52 @@ static void check_marks(void)
     CHECK(dx_transfer_remove(&t, NULL) == DX_OK);
 }
 
+static void add_again(struct dx_transfer *t, uint32_t sequence)
+{
+    struct dx_segment s = segment(sequence);
+
+    CHECK(dx_transfer_again(t, &s, NULL) == DX_OK);
+}
+
+/* Of a stored one copies of a part change nothing, and all of them make it wait for the lake. */
+static void check_again(void)
+{
+    struct dx_transfer t;
+
+    begin(&t);
+    for (uint32_t i = 0; i < COUNT; i++)
+        add(&t, i);
+    CHECK(dx_transfer_sync(&t, NULL) == DX_OK && dx_transfer_waits(&t));
+    CHECK(dx_transfer_mark(&t, DX_TRANSFER_STORED, NULL) == DX_OK && !dx_transfer_waits(&t));
+    for (unsigned round = 0; round < 3; round++) {
+        add_again(&t, 1);
+        CHECK(dx_transfer_sync(&t, NULL) == DX_OK);
+        add_again(&t, 0);
+        dx_transfer_close(&t); /* without a sync */
+        CHECK(dx_transfer_open(&t, spool, KEY, NULL) == 1 && t.state == DX_TRANSFER_SETTLED);
+        CHECK(t.again_count == 1 && !dx_transfer_waits(&t) && has(&t, 0) && has(&t, 2));
+        add_again(&t, 2);
+        add_again(&t, 1);
+        CHECK(!dx_transfer_waits(&t));
+        add_again(&t, 0);
+        CHECK(dx_transfer_waits(&t) && dx_transfer_sync(&t, NULL) == DX_OK);
+        dx_transfer_close(&t);
+        CHECK(dx_transfer_open(&t, spool, KEY, NULL) == 1);
+        CHECK(dx_transfer_waits(&t) && dx_transfer_check(&t, NULL) == DX_OK);
+        CHECK(dx_transfer_mark(&t, DX_TRANSFER_STORED, NULL) == DX_OK && !dx_transfer_waits(&t));
+        CHECK(size_of(t.bytes_path) == UINT64_MAX && has(&t, 1));
+        if (round == 1) {
+            dx_transfer_close(&t);
+            CHECK(dx_transfer_open(&t, spool, KEY, NULL) == 1 && t.again_count == 0);
+        }
+    }
+    add_again(&t, 1);
+    CHECK(dx_transfer_sync(&t, NULL) == DX_OK && truncate(t.bytes_path, 10) == 0);
+    dx_transfer_close(&t);
+    CHECK(dx_transfer_open(&t, spool, KEY, NULL) == DX_E_TRUNCATED);
+    CHECK(dx_dir_remove(t.folder, NULL) == DX_OK);
+}
+
 /* Whatever byte of the journal is another, or wherever it ends: no record behind it, or words. */
 static void check_damage(void)
 {
@@ -212,6 +258,7 @@ int main(void)
     check_synced_before_told();
     check_failed_syncs();
     check_marks();
+    check_again();
     check_damage();
     CHECK(rmdir(spool) == 0);
     if (failures == 0)
