@@ -386,6 +386,35 @@ def again_in_parts(broker, folder):
     dxtest.equal(lake(root), want(parts=data), "rows after the other half")
 
 
+def again_and_killed(broker, folder):
+    """Dead at any acknowledgement of a file that comes again: its rows are there once, each time."""
+    data, root, path, spool = again(folder, "dead")
+    url, dice, state = broker.url("dead"), random.Random(SEED), {}
+    count = len(cut(lines(data), 500))
+
+    def tell(up, method, number):
+        if up and method == ACK:
+            state["left"] -= 1
+            if state["left"] == 0:
+                state["run"].process.kill()
+                return CUT if state["cut"] else None
+        return None
+
+    ship(url, path, "dead", mss=500)
+    receive(url, root, *spool)
+    with amqp_proxy.Proxy(broker.port, tell) as proxy:
+        for left in (count, 1, *(dice.randint(2, count - 1) for _ in range(2))):
+            for kept in root.rglob("*.parquet"):
+                kept.unlink()
+            state.update(left=left, cut=dice.random() < 0.5)
+            ship(url, path, "dead", mss=500)
+            with Started(consumer(broker.url("dead", proxy.port), root, *spool, "--wait", "60")) as run:
+                state["run"] = run
+                until(lambda: run.process.poll() is not None, "its end")
+            drain(broker, "dead", root, *spool)
+            dxtest.equal(lake(root), want(dead=data), f"rows after a death at acknowledgement {left} of {count}")
+
+
 def two_roots(broker, folder):
     """A spool is of one root: another one is refused before anything is taken."""
     data, root, path, spool = again(folder, "mine")
@@ -850,8 +879,8 @@ def broker_killed(broker, folder):
 BESIDE = (silent_lines, stopped_consumer, killed, same_bytes, tls, object_store, two_consumers, cut_lines, lost,
           no_segment, larger_than_a_message, empty_last_segment, without_properties, far_out_of_order,
           two_transfers, wrong_sum, refused_rows, who_and_where, acknowledged_when_durable, killed_at_the_end,
-          killed_without_ids, queue_taken_away, unconfirmed, again_and_gone, again_replaces, again_in_parts, two_roots,
-          rejects_of_all, queue_taken_from_ship, changed_when_sent_again)
+          killed_without_ids, queue_taken_away, unconfirmed, again_and_gone, again_replaces, again_in_parts, again_and_killed,
+          two_roots, rejects_of_all, queue_taken_from_ship, changed_when_sent_again)
 
 
 def run(part, broker, folder):
