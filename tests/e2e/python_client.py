@@ -198,6 +198,66 @@ def check_errors(domaindex, index, old, what):
     equal([(v.version == old, v.current) for v in pinned.versions()], [(True, False), (False, True)], f"{what}: versions")
     newest = index.version
     equal(index.at(newest).get("/v1/domain/site1.com/diff")["to"], newest, f"{what}: a diff up to the pinned version")
+    equal([i.get("/v1/domain/site1.com/changes")["compared"] for i in (index, pinned)], [1, 0], f"{what}: changes up to the pinned version")
+    equal({pinned.get("/v1/domains", cursor=None, version=None, limit=5)["version"], pinned.get("/v1/domains?limit=5")["version"]}, {old}, f"{what}: what is None is not said")
+    said = pinned.get("/v1/normalize?q=http://a.com/x")
+    equal((said["version"], said["url"]), (old, "http://a.com/x"), f"{what}: a query in the path")
+
+
+def check_pinned_parameters(domaindex):
+    """A pinned index sends to each resource of openapi.json what it takes, and its version where there is one to say."""
+    asked = []
+
+    class Pretended(domaindex._transport.Transport):
+        def send(self, target, body):
+            asked.append(target)
+            return 200, None, b"{}"
+
+    index = domaindex.Index(Pretended(0), "V")
+    for path, methods in json.loads((dxtest.SOURCE / "docs" / "openapi.json").read_text(encoding="utf-8"))["paths"].items():
+        takes = {p["name"] for p in methods["get"].get("parameters", ()) if p.get("in") == "query"}
+        index.get(path)
+        want = [f"?{name}=V" for name in ("version", "to") if name in takes][:1]
+        equal(asked.pop(), path + "".join(want), f"a pinned index asks {path}")
+
+
+def in_child(function):
+    """os.fork(): the pid of a process that ends with 0 if the function gives True."""
+    pid = os.fork()
+    if pid == 0:
+        code = 2
+        try:
+            code = 0 if function() else 1
+        finally:
+            os._exit(code)
+    return pid
+
+
+def check_fork(domaindex, server, root):
+    index = domaindex.connect(f"http://127.0.0.1:{server.port}", timeout=10)
+    index.domain("site1.com")
+
+    def ask(first):
+        names = [f"site{(first + i) % 25}.com" for i in range(300)]
+        return [index.domain(name).domain for name in names] == names
+
+    children = [in_child(lambda first=first: ask(first)) for first in (5, 10)]
+    kept = index._transport._kept.connection
+    check(ask(0), "answers to a parent beside its forked children")
+    equal([os.waitpid(pid, 0)[1] for pid in children], [0, 0], "answers to forked children")
+    check(index._transport._kept.connection is kept, "the parent keeps its connection")
+    files = domaindex.open(root)
+
+    def refused():
+        try:
+            files.domain("site1.com")
+        except domaindex.LibraryError as error:
+            files.close()
+            return "os.fork()" in str(error) and "site1.com" in domaindex.open(root)
+        return False
+
+    equal(os.waitpid(in_child(refused), 0)[1], 0, "a root that was opened before a fork")
+    check("site1.com" in files, "the root in the parent after a child closed it")
 
 
 def check_async(domaindex, server, root):
@@ -245,6 +305,39 @@ def check_canonical(domaindex, root):
     index.close()
     raises(domaindex.LibraryError, "a closed root", index.domain, "a.com")
     raises(domaindex.LibraryError, "no root", domaindex.open, root / "nowhere")
+
+
+def check_close(domaindex, root):
+    """Threads that ask while the root is closed get an answer, or are told."""
+    import collections
+
+    for _ in range(20):
+        index, said, start = domaindex.open(root), collections.Counter(), threading.Barrier(5)
+
+        def ask(index=index, said=said, start=start):
+            start.wait()
+            for number in range(100):
+                try:
+                    said[index.domain(f"site{number % 25}.com").domain == f"site{number % 25}.com"] += 1
+                except domaindex.LibraryError as error:
+                    said[str(error)] += 1
+                    return
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        start.wait()
+        time.sleep(0.003)
+        index.close()
+        for thread in threads:
+            thread.join()
+        check(set(said) <= {True, "the root is closed"}, f"a root that is closed while threads ask: {said}")
+    root_of = domaindex.open(root)._transport.root
+    with root_of.use() as handle:
+        root_of.close()
+        check(handle.value is not None, "a root stays as long as a question is under way")
+        raises(domaindex.LibraryError, "a question after close", root_of.ask, "/v1/versions", None)
+    check(not root_of._handle, "and then it is freed")
 
 
 # ---- servers that are busy, or break off ----
@@ -372,6 +465,9 @@ def main():
                 check_listings(domaindex, index, server, what)
                 check_names(domaindex, index, root, what)
                 check_errors(domaindex, index, old, what)
+            check_pinned_parameters(domaindex)
+            check_fork(domaindex, server, root)
+            check_close(domaindex, root)
             check_async(domaindex, server, root)
             check_canonical(domaindex, root)
             check_odd_servers(domaindex, server)

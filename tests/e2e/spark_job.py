@@ -9,6 +9,8 @@ are there goes through ingest. e2e_spark does the same with Spark.
 import concurrent.futures
 import dataclasses
 import importlib
+import importlib.abc
+import importlib.machinery
 import json
 import multiprocessing
 import os
@@ -155,6 +157,57 @@ def check_refusals(tmp, module, root, rows, old):
     check(not list((root / "spool").iterdir()), "abort leaves nothing in the spool")
 
 
+class Pretended(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """pyspark.sql.datasource where there is no Spark: classes without content."""
+
+    def find_spec(self, name, path, target=None):
+        return importlib.machinery.ModuleSpec(name, self, is_package=True) if name.split(".")[0] == "pyspark" else None
+
+    def exec_module(self, module):
+        for name in ("DataSource", "DataSourceArrowWriter", "DataSourceReader", "InputPartition", "WriterCommitMessage"):
+            setattr(module, name, type(name, (), {}))
+
+
+def equal_to(column, value):
+    return type("EqualTo", (), {"attribute": (column,), "value": value})()
+
+
+def one_of(column, *values):
+    return type("In", (), {"attribute": (column,), "value": values})()
+
+
+def rows_of(source, root, *filters, **options):
+    reader = source.DomaindexReader({"root": str(root), **options})
+    equal(list(reader.pushFilters(list(filters))), list(filters), "Spark compares again")
+    return [row for partition in reader.partitions() for row in reader.read(partition)]
+
+
+def check_reader(tmp):
+    """What a domain is asked for by, and what a session gives the reader."""
+    sys.meta_path.append(Pretended())
+    source = importlib.import_module("domaindex.spark")
+    root = tmp / "read"
+    dxtest.domaindex("ingest", "--root", root, "--dataset", "d", "--format", "tsv", "-",
+                     input=b"url\tts\nhttp://www.one.example/\t2024-01-02\nhttp://a.one.example/b\t\nhttp://two.example/\t\n")
+    dxtest.domaindex("publish", "--root", root)
+    for table, one, two in (("rows", 2, 1), ("presence", 1, 1)):
+        for what, count, filters, options in (
+                ("two spellings in an option", one, (), {"domain": "one.example,WWW.One.example"}),
+                ("two spellings in a filter", one + two, (one_of("domain", "one.example", "a.one.example", "two.example"),), {}),
+                ("an option and a filter, spelled otherwise", one, (equal_to("domain", "one.example"),), {"domain": "www.one.example,two.example"}),
+                ("filters that exclude each other", 0, (equal_to("domain", "one.example"), equal_to("domain", "two.example")), {}),
+                ("a filter by what has no domain", 0, (one_of("domain", "co.uk", ""),), {})):
+            rows = rows_of(source, root, *filters, table=table, **options)
+            equal((len(rows), len(set(rows))), (count, count), f"{table}: {what}")
+        reader = source.DomaindexReader({"root": str(root), "table": table, "domain": "one.example"})
+        equal([list(reader.read(partition)) for partition in (None, source.InputPartition.__new__(source.InputPartition))], [[], []], f"{table}: no partition")
+        try:
+            check(not rows_of(source, root, table=table, domain="co.uk"), "an option without a domain")
+            check(False, f"{table}: an option without a domain is refused")
+        except ValueError as error:
+            check("co.uk" in str(error), f"{table}: {error}")
+
+
 def kill_commit(module, job, results, within_s):
     driver = os.fork()
     if driver == 0:
@@ -236,6 +289,7 @@ def main():
     module = importlib.import_module("domaindex._spark_job")
     old_rows, new_rows = made(1), made(2)
     with dxtest.tempdir() as tmp:
+        check_reader(tmp)
         old, new = single(tmp / "old", old_rows), single(tmp / "new", new_rows)
         root = tmp / "root"
         job = job_of(module, root)

@@ -22,7 +22,7 @@ DatasetName = Union[int, str]
 _LIST_BYTES = 32768
 _LIST_NAMES = 1000
 
-_OF_ALL_VERSIONS = ("/v1/versions", "/v1/changes")  # they take no version
+_OF_NO_VERSION = ("/v1/versions", "/v1/changes", "/healthz", "/readyz", "/openapi.json", "/receipt-key", "/docs")
 
 
 def target_of(path: str, params: Mapping[str, Any]) -> str:
@@ -33,11 +33,13 @@ def target_of(path: str, params: Mapping[str, Any]) -> str:
     '/v1/suffix/org/urls?filter=status%3A200&filter=%21mime%3Atext%2Fhtml&fields=url%2Cts'
     >>> target_of("/v1/domain/a.com/urls", {"reverse": True}), target_of("/index", {"showNumPages": True})
     ('/v1/domain/a.com/urls?reverse=yes', '/index?showNumPages=true')
+    >>> target_of("/cdx?url=x", {"limit": 5})
+    '/cdx?url=x&limit=5'
     """
     said = {True: "yes", False: "no"} if path.startswith("/v1/") else {True: "true", False: "false"}
     words = [f"{name}={urllib.parse.quote(text, safe='')}" for name, value in params.items() if value is not None
              for text in _texts(name, said[value] if isinstance(value, bool) else value)]
-    return path + ("?" + "&".join(words) if words else "")
+    return path + (("&" if "?" in path else "?") + "&".join(words) if words else "")
 
 
 def _texts(name: str, value: Any) -> List[str]:
@@ -88,8 +90,10 @@ class Index:
             raise ValueError(f"{path}: the answer is not JSON, and get() reads JSON only ({answer[:60]!r})") from None
 
     def _ask(self, path: str, params: Mapping[str, Any]) -> bytes:
-        name = "to" if path.endswith("/diff") else "version"
-        if self._version is not None and not {name, "cursor"} & set(params) and path not in _OF_ALL_VERSIONS:
+        resource, _, query = path.partition("?")
+        name = "to" if resource.endswith(("/diff", "/changes")) else "version"
+        given = {name for name, value in params.items() if value is not None} | set(urllib.parse.parse_qs(query, keep_blank_values=True))
+        if self._version is not None and not {name, "cursor"} & given and resource not in _OF_NO_VERSION:
             params = {**params, name: self._version}
         return self._transport.ask(target_of(path, params))
 

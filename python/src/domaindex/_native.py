@@ -2,11 +2,12 @@
 """libdomaindex by ctypes. The library is that of DOMAINDEX_LIBRARY, else the wheel's, else the system's."""
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import pathlib
 import threading
-from typing import Any, List, Optional, Tuple
+from typing import Any, Iterator, List, Optional, Tuple
 
 from ._errors import LibraryError
 
@@ -118,11 +119,14 @@ def program() -> str:
 
 
 class Root:
-    """A root that is open. Safe from several threads; close() waits for none of them."""
+    """A root that is open, for the process that opened it. Safe from several threads: close() waits for none of them, and the last question frees it."""
 
     def __init__(self, name: str, version: Optional[str], cache_dir: Optional[str], verify: bool) -> None:
-        self._library = load()
         self._handle = _p()
+        self._pid = os.getpid()
+        self._lock = threading.RLock()
+        self._users, self._closed = 0, False
+        self._library = load()
         options = Options(ctypes.sizeof(Options), version.encode() if version else None, os.fsencode(cache_dir) if cache_dir else None, 0, int(verify))
         error = Error()
         if self._library.domaindex_open(ctypes.byref(self._handle), os.fsencode(name), ctypes.byref(options), ctypes.byref(error)) < 0:
@@ -132,18 +136,35 @@ class Root:
         self.close()
 
     def close(self) -> None:
-        if getattr(self, "_handle", None):
+        if self._pid == os.getpid():  # else it is the parent's, and the lock may be one that nobody opens
+            with self._lock:
+                self._closed = True
+                self._free()
+
+    def _free(self) -> None:
+        if self._closed and self._users == 0 and self._handle:
             self._library.domaindex_close(ctypes.byref(self._handle))
 
-    @property
-    def handle(self) -> Any:
-        if not self._handle:
-            raise LibraryError("the root is closed")
-        return self._handle
+    @contextlib.contextmanager
+    def use(self) -> Iterator[Any]:
+        """The handle, which stays as long as it is used."""
+        if self._pid != os.getpid():
+            raise LibraryError("the root was opened by another process, before os.fork(): open it in this one")
+        with self._lock:
+            if self._closed:
+                raise LibraryError("the root is closed")
+            self._users += 1
+        try:
+            yield self._handle
+        finally:
+            with self._lock:
+                self._users -= 1
+                self._free()
 
     def refresh(self) -> bool:
         error = Error()
-        changed = self._library.domaindex_refresh(self.handle, ctypes.byref(error))
+        with self.use() as handle:
+            changed = self._library.domaindex_refresh(handle, ctypes.byref(error))
         if changed < 0:
             raise error.raised()
         return bool(changed)
@@ -151,10 +172,11 @@ class Root:
     def ask(self, target: str, body: Optional[bytes]) -> Tuple[int, float, bytes]:
         """Status, seconds after which to try again, and the body."""
         answer, error, size = _p(), Error(), _size()
-        if body is None:
-            rc = self._library.domaindex_get(self.handle, target.encode("ascii"), ctypes.byref(answer), ctypes.byref(error))
-        else:
-            rc = self._library.domaindex_post(self.handle, target.encode("ascii"), body, len(body), ctypes.byref(answer), ctypes.byref(error))
+        with self.use() as handle:
+            if body is None:
+                rc = self._library.domaindex_get(handle, target.encode("ascii"), ctypes.byref(answer), ctypes.byref(error))
+            else:
+                rc = self._library.domaindex_post(handle, target.encode("ascii"), body, len(body), ctypes.byref(answer), ctypes.byref(error))
         if rc < 0:
             raise error.raised()
         try:

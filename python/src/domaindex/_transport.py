@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import http.client
 import json
+import os
 import ssl
 import threading
 import time
@@ -56,7 +57,7 @@ class Transport:
 
 
 class Http(Transport):
-    """One kept connection for each thread."""
+    """One kept connection for each thread, of this process."""
 
     def __init__(self, url: str, token: Optional[str], headers: Optional[Mapping[str, str]], timeout_s: float, patience_s: float,
                  context: Optional[ssl.SSLContext]) -> None:
@@ -77,15 +78,26 @@ class Http(Transport):
             return http.client.HTTPSConnection(host, port, timeout=self._timeout_s, context=self._context or ssl.create_default_context())
         return http.client.HTTPConnection(host, port, timeout=self._timeout_s)
 
+    def _keep(self, connection: Optional[http.client.HTTPConnection]) -> None:
+        self._kept.connection, self._kept.pid = connection, os.getpid()
+
+    def _own(self) -> Optional[http.client.HTTPConnection]:
+        """The kept connection. One that came by os.fork() is the parent's, and each would read replies to the other: its descriptor is closed here."""
+        connection: Optional[http.client.HTTPConnection] = getattr(self._kept, "connection", None)
+        if connection is not None and self._kept.pid != os.getpid():
+            self.close()
+            return None
+        return connection
+
     def close(self) -> None:
         connection = getattr(self._kept, "connection", None)
-        self._kept.connection = None
+        self._keep(None)
         if connection is not None:
             connection.close()
 
     def send(self, target: str, body: Optional[bytes]) -> Tuple[int, Optional[float], bytes]:
         while True:
-            kept = getattr(self._kept, "connection", None)
+            kept = self._own()
             connection = kept or self._connect()
             try:
                 return self._exchange(connection, target, body)
@@ -93,7 +105,7 @@ class Http(Transport):
                 self.close()
                 raise Incomplete(f"the reply ended after {len(error.partial)} bytes ({target})") from error
             except (OSError, http.client.HTTPException) as error:
-                self._kept.connection = connection
+                self._keep(connection)
                 self.close()
                 # A server may close an idle connection at any moment; of a new one that says something.
                 if kept is None or not isinstance(error, (ConnectionError, http.client.BadStatusLine)):
@@ -104,7 +116,7 @@ class Http(Transport):
         connection.request("GET" if body is None else "POST", self._prefix + target, body=body, headers=headers)
         reply = connection.getresponse()
         data = reply.read()
-        self._kept.connection = connection
+        self._keep(connection)
         if reply.getheader("Content-Encoding") == "gzip":
             try:
                 data = gzip.decompress(data)

@@ -49,7 +49,8 @@ class Canonicaliser:
         if index is not None:
             if not isinstance(index._transport, Library):
                 raise ValueError("a suffix list can be had of an index that domaindex.open opened, not of a connection")
-            rc = self._library.domaindex_canon_of(index._transport.root.handle, ctypes.byref(self._handle), ctypes.byref(error))
+            with index._transport.root.use() as root:
+                rc = self._library.domaindex_canon_of(root, ctypes.byref(self._handle), ctypes.byref(error))
         else:
             if isinstance(suffix_list, os.PathLike):
                 with open(suffix_list, "rb") as file:

@@ -122,7 +122,8 @@ class DomaindexReader(DataSourceReader):
         self._version, self._cache = options.get("version"), options.get("cache_dir")
         if not self._root or self._table not in ("rows", "presence"):
             raise ValueError("option root is needed; option table is rows or presence")
-        self._domains: Optional[List[str]] = _words(options.get("domain"))
+        self._given = _words(options.get("domain"))
+        self._domains = [self._given] if self._given is not None else []  # of the option and of each filter: a domain is wanted by all of them
         self._named = _words(options.get("dataset")) or []
         self._datasets: Optional[List[Union[int, str]]] = list(self._named) or None
 
@@ -133,7 +134,7 @@ class DomaindexReader(DataSourceReader):
             values: List[Any] = [value for value in given if value is not None]
             column = getattr(one, "attribute", ())
             if type(one).__name__ in ("EqualTo", "In") and column == ("domain",):
-                self._domains = values if self._domains is None else [d for d in self._domains if d in values]
+                self._domains.append(values)
             elif type(one).__name__ in ("EqualTo", "In") and column in (("dataset",), ("dataset_id",)) and self._datasets is None:
                 self._datasets = values
             yield one
@@ -144,18 +145,25 @@ class DomaindexReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         with self._open() as index:
             version = index.version
-            known = {d.name for d in index.at(version).datasets()} if self._named else set()
+            pinned = index.at(version)
+            known = {d.name for d in pinned.datasets()} if self._named else set()
+            reduced = [_reduced(pinned, names) for names in self._domains]
+            odd = [name for name in self._given or [] if not _reduced(pinned, [name])]
+        if odd:
+            raise ValueError(f"option domain: {', '.join(odd)} has no domain")
         unknown = [name for name in self._named if name not in known]
         if unknown:
             raise ValueError(f"option dataset: no dataset is called {', '.join(unknown)}")
-        if self._domains is None and self._table == "rows":
+        if not reduced and self._table == "rows":
             raise ValueError("rows are read by domain: filter by it (where(\"domain = 'example.com'\")) or give the option domain. "
                              "To read all rows, read the Parquet files that `domaindex files` lists")
         datasets = tuple(self._datasets) if self._datasets is not None else None
-        return [Wanted(domain, datasets, version) for domain in (self._domains if self._domains is not None else [None])]
+        domains: List[Optional[str]] = [d for d in reduced[0] if all(d in others for others in reduced)] if reduced else [None]
+        return [Wanted(domain, datasets, version) for domain in domains]
 
     def read(self, partition: InputPartition) -> Iterator[Tuple[Any, ...]]:
-        assert isinstance(partition, Wanted)
+        if not isinstance(partition, Wanted):  # where there are no partitions PySpark 4.3 asks for one without content
+            return
         with self._open(partition.version) as index:
             names = {d.dataset_id: d.name for d in index.datasets()}
             chosen = _chosen(names, partition.datasets)
@@ -164,6 +172,11 @@ class DomaindexReader(DataSourceReader):
 
 def _words(text: Optional[str]) -> Optional[List[str]]:
     return [word.strip() for word in text.split(",") if word.strip()] if text else None
+
+
+def _reduced(index: _client.Index, names: Sequence[str]) -> List[str]:
+    """The domains of names, each once: the rows of one that is spelled in two ways are there once."""
+    return list(dict.fromkeys(domain for domain in (index.normalize(name)["domain"] for name in names) if domain is not None))
 
 
 def _chosen(names: Mapping[int, str], wanted: Optional[Sequence[Union[int, str]]]) -> List[int]:
