@@ -21,7 +21,10 @@ export class IncompleteError extends DomaindexError {
 }
 
 const WAIT_MS_MAX = 60_000;
-const BATCH = 5000; // names of a request
+// A browser sends a whole body before it reads the answer, and the server answers while it reads: a body must fit what the network buffers.
+const BATCH_NAMES = 2000;
+const BATCH_BYTES = 24 * 1024;
+const OF_ALL_VERSIONS = /^\/?(v1\/)?(versions|changes)$/; // they take no version
 
 function sleep(ms, signal) {
   return new Promise((resolve, reject) => {
@@ -53,7 +56,7 @@ async function* lines(body) {
   }
 }
 
-async function* objects(response) {
+async function* objects(response, signal) {
   try {
     for await (const line of lines(response.body)) {
       const row = JSON.parse(line);
@@ -61,6 +64,7 @@ async function* objects(response) {
       yield row;
     }
   } catch (error) {
+    if (signal?.aborted) throw signal.reason;
     if (error instanceof DomaindexError || error.name === "AbortError" || error.name === "TimeoutError") throw error;
     throw new IncompleteError(`the reply broke off: ${error.message}`);
   }
@@ -70,6 +74,12 @@ async function* objects(response) {
 function segment(text) {
   if (text === "." || text === "..") throw new RangeError(`${text} is no segment of a path; a dataset of this name has an id`);
   return encodeURIComponent(text);
+}
+
+/** A list as one word. */
+function joined(name, list) {
+  if (name.startsWith("dataset") && list.some((one) => String(one).includes(","))) throw new RangeError("a list of datasets has a name with a comma: give its id");
+  return list.join(",");
 }
 
 class Index {
@@ -86,13 +96,19 @@ class Index {
     return new Index(this.#base, { ...this.#options, version });
   }
 
+  /** Parameters with the version that is pinned: a cursor has its own, changes and diff end with it. */
+  #pinned(path, parameters) {
+    const name = /\/(diff|changes)$/.test(path) ? "to" : "version";
+    if ((parameters[name] ?? parameters.cursor ?? null) !== null || OF_ALL_VERSIONS.test(path)) return parameters;
+    return { ...parameters, [name]: this.#options.version };
+  }
+
   #url(path, parameters) {
     const url = new URL(path.replace(/^\//, ""), this.#base);
-    const all = { ...(this.#options.version && !("version" in parameters) ? { version: this.#options.version } : {}), ...parameters };
-    for (const [name, value] of Object.entries(all)) {
+    for (const [name, value] of Object.entries(this.#pinned(path, parameters))) {
       if (value === undefined || value === null) continue;
       // By encodeURIComponent: of a plus for a space the server makes a plus.
-      for (const one of name === "filter" && Array.isArray(value) ? value : [Array.isArray(value) ? value.join(",") : value])
+      for (const one of name === "filter" && Array.isArray(value) ? value : [Array.isArray(value) ? joined(name, value) : value])
         url.search += `${url.search === "" ? "" : "&"}${encodeURIComponent(name)}=${encodeURIComponent(one)}`;
     }
     return url;
@@ -129,13 +145,13 @@ class Index {
   async *urls(name, dataset, { signal, ...parameters } = {}) {
     const one = dataset !== undefined && !Array.isArray(dataset);
     const path = `/v1/domain/${segment(name)}` + (one ? `/datasets/${segment(dataset)}/urls` : "/urls");
-    yield* objects(await this.#ask(path, { format: "ndjson", ...(Array.isArray(dataset) ? { dataset } : {}), ...parameters }, { signal }));
+    yield* objects(await this.#ask(path, { format: "ndjson", ...(Array.isArray(dataset) ? { dataset } : {}), ...parameters }, { signal }), signal);
   }
 
   /** What each version changed for a domain, the newest first. */
   async *changes(name, { signal, ...parameters } = {}) {
     for (let to = parameters.to; to !== null; ) {
-      const page = await this.get(`/v1/domain/${segment(name)}/changes`, { ...parameters, version: undefined, to }, { signal });
+      const page = await this.get(`/v1/domain/${segment(name)}/changes`, { ...parameters, to }, { signal });
       yield* page.changes;
       to = page.next_to;
     }
@@ -146,12 +162,13 @@ class Index {
     let version = parameters.version ?? this.#options.version;
     let done = 0;
     let batch = [];
+    let size = 0;
     const self = this;
     async function* answer() {
       const body = batch.map((name) => `${name}\n`).join("");
       const init = { method: "POST", body, headers: { "Content-Type": "text/plain" }, signal };
       let summary = null;
-      for await (const row of objects(await self.#ask("/v1/domains", { ...parameters, version }, init))) {
+      for await (const row of objects(await self.#ask("/v1/domains", { ...parameters, version }, init), signal)) {
         if ("complete" in row) summary = row;
         else yield { ...row, line: row.line + done };
       }
@@ -159,12 +176,15 @@ class Index {
       version = summary.version;
       done += batch.length;
       batch = [];
+      size = 0;
       progress?.(done);
     }
     for await (const name of names) {
       if (/[\r\n]/.test(name) || name.trim() === "") throw new RangeError("a name is empty or has a line break"); // the server skips empty lines
+      const length = new TextEncoder().encode(name).length + 1;
+      if (batch.length === BATCH_NAMES || (batch.length > 0 && size + length > BATCH_BYTES)) yield* answer();
       batch.push(name);
-      if (batch.length === BATCH) yield* answer();
+      size += length;
     }
     if (batch.length > 0) yield* answer();
   }

@@ -4,8 +4,10 @@
 #
 #   tarball   domaindex-VERSION.tar.gz: the sources; the same commit gives the same bytes
 #   deb       domaindex, domaindexd, libdomaindex1 and libdomaindex-dev, built from the tarball; lintian finds nothing
-#   sbom      domaindex-VERSION.spdx.json: the libraries that the programs load and what the page is made of
+#   sbom      domaindex-VERSION.spdx.json: the libraries that the programs of the deb load and what the page is made of
 #   image     domaindexd-VERSION.oci.tar: an OCI image of the server, on Debian 12, made from the deb (needs mmdebstrap and buildah)
+#
+# sbom and image make the deb as well, unless it was among the parts before them: one that is there may be of another commit.
 #
 # --arch arm64: packages of that architecture, made here by the cross compiler (scripts/arm64.sh); manuals are printed under qemu-user.
 #
@@ -81,18 +83,25 @@ EOF
         mv "$deb" "$out/"
         echo "$out/${deb##*/}"
     done
+    deb_is_made=1
     # One tag is about uploads to Debian; the other about a name that documents link to.
     lintian --allow-root --suppress-tags initial-upload-closes-no-bugs,wrong-name-for-upstream-changelog --fail-on error,warning "$out"/*_"${debian_version}_$arch".deb
     rm -rf "$work"
 }
 
 make_sbom() {
-    local programs=build/release
-    [ -x $programs/domaindexd ] || {
-        cmake --preset release >/dev/null && cmake --build --preset release --target domaindex domaindexd >/dev/null
-    }
-    python3 scripts/sbom.py "$version" "$(git log -1 --format=%cI)" $programs/libexec/domaindex/domaindex $programs/domaindexd >"$out/$name.spdx.json.new"
+    local package
+    [ -n "${deb_is_made:-}" ] || make_deb
+    rm -rf "$work"
+    mkdir -p "$work"
+    tar -xzf "$out/$name.tar.gz" -C "$work"
+    for package in domaindex domaindexd; do
+        dpkg-deb -x "$out/${package}_${debian_version}_$arch.deb" "$work/root"
+    done
+    python3 "$work/$name/scripts/sbom.py" "$version" "$(git log -1 --format=%cI)" "$work/root/usr/libexec/domaindex/domaindex" \
+        "$work/root/usr/bin/domaindexd" >"$out/$name.spdx.json.new"
     mv "$out/$name.spdx.json.new" "$out/$name.spdx.json"
+    rm -rf "$work"
     echo "$out/$name.spdx.json"
 }
 
@@ -100,16 +109,21 @@ make_sbom() {
 # packaging/image/Containerfile, which only adds that root and says how it runs.
 make_image() {
     local root=$work/root.tar deb
-    deb=$(find "$out" -maxdepth 1 -name "domaindexd_${debian_version}_$arch.deb" | head -n 1)
-    [ -n "$deb" ] || { make_deb && deb=$(find "$out" -maxdepth 1 -name "domaindexd_${debian_version}_*.deb" | head -n 1); }
+    [ -n "${deb_is_made:-}" ] || make_deb
     rm -rf "$work"
     mkdir -p "$work"
+    git show HEAD:packaging/image/Containerfile >"$work/Containerfile"
+    # apt reads the package outside of the root and dpkg inside, by one path: none that says where this tree is.
+    debs=$(mktemp -d /tmp/domaindex-image.XXXXXX)
+    trap 'rm -rf "$debs"' EXIT
+    chmod 755 "$debs"
+    deb=$debs/domaindexd.deb
+    cp "$out/domaindexd_${debian_version}_$arch.deb" "$deb"
     mmdebstrap --quiet --variant=essential --include="ca-certificates,$deb" --dpkgopt='path-exclude=/usr/share/man/*' \
         --dpkgopt='path-exclude=/usr/share/locale/*' --customize-hook='rm -rf "$1"/var/cache/apt "$1"/var/lib/apt/lists/*' \
-        --setup-hook="mkdir -p \"\$1$(dirname "$deb")\" && cp '$deb' \"\$1$(dirname "$deb")\"" \
-        --customize-hook="rm -rf \"\$1/$(cut -d/ -f2 <<<"$deb")\"/packages" \
+        --setup-hook="mkdir -p \"\$1$debs\" && cp '$deb' \"\$1$deb\"" --customize-hook="rm -rf \"\$1$debs\"" \
         bookworm "$root" "${DX_DEBIAN_MIRROR:-http://deb.debian.org/debian}"
-    buildah bud --isolation chroot --format oci --timestamp "$SOURCE_DATE_EPOCH" --file packaging/image/Containerfile \
+    buildah bud --isolation chroot --format oci --timestamp "$SOURCE_DATE_EPOCH" --file "$work/Containerfile" \
         --tag "domaindexd:$version" "$work"
     buildah push "domaindexd:$version" "oci-archive:$out/domaindexd-$version.oci.tar"
     rm -rf "$work"

@@ -19,9 +19,18 @@ out.some = await collect(index.urls("example.com", ["news", 1], { fields: "url" 
 out.plus = await collect(index.urls("example.com", undefined, { prefix: "/a%20b", fields: "url" }));
 out.tlds = (await index.get("/v1/tlds", { limit: 2 })).tlds.length;
 out.changes = await collect(index.changes("example.com"));
+const [{ version: oldest }] = (await index.at(out.site.version).get("/v1/versions")).versions.sort((a, b) => (a.version < b.version ? -1 : 1));
+const pinned = index.at(oldest);
+out.ofOldest = [oldest, await collect(pinned.changes("example.com")), (await pinned.get("/v1/domain/example.com/changes")).version, await collect(pinned.changes("example.com", { to: out.site.version }))];
+out.diff = (await index.at(out.site.version).get("/v1/domain/example.com/diff")).to;
+out.comma = await failure(collect(index.urls("example.com", ["news", "a,b"])));
 const names = Array.from({ length: 12001 }, (_, i) => (i % 2 ? "example.com" : `n${i}.example`));
 const progress = [];
-const found = await collect(index.domains(names, { progress: (done) => progress.push(done) }));
+const bodies = [];
+const watched = connect(server, { fetch: (url, init) => (bodies.push(init.body), fetch(url, init)) });
+const found = await collect(watched.domains(names, { progress: (done) => progress.push(done) }));
+await collect(watched.domains(Array.from({ length: 500 }, (_, i) => `https://n${i}.example/${"\u00e9".repeat(200)}`)));
+out.bodies = [bodies.map((body) => body.split("\n").length - 1), Math.max(...bodies.map((body) => new TextEncoder().encode(body).length))];
 out.names = [found.length, found.filter((name) => name.found).length, found.every((name, i) => name.asked === names[i] && name.line === i + 1), progress];
 out.refused = await failure(collect(index.urls("example.com", undefined, { prefix: "no slash" })));
 out.reason = await failure(index.domain("co.uk"));
@@ -33,6 +42,11 @@ let seen = 0;
 out.aborted = await failure((async () => {
   for await (const _ of index.urls("big.example", undefined, { signal: aborter.signal })) if (++seen === 10) aborter.abort();
 })());
+const own = new Error("enough");
+out.ownReason = await (async () => {
+  const stop = new AbortController();
+  for await (const _ of index.urls("big.example", undefined, { signal: stop.signal })) stop.abort(own);
+})().catch((error) => error === own);
 
 const odd = connect(broken, { retries: 3 });
 out.retried = await odd.domain("busy.example");

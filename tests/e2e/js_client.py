@@ -101,9 +101,15 @@ def main():
             equal((out["all"], len(out["some"]), [row["url"] for row in out["plus"]]), (BIG, 3, ["https://example.com/a%20b"]), "rows of all, of some, with a space")
             equal(out["tlds"], 2, "get")
             equal(out["changes"], server.get("/v1/domain/example.com/changes").json["changes"], "changes")
-            equal(out["names"], [12001, 6000, True, [5000, 10000, 12001]], "names")
+            oldest = min(v["version"] for v in server.get("/v1/versions").json["versions"])
+            of_oldest = server.get(f"/v1/domain/example.com/changes?to={oldest}").json
+            equal(out["ofOldest"], [oldest, of_oldest["changes"], of_oldest["version"], out["changes"]], "changes up to a pinned version, up to one that is said")
+            check(of_oldest["changes"] != out["changes"], "the newest version changed something")
+            equal((out["diff"], out["comma"][0]), (site["version"], "RangeError"), "a diff up to a pinned version; a list of datasets with a comma in a name")
+            equal((out["names"][:3], out["names"][3][-1], sum(out["bodies"][0])), ([12001, 6000, True], 12001, 12501), "names")
+            check(max(out["bodies"][0]) <= 2000 and 20000 < out["bodies"][1] <= 24 * 1024, f"names and bytes of a request: {out['bodies']}")
     equal((out["refused"], out["reason"]), (["DomaindexError", 400, "bad-parameter", True], ["DomaindexError", 400, "not-a-domain", True]), "problems")
-    equal((out["lineBreak"][0], out["aborted"][0]), ("RangeError", "AbortError"), "a line break, an abort")
+    equal((out["lineBreak"][0], out["aborted"][0], out["ownReason"]), ("RangeError", "AbortError", True), "a line break, an abort, one with a reason of its own")
     # URL drops dots: of a dataset called ".." it made the listing of all datasets.
     equal(([kind for kind, *_ in out["dots"]], out["emptyName"][0]), (["RangeError"] * 3, "RangeError"), "segments of dots, a name that is empty")
     equal((out["retried"], out["gaveUp"]), ({"domain": "busy.example"}, ["DomaindexError", 503, "overloaded", True]), "busy")

@@ -67,6 +67,7 @@ def hostile(chromium, tmp):
 def states(chromium, tmp):
     root = tmp / "root"
     ingest(root, "one", [f"https://example.com/{i}" for i in range(300)] + ["https://hidden.com/"])
+    dxtest.domaindex("ingest", "--root", root, "--dataset", "old", "-", input=b"url\tts\nhttps://early.com/a\t0050-03-01\nhttps://early.com/b\t0052-03-01\n")
     dxtest.domaindex("publish", "--root", root)
     dxtest.domaindex("suppress", "add", "--root", root, "--domain", "hidden.com")
     with dxtest.Server(root, "--web", "yes", "--cursor-life", 60) as server, chromium.tab(server) as tab:
@@ -81,6 +82,14 @@ def states(chromium, tmp):
         check(dict(zip(tab.texts(".figures dt"), tab.texts(".figures dd"))).get("Suppressions in force") == "1", "the number of suppressions")
         tab.view("#/site/example.com?v=000999-20200101T000000Z")
         tab.wait("['410', '503'].includes(document.querySelector('.problem')?.dataset.status)")
+        tab.view("#/site/example.com?v=000001-20261399T250000Z")  # of a version that is none, too, the page says so
+        tab.wait("document.querySelector('.problem')?.dataset.status")
+        check("000001-20261399T250000Z" in tab.text("footer"), "a version without a time")
+        equal(tab.seen()["errors"], [], "a version without a time: errors")
+        tab.view("#/site/early.com?by=year")
+        tab.wait("document.querySelectorAll('figure.chart rect').length >= 2")
+        years = tab.evaluate("[...document.querySelectorAll('figure.chart text[text-anchor=middle]')].map((e) => e.textContent.slice(0, 3))")
+        equal(set(years), {"005"}, "years of the first century are drawn as such")
         tab.view("#/urls/example.com?from=2019&c=AAAA")
         waits(tab, 400, "a broken cursor")
         gone = version.replace("000001-20", "000001-19")

@@ -22,7 +22,7 @@ function Pinned({ now }: { now: Address }) {
   useEffect(() => {
     if (answer?.body && !version) replace(changed(now, { v: answer.body.version }));
   }, [answer]);
-  if (version) return <VersionContext.Provider value={version}><VersionNote now={now} /><Guard key={`${now.view}/${now.what}`}>{viewOf(now)}</Guard></VersionContext.Provider>;
+  if (version) return <VersionContext.Provider value={version}><Guard><VersionNote now={now} /></Guard><Guard key={`${now.view}/${now.what}`}>{viewOf(now)}</Guard></VersionContext.Provider>;
   return <><h1 class="name">{now.what ? <Host name={now.what} /> : (t.titles[now.view] ?? t.lead)}</h1>{answer && !answer.body ? <ProblemBox answer={answer} again={again} name="" top /> : <Waiting />}</>;
 }
 
@@ -56,7 +56,7 @@ function App() {
       <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById("main")!.focus(); }}>{t.skip}</a>
       <Header now={now} />
       <main id="main" tabIndex={-1}><Pinned now={now} /></main>
-      <Footer now={now} />
+      <Guard><Footer now={now} /></Guard>
     </div>
   );
 }

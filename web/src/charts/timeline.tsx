@@ -7,11 +7,18 @@ import { Frame, MARGIN } from "./frame";
 
 export type Series = { name: string; periods: Period[] };
 
+// Of Date.UTC the years 0 to 99 are those of 1900.
+function utc(year: number, month: number, day: number): Date {
+  const at = new Date(0);
+  at.setUTCFullYear(year, month, day);
+  return at;
+}
+
 // "2019", "2019-07" and "2019-07-04" as the moments at which they begin and end.
 function bounds(period: string): [Date, Date] {
   const [year = 0, month, day] = period.split("-").map(Number);
-  const end = month === undefined ? Date.UTC(year + 1, 0) : day === undefined ? Date.UTC(year, month) : Date.UTC(year, month - 1, day + 1);
-  return [new Date(Date.UTC(year, (month ?? 1) - 1, day ?? 1)), new Date(end)];
+  const end = month === undefined ? utc(year + 1, 0, 1) : day === undefined ? utc(year, month, 1) : utc(year, month - 1, day + 1);
+  return [utc(year, (month ?? 1) - 1, day ?? 1), end];
 }
 
 export function Timeline({ series, label }: { series: Series[]; label: string }) {

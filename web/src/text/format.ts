@@ -22,5 +22,6 @@ export const span = (first: string | null, last: string | null): string => (firs
 // 000002-20261125T174913Z: number 2, published then.
 export function published(version: string): string {
   const [, y, mo, d, h, mi] = /-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)\d\dZ$/.exec(version) ?? [];
-  return y ? moment(`${y}-${mo}-${d}T${h}:${mi}:00Z`) : version;
+  const ts = `${y}-${mo}-${d}T${h}:${mi}:00Z`;
+  return y && !Number.isNaN(Date.parse(ts)) ? moment(ts) : version; // an address says what it likes: 25 hours, too
 }
