@@ -24,7 +24,7 @@ const WAIT_MS_MAX = 60_000;
 // A browser sends a whole body before it reads the answer, and the server answers while it reads: a body must fit what the network buffers.
 const BATCH_NAMES = 2000;
 const BATCH_BYTES = 24 * 1024;
-const OF_ALL_VERSIONS = /^\/?(v1\/)?(versions|changes)$/; // they take no version
+const OF_NO_VERSION = /^\/?(v1\/(versions|changes)|healthz|readyz|openapi\.json|receipt-key|docs)$/;
 
 function sleep(ms, signal) {
   return new Promise((resolve, reject) => {
@@ -98,9 +98,11 @@ class Index {
 
   /** Parameters with the version that is pinned: a cursor has its own, changes and diff end with it. */
   #pinned(path, parameters) {
-    const name = /\/(diff|changes)$/.test(path) ? "to" : "version";
-    if ((parameters[name] ?? parameters.cursor ?? null) !== null || OF_ALL_VERSIONS.test(path)) return parameters;
-    return { ...parameters, [name]: this.#options.version };
+    const [resource, query] = path.split("?", 2);
+    const name = /\/(diff|changes)$/.test(resource) ? "to" : "version";
+    const given = new URLSearchParams(query);
+    const isGiven = (word) => (parameters[word] ?? null) !== null || given.has(word);
+    return isGiven(name) || isGiven("cursor") || OF_NO_VERSION.test(resource) ? parameters : { ...parameters, [name]: this.#options.version };
   }
 
   #url(path, parameters) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // js_client.mjs - what tests/e2e/js_client.py runs: node js_client.mjs SERVER BROKEN; prints one line of JSON.
+import { readFileSync } from "node:fs";
 import { connect, DomaindexError, IncompleteError } from "../../js/index.js";
 
 const [server, broken] = process.argv.slice(2);
@@ -22,6 +23,19 @@ out.changes = await collect(index.changes("example.com"));
 const [{ version: oldest }] = (await index.at(out.site.version).get("/v1/versions")).versions.sort((a, b) => (a.version < b.version ? -1 : 1));
 const pinned = index.at(oldest);
 out.ofOldest = [oldest, await collect(pinned.changes("example.com")), (await pinned.get("/v1/domain/example.com/changes")).version, await collect(pinned.changes("example.com", { to: out.site.version }))];
+const { paths } = JSON.parse(readFileSync(new URL("../../docs/openapi.json", import.meta.url)));
+const asked = [];
+const pretended = connect("http://a", { version: "V", fetch: (url) => (asked.push(url.search), new Response("{}")) });
+out.misasked = [];
+for (const [path, { get }] of Object.entries(paths)) {
+  await pretended.get(path);
+  const said = ["version", "to"].find((word) => get.parameters?.some((one) => one.in === "query" && one.name === word));
+  if (asked.pop() !== (said ? `?${said}=V` : "")) out.misasked.push(path);
+}
+await pretended.get("/v1/domains?limit=5", { cursor: undefined });
+await pretended.get("/v1/domains?cursor=C");
+await pretended.get("/v1/domains", { cursor: "C" });
+out.asked = asked;
 out.diff = (await index.at(out.site.version).get("/v1/domain/example.com/diff")).to;
 out.comma = await failure(collect(index.urls("example.com", ["news", "a,b"])));
 const names = Array.from({ length: 12001 }, (_, i) => (i % 2 ? "example.com" : `n${i}.example`));

@@ -105,6 +105,7 @@ def main():
             of_oldest = server.get(f"/v1/domain/example.com/changes?to={oldest}").json
             equal(out["ofOldest"], [oldest, of_oldest["changes"], of_oldest["version"], out["changes"]], "changes up to a pinned version, up to one that is said")
             check(of_oldest["changes"] != out["changes"], "the newest version changed something")
+            equal((out["misasked"], out["asked"]), ([], ["?limit=5&version=V", "?cursor=C", "?cursor=C"]), "resources of openapi.json where a version is pinned")
             equal((out["diff"], out["comma"][0]), (site["version"], "RangeError"), "a diff up to a pinned version; a list of datasets with a comma in a name")
             equal((out["names"][:3], out["names"][3][-1], sum(out["bodies"][0])), ([12001, 6000, True], 12001, 12501), "names")
             check(max(out["bodies"][0]) <= 2000 and 20000 < out["bodies"][1] <= 24 * 1024, f"names and bytes of a request: {out['bodies']}")
