@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 
 import dxtest
 from dxtest import check, equal
@@ -43,7 +44,7 @@ def unit_tests():
 
 
 def same_bytes(tmp):
-    done = dxtest.run(dxtest.SOURCE / "tests/e2e/determinism.py", env={"DX_OTHER_BIN_DIR": str(wrapper(tmp / "arm64"))}, timeout=3600)
+    done = dxtest.run(sys.executable, dxtest.SOURCE / "tests/e2e/determinism.py", env={"DX_OTHER_BIN_DIR": str(wrapper(tmp / "arm64"))}, timeout=3600)
     check(b"left out" not in done.stdout and b" 0 failed" in done.stdout, f"the bytes of an index: {done.stdout[-2000:]}")
 
 
