@@ -220,8 +220,8 @@ static void test_damage(void)
 
 /* ---- pages by hand ---- */
 
-static void put_page(struct dx_buf *out, int type, unsigned encoding, uint32_t values,
-                     struct dx_span body)
+static void put_page_of(struct dx_buf *out, int type, unsigned encoding, unsigned levels,
+                        uint32_t values, struct dx_span body)
 {
     struct dx_thrift_out o = dx_thrift_out_to(out);
 
@@ -233,12 +233,18 @@ static void put_page(struct dx_buf *out, int type, unsigned encoding, uint32_t v
     dx_thrift_put_i32(&o, 1, (int32_t)values);
     dx_thrift_put_i32(&o, 2, (int32_t)encoding);
     if (type == DX_PQ_PAGE_DATA) {
-        dx_thrift_put_i32(&o, 3, DX_PQ_RLE);
-        dx_thrift_put_i32(&o, 4, DX_PQ_RLE);
+        dx_thrift_put_i32(&o, 3, (int32_t)levels);
+        dx_thrift_put_i32(&o, 4, (int32_t)levels);
     }
     dx_thrift_put_end(&o);
     dx_thrift_put_end(&o);
     dx_buf_append(out, body.data, body.size);
+}
+
+static void put_page(struct dx_buf *out, int type, unsigned encoding, uint32_t values,
+                     struct dx_span body)
+{
+    put_page_of(out, type, encoding, DX_PQ_RLE, values, body);
 }
 
 #define BYTES(...) { __VA_ARGS__ }, sizeof((uint8_t[]){ __VA_ARGS__ })
@@ -625,6 +631,68 @@ static void test_levels(void)
     }
 }
 
+/* Levels without runs, as the oldest writers have them: the first one in the highest bits of a byte, or for Impala in the lowest. */
+static void check_packed(uint8_t max, bool low_first, uint64_t *seed)
+{
+    enum { COUNT = 1003 };
+    const struct dx_pq_column column = {
+        .type = DX_PQ_INT32, .max_def = max, .with_levels = max > 1, .is_low_bit_first = low_first
+    };
+    unsigned width = max > 3 ? 3 : max > 1 ? 2 : 1;
+    static uint8_t body[COUNT * 5];
+    struct dx_pq_values v = DX_PQ_VALUES_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_buf page = DX_BUF_INIT(1 << 20);
+    uint8_t level[COUNT];
+    size_t size = (COUNT * width + 7) / 8, levels = size;
+    uint32_t same = 0;
+
+    memset(body, 0, sizeof body);
+    for (unsigned i = 0; i < COUNT; i++) {
+        level[i] = (uint8_t)(next_random(seed) % (max + 1u));
+        for (unsigned b = 0; b < width; b++) {
+            unsigned at = i * width + b;
+            unsigned bit = level[i] >> (low_first ? b : width - 1 - b) & 1;
+
+            body[at / 8] |= (uint8_t)(bit << (low_first ? at % 8 : 7 - at % 8));
+        }
+        if (level[i] == max) {
+            body[size] = (uint8_t)i;
+            body[size + 1] = (uint8_t)(i >> 8);
+            size += 4;
+        }
+    }
+    put_page_of(&page, DX_PQ_PAGE_DATA, DX_PQ_PLAIN, DX_PQ_BIT_PACKED, COUNT,
+                dx_span_of(body, size));
+    CHECK(dx_pq_page_decode(&column, dx_span_of(page.data, page.size), NULL, &limits, &v, &err) ==
+                  0 &&
+              v.row_count == COUNT,
+          "levels up to %u: %s", max, err.text);
+    while (same < v.row_count && dx_pq_is_null(&v, same) == (level[same] < max) &&
+           (level[same] < max || v.ints[same] == (int64_t)same) &&
+           (v.def == NULL || v.def[same] == level[same]))
+        same++;
+    CHECK(same == COUNT, "levels up to %u: %u", max, same);
+    dx_buf_clear(&page);
+    put_page_of(&page, DX_PQ_PAGE_DATA, DX_PQ_PLAIN, DX_PQ_BIT_PACKED, COUNT,
+                dx_span_of(body, levels - 1));
+    CHECK(dx_pq_page_decode(&column, dx_span_of(page.data, page.size), NULL, &limits, &v, &err) ==
+              DX_E_CORRUPT,
+          "levels up to %u that end early", max);
+    dx_buf_release(&page);
+    dx_pq_values_release(&v);
+}
+
+static void test_packed_levels(void)
+{
+    uint64_t seed = 12;
+
+    for (uint8_t max = 1; max <= 7; max++) {
+        check_packed(max, false, &seed);
+        check_packed(max, true, &seed);
+    }
+}
+
 static void test_thrift_limits(void)
 {
     static const struct {
@@ -701,6 +769,7 @@ int main(void)
     test_dictionary();
     test_times();
     test_levels();
+    test_packed_levels();
     test_thrift_limits();
     test_bounds();
     if (failures > 0)
