@@ -271,14 +271,11 @@ static int lead(void *ctx, size_t place, const struct dx_listing_row *row, struc
     enum dx_reject reject = DX_REJECT_NONE;
     struct dx_problem hidden;
     struct dx_url url;
-    bool asked = false;
+    struct dx_span asked = dx_listing_extra(row, dx_span_str(DX_REQUESTED_URL));
 
     (void)place;
-    for (size_t i = 0; i < row->extra_count && !asked; i++)
-        asked = dx_span_equal(row->extra[i].name, dx_span_str(DX_REQUESTED_URL)) &&
-                row->extra[i].value.data != NULL &&
-                dx_span_equal(row->extra[i].value, task->url.url);
-    if (!asked || task->next.size > 0 || is_url(task, row))
+    if (asked.data == NULL || !dx_span_equal(asked, task->url.url) || task->next.size > 0 ||
+        is_url(task, row))
         return DX_OK;
     if (task->canon == NULL && dx_version_canon_new(task->rows.view.version, &task->canon, err) < 0)
         return (int)err->code;

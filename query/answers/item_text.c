@@ -303,14 +303,6 @@ static int write_raw_url(struct dx_item_text *t, const struct dx_listing_row *ro
     return rc < 0 ? rc : DX_OK;
 }
 
-static struct dx_span named(const struct dx_listing_row *row, const char *name)
-{
-    for (size_t i = 0; i < row->extra_count; i++)
-        if (dx_span_equal(row->extra[i].name, dx_span_str(name)))
-            return row->extra[i].value;
-    return dx_span_of(NULL, 0);
-}
-
 static int write_extras(struct dx_item_text *t, const struct dx_listing_row *row,
                         struct dx_error *err)
 {
@@ -368,22 +360,22 @@ static void write_named(struct dx_item_text *t, const struct dx_listing_row *row
 {
     if (t->fields & DX_FIELD_TITLE) {
         dx_json_key(t->json, "title");
-        write_text_or_null(t->json, named(row, "title"));
+        write_text_or_null(t->json, dx_listing_extra(row, dx_span_str("title")));
     }
     if (t->fields & DX_FIELD_CONTENT_TYPE) {
         dx_json_key(t->json, "content_type");
-        write_text_or_null(t->json, named(row, "content_type"));
+        write_text_or_null(t->json, dx_listing_extra(row, dx_span_str("content_type")));
     }
     if (t->fields & DX_FIELD_TAGS) {
         dx_json_key(t->json, "tags");
-        write_tags(t, named(row, DX_TAGS_COLUMN));
+        write_tags(t, dx_listing_extra(row, dx_span_str(DX_TAGS_COLUMN)));
     }
 }
 
 static int write_locator(struct dx_item_text *t, const struct dx_listing_row *row,
                          struct dx_error *err)
 {
-    struct dx_span locator = named(row, DX_LOCATOR_COLUMN);
+    struct dx_span locator = dx_listing_extra(row, dx_span_str(DX_LOCATOR_COLUMN));
     int rc = locator.data == NULL ? 1 : dx_shown_request_locator(&t->shown, row, err);
 
     dx_json_key(t->json, DX_LOCATOR_COLUMN);

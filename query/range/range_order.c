@@ -148,13 +148,9 @@ int dx_range_order_begin(struct dx_range_order *o, const struct dx_listing_row *
 static bool value_of(const struct dx_range_order *o, const struct dx_listing_row *row,
                      struct dx_buf *value)
 {
-    struct dx_collapse_of of = {
-        row->host, row->path_query, row->has_ts ? &row->ts_us : NULL, { NULL, 0 }
-    };
+    const struct dx_collapse_of of = { row->host, row->path_query, row->has_ts ? &row->ts_us : NULL,
+                                       dx_listing_extra(row, dx_span_str("digest")) };
 
-    for (size_t i = 0; i < row->extra_count; i++)
-        if (dx_span_equal(row->extra[i].name, dx_span_str("digest")))
-            of.digest = row->extra[i].value;
     dx_buf_clear(value);
     return dx_collapse_value((enum dx_collapse)o->order.collapse, o->order.digits, &of, value);
 }

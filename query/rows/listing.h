@@ -141,6 +141,15 @@ struct dx_listing_row {
     } extra[DX_LISTING_EXTRAS_MAX];
 };
 
+/* The value of the first extra of this name; data NULL: null, or the row has none. */
+static inline struct dx_span dx_listing_extra(const struct dx_listing_row *row, struct dx_span name)
+{
+    for (size_t i = 0; i < row->extra_count; i++)
+        if (dx_span_equal(row->extra[i].name, name))
+            return row->extra[i].value;
+    return dx_span_of(NULL, 0);
+}
+
 /* Rows of which each column lies in one page: the usual ones, with texts that are there and plain
  * (query/rows/column_block.h) and times that are numbers, for who writes many rows at once. */
 struct dx_listing_stretch {

@@ -227,18 +227,9 @@ bool dx_row_filter_may_take(const struct dx_row_filter *f, bool has_ts, int64_t 
     return !dx_row_filter_times(f) || (has_ts && last_us >= f->from_us && first_us < f->to_us);
 }
 
-/* The first of this name; data NULL: it has none. */
-static struct dx_span extra_of(const struct dx_listing_row *row, struct dx_span name)
-{
-    for (size_t i = 0; i < row->extra_count; i++)
-        if (dx_span_equal(row->extra[i].name, name))
-            return row->extra[i].value;
-    return dx_span_of(NULL, 0);
-}
-
 static struct dx_span extra(const struct dx_listing_row *row, const char *name)
 {
-    return extra_of(row, dx_span_str(name));
+    return dx_listing_extra(row, dx_span_str(name));
 }
 
 static bool has_tag(struct dx_span tags, struct dx_span tag, struct dx_buf *scratch)

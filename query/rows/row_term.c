@@ -95,12 +95,8 @@ static bool ts_of(const struct dx_listing_row *row, struct dx_buf *scratch, stru
 static bool extra_of(const struct dx_row_term *term, const struct dx_listing_row *row,
                      struct dx_span *value)
 {
-    for (size_t i = 0; i < row->extra_count; i++)
-        if (dx_span_equal(row->extra[i].name, term->name)) {
-            *value = row->extra[i].value;
-            return value->data != NULL;
-        }
-    return false;
+    *value = dx_listing_extra(row, term->name);
+    return value->data != NULL;
 }
 
 bool dx_row_term_value(const struct dx_row_term *term, const struct dx_listing_row *row,

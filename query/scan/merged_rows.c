@@ -132,10 +132,8 @@ int dx_merged_rows_fetched(struct dx_merged_rows *m, int rc, struct dx_error *er
 
 static struct dx_span digest_of(const struct dx_merged_rows *m, const struct dx_listing_row *row)
 {
-    for (size_t i = 0; m->ask.collapse == DX_COLLAPSE_DIGEST && i < row->extra_count; i++)
-        if (dx_span_equal(row->extra[i].name, dx_span_str(DIGEST)))
-            return row->extra[i].value;
-    return dx_span_of(NULL, 0);
+    return m->ask.collapse == DX_COLLAPSE_DIGEST ? dx_listing_extra(row, dx_span_str(DIGEST))
+                                                 : dx_span_of(NULL, 0);
 }
 
 /* ---- which rows come next ---- */

@@ -35,12 +35,9 @@ int dx_shown_request_text(struct dx_shown_request *s, struct dx_span text, struc
 int dx_shown_request_locator(struct dx_shown_request *s, const struct dx_listing_row *row,
                              struct dx_error *err)
 {
-    struct dx_span requested = { NULL, 0 };
+    struct dx_span requested = dx_listing_extra(row, dx_span_str(DX_REQUESTED_URL));
     int rc = 1;
 
-    for (size_t i = 0; i < row->extra_count && requested.data == NULL; i++)
-        if (dx_span_equal(row->extra[i].name, dx_span_str(DX_REQUESTED_URL)))
-            requested = row->extra[i].value;
     if (requested.data != NULL)
         rc = dx_shown_request_text(s, requested, err);
     return rc != 1 || row->raw_url.data == NULL ? rc : dx_shown_request_text(s, row->raw_url, err);
