@@ -66,22 +66,25 @@ static int take_posting(struct dx_index_pass *p, const struct dx_index_pair *pai
                                        pair->dataset_id, pair->runs, err);
 }
 
-/* Two domains of different parts with one domain_id: those who know domains by it could not tell them apart. */
+/* Two domains of different parts with one domain_id: those who know domains by it could not tell them apart. The same domain may be
+ * there, if it has left: it comes back. */
 static int check_new(const struct dx_index_state *b, const struct dx_index_pair *pair,
                      struct dx_error *err)
 {
     DX_UNINITIALIZED uint8_t text[DX_SURT_MAX];
+    struct dx_span domain;
     uint64_t id;
     int rc = 0;
 
     if (b->lake->kept_parts == 0)
         return DX_OK;
-    id = dx_id64(dx_index_pair_domain(pair, text));
+    domain = dx_index_pair_domain(pair, text);
+    id = dx_id64(domain);
 
     for (size_t i = 0; rc == 0 && i < b->lake->kept_parts; i++) {
         const struct dx_part *part = b->lake->base->parts[i].part;
 
-        rc = dx_mphf_has_id(&part->mphf, &part->dictionary, id, err);
+        rc = dx_mphf_other_has_id(&part->mphf, &part->dictionary, domain, id, err);
     }
     return rc == 1 ? DX_INDEX_FULL : rc;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/lake/lake_absent.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/path.h"
@@ -19,7 +21,11 @@ static int look_in_folder(const struct dx_lake_absent *a, struct dx_lake_entry *
     char path[PATH_MAX];
     int rc = dx_path_format(path, sizeof path, err, "%s/%s", a->root->name, file->path);
 
-    return rc == DX_OK ? dx_file_size(path, &file->size, err) : rc;
+    if (rc == DX_OK)
+        rc = dx_file_size(path, &file->size, err);
+    /* A folder that its owner closed is one dataset's matter: it can be published without. */
+    return rc < 0 && access(path, F_OK) != 0 && (errno == EACCES || errno == EPERM) ? DX_E_DENIED
+                                                                                    : rc;
 }
 
 static int look_in_store(const struct dx_lake_absent *a, struct dx_lake_entry *file,
@@ -51,7 +57,7 @@ static int look(void *ctx, size_t i, struct dx_error *err)
     int rc = a->root->in_place ? look_in_folder(a, file, err) : look_in_store(a, file, err);
 
     a->there[i] = rc == DX_OK;
-    if (rc == DX_E_NOT_FOUND)
+    if (rc == DX_E_NOT_FOUND || rc == DX_E_DENIED)
         return DX_OK;
     return rc < 0 ? dx_fail_in(err, "%s: whether this lake file is there cannot be found out",
                                file->path)

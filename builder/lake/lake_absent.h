@@ -8,8 +8,8 @@
  *   dx_lake_absent_release(&a);
  *
  * A listing of a store may be empty or short, and a folder may be one that is not mounted yet: only
- * the answer to a question for the object itself says that it is not there. Any other answer
- * (refused, no reply, an error of the disk) is an error. On a store it costs one GET of one byte
+ * the answer to a question for the object itself says that it is not there, or that there is no permission to read it, which is one
+ * dataset's matter too. Any other answer (no reply, an error of the disk) is an error. On a store it costs one GET of one byte
  * for each file, 16 at a time.
  */
 #ifndef DX_BUILDER_LAKE_LAKE_ABSENT_H

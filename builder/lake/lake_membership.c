@@ -475,6 +475,7 @@ static int apply_to(struct dx_lake_membership *n, size_t from, size_t to,
         enum dx_lake_standing standing = dx_registry_path_standing(r, path);
         bool is_new = n->naming[i] == DX_LAKE_NEW;
 
+        is_over = is_over || (n->by_version[i] && standing == DX_LAKE_REPLACES);
         if (n->naming[i] == DX_LAKE_OUT)
             continue;
         if (standing == DX_LAKE_UNKNOWN && !is_new)
@@ -482,7 +483,6 @@ static int apply_to(struct dx_lake_membership *n, size_t from, size_t to,
         if (standing == DX_LAKE_UNKNOWN)
             leave_unknown(n, i);
         is_pending = is_pending || (is_new && standing == DX_LAKE_REPLACES);
-        is_over = is_over || (!is_new && standing == DX_LAKE_REPLACES);
         if (standing == DX_LAKE_REMOVED ||
             (is_new && (standing == DX_LAKE_REPLACED || standing == DX_LAKE_MAKING ||
                         (standing == DX_LAKE_MERGED && n->is_published))))
@@ -490,8 +490,15 @@ static int apply_to(struct dx_lake_membership *n, size_t from, size_t to,
     }
     *is_replaced = is_pending && !is_over;
     for (size_t i = from; *is_replaced && i < to; i++)
-        if (n->naming[i] == DX_LAKE_CURRENT)
+        if (n->naming[i] == DX_LAKE_CURRENT) {
+            const struct dx_lake_entry *file = &n->list.file[i];
+            int rc = dx_lake_list_add(&n->replaced, &n->left_out, file->path, file->size,
+                                      file->etag, err);
+
+            if (rc < 0)
+                return rc;
             take_out(n, i);
+        }
     return DX_OK;
 }
 
@@ -504,8 +511,9 @@ static bool is_among(const uint32_t *ids, size_t count, uint32_t id)
 }
 
 /* Files that are not there and that the next version would not have anyway are not missing. */
-static int apply_absent(struct dx_lake_list *list, const struct dx_registry *r,
-                        const uint32_t *replaced, size_t count, struct dx_error *err)
+static int apply_absent(struct dx_lake_membership *n, struct dx_lake_list *list,
+                        const struct dx_registry *r, const uint32_t *replaced, size_t count,
+                        struct dx_error *err)
 {
     size_t kept = 0;
 
@@ -515,6 +523,13 @@ static int apply_absent(struct dx_lake_list *list, const struct dx_registry *r,
 
         if (standing == DX_LAKE_UNKNOWN)
             return unknown_dataset(file, err);
+        if (standing != DX_LAKE_REMOVED && is_among(replaced, count, file->dataset_id)) {
+            int rc = dx_lake_list_add(&n->replaced_absent, &n->left_out, file->path, file->size,
+                                      file->etag, err);
+
+            if (rc < 0)
+                return rc;
+        }
         if (standing == DX_LAKE_REMOVED || is_among(replaced, count, file->dataset_id)) {
             free(file->path);
             free(file->etag);
@@ -547,9 +562,9 @@ int dx_lake_membership_apply(struct dx_lake_membership *n, const struct dx_regis
             replaced[count++] = id;
     }
     if (rc == DX_OK)
-        rc = apply_absent(&n->missing, registry, replaced, count, err);
+        rc = apply_absent(n, &n->missing, registry, replaced, count, err);
     if (rc == DX_OK)
-        rc = apply_absent(&n->lacked, registry, replaced, count, err);
+        rc = apply_absent(n, &n->lacked, registry, replaced, count, err);
     free(replaced);
     return rc;
 }
@@ -572,8 +587,32 @@ void dx_lake_membership_keep(struct dx_lake_membership *n)
     n->list.count = kept;
 }
 
+int dx_lake_membership_hold(struct dx_lake_membership *n, uint32_t dataset_id, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (size_t i = 0; i < n->replaced_absent.count; i++)
+        if (n->replaced_absent.file[i].dataset_id == dataset_id)
+            return dx_fail(err, DX_E_NOT_FOUND,
+                           "%s: is not there, and the replacement of its dataset cannot be taken: "
+                           "one of its files is faulty",
+                           n->replaced_absent.file[i].path);
+    for (size_t i = 0; rc >= 0 && i < n->replaced.count; i++) {
+        struct dx_lake_entry *file = &n->replaced.file[i];
+
+        if (file->dataset_id != dataset_id)
+            continue;
+        rc = dx_lake_list_add(&n->list, &n->left_out, file->path, file->size, file->etag, err);
+        file->dataset_id = 0; /* no dataset has it */
+        n->out_count--;
+    }
+    return rc < 0 ? rc : DX_OK;
+}
+
 void dx_lake_membership_close(struct dx_lake_membership *n)
 {
+    dx_lake_list_release(&n->replaced);
+    dx_lake_list_release(&n->replaced_absent);
     dx_lake_list_release(&n->list);
     dx_left_out_release(&n->left_out);
     dx_lake_list_release(&n->missing);

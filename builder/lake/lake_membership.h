@@ -6,6 +6,8 @@
  *   rc = dx_lake_membership_apply(&n, &registry, &err);     what was removed or replaced is out, too
  *   n.missing.file[i]                  that the current version has, and that are not there
  *   n.lacked.file[i]                   that it lacked already, and that are still not there
+ *   rc = dx_lake_membership_hold(&n, dataset_id, &err);     the replacement of this dataset is not taken: what it took out is back in the
+ *                                      list, whose other entries keep their places; after keep
  *   dx_lake_membership_keep(&n);            those of the current version and new ones alone
  *   dx_lake_membership_close(&n);
  *
@@ -55,7 +57,9 @@ struct dx_lake_membership {
     bool is_published;     /* a version in the manifest: else all files are new */
     struct dx_lake_list missing;
     struct dx_lake_list lacked;
-    struct dx_left_out left_out; /* what no version can have */
+    struct dx_lake_list replaced; /* of the current version, that a pending replacement takes out */
+    struct dx_lake_list replaced_absent; /* likewise, of `missing` or `lacked`; not by path */
+    struct dx_left_out left_out;         /* what no version can have */
 };
 
 #define DX_LAKE_MEMBERSHIP_INIT      \
@@ -74,6 +78,8 @@ int dx_lake_membership_open(struct dx_lake_membership *n, const struct dx_root *
 int dx_lake_membership_apply(struct dx_lake_membership *n, const struct dx_registry *registry,
                              struct dx_error *err);
 void dx_lake_membership_keep(struct dx_lake_membership *n);
+int dx_lake_membership_hold(struct dx_lake_membership *n, uint32_t dataset_id,
+                            struct dx_error *err);
 void dx_lake_membership_close(struct dx_lake_membership *n);
 
 /* "index/claims/000007-20261121T103000Z.lake": the version; false if the object is not one. */

@@ -355,11 +355,13 @@ static int read_lane(void *ctx, size_t number, struct dx_error *err)
     return rc;
 }
 
+/* Of a dataset of counts equal rows are added up by who reads them (docs/FORMAT.md, 12.5): all of them stay. */
 static int new_sort(struct reading *r, struct dx_error *err)
 {
     struct dx_spill_sort_options o = { .dir = r->m->in->tmp_dir,
                                        .memory_bytes = r->m->in->memory / 2,
-                                       .distinct = true };
+                                       .distinct = !dx_registry_of_counts(r->m->in->registry,
+                                                                          r->m->dataset_id) };
     size_t lanes = r->m->in->threads == 0 ? 1 : r->m->in->threads;
 
     if (lanes > o.memory_bytes / LANE_MIN)

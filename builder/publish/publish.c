@@ -97,6 +97,13 @@ static int remove_leftovers(const struct publish *p, struct dx_error *err)
     return rc;
 }
 
+/* A folder that is not there, or below the first one that its owner closed: what is in it stays. */
+static bool may_pass(int parent)
+{
+    return errno == ENOENT || errno == ENOTDIR ||
+           (parent != AT_FDCWD && (errno == EACCES || errno == EPERM));
+}
+
 /* Files that a compaction was copying when it died, in `name` and below it: only their list and
  * what it names is a collector's. Folders deeper than the lake's are not ours. */
 static int sweep(int parent, const char *name, unsigned depth, struct dx_error *err)
@@ -107,9 +114,7 @@ static int sweep(int parent, const char *name, unsigned depth, struct dx_error *
     int rc = DX_OK;
 
     if (dir == NULL) {
-        rc = errno == ENOENT || errno == ENOTDIR
-                 ? DX_OK
-                 : dx_fail_errno(err, errno, "%s: cannot read", name);
+        rc = may_pass(parent) ? DX_OK : dx_fail_errno(err, errno, "%s: cannot read", name);
         if (fd >= 0)
             (void)close(fd);
         return rc;

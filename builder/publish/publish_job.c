@@ -531,7 +531,14 @@ int dx_publish_job_build(struct dx_publish_job *job, const struct dx_index_fetch
         rc = dx_publish_job_whole(job, "two domains have the same domain_id", err);
     if (rc == DX_OK)
         rc = dx_publish_job_scan(job, fetch, err);
-    return rc == DX_OK ? build_once(job, sync, err) : rc;
+    if (rc == DX_OK)
+        rc = build_once(job, sync, err);
+    return rc != DX_INDEX_FULL
+               ? rc
+               : dx_fail(err, DX_E_UNSUPPORTED,
+                         "two domains have the same domain_id, so the whole lake must be read, and "
+                         "a lake file of the current version is faulty: restore it (`domaindex "
+                         "verify` names it), or remove its dataset");
 }
 
 /* Rows that the rewrite has left out must not go if what hit them was lifted since. */

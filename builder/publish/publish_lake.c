@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "builder/lake/dataset_registry.h"
 #include "builder/lake/lake_layout.h"
+#include "builder/lake/listed_files.h"
 #include "builder/scan/index_lake.h"
 #include "format/version/files_tsv.h"
 #include "loader/objects.h"
@@ -262,6 +263,19 @@ static int add_file(struct dx_publish_lake *l, const struct dx_part *part,
     return rc == 0 ? dx_fail(err, DX_E_CORRUPT, "%s: is not the name of a lake file", path) : rc;
 }
 
+/* What the version lacks, the next one lacks too: a merge looks at no lake. */
+static int add_lacked(void *ctx, const struct dx_files_row *row, struct dx_error *err)
+{
+    struct dx_publish_lake *l = ctx;
+    char path[DX_FILES_PATH_MAX + sizeof DX_LAKE_DIR "/"];
+    int rc;
+
+    (void)snprintf(path, sizeof path, DX_LAKE_DIR "/%.*s", (int)row->path.size,
+                   (const char *)row->path.data);
+    rc = dx_lake_list_add(&l->named.lacked, &l->named.left_out, path, row->size, "", err);
+    return rc < 0 ? rc : DX_OK;
+}
+
 int dx_publish_lake_of(struct dx_publish_lake *l, const struct dx_root *root,
                        const struct dx_version *version, const char *dir, struct dx_error *err)
 {
@@ -278,6 +292,8 @@ int dx_publish_lake_of(struct dx_publish_lake *l, const struct dx_root *root,
         if (rc == 1)
             rc = add_file(l, part, &file, err);
     }
+    if (rc >= 0)
+        rc = dx_listed_missing(root->source, root->copies, &version->entry, add_lacked, l, err);
     if (rc >= 0 && list->count > 1)
         qsort(list->file, list->count, sizeof *list->file, by_path);
     return rc < 0 ? rc : dx_publish_lake_again(l, err);
@@ -317,6 +333,19 @@ int dx_publish_lake_change(struct dx_publish_lake *l, const bool *goes,
     if (list->count > 1)
         qsort(list->file, list->count, sizeof *list->file, by_path);
     return dx_publish_lake_again(l, err);
+}
+
+int dx_publish_lake_hold(struct dx_publish_lake *l, const uint32_t *dataset_ids, size_t count,
+                         struct dx_error *err)
+{
+    struct dx_lake_list *list = &l->named.list;
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < count; i++)
+        rc = dx_lake_membership_hold(&l->named, dataset_ids[i], err);
+    if (rc == DX_OK && list->count > 1)
+        qsort(list->file, list->count, sizeof *list->file, by_path);
+    return rc == DX_OK ? dx_publish_lake_again(l, err) : rc;
 }
 
 void dx_publish_lake_close(struct dx_publish_lake *l)

@@ -56,6 +56,9 @@ int dx_publish_lake_change(struct dx_publish_lake *l, const bool *goes,
 /* From the next again or change on: files of the dataset may differ from what the current version
  * says. */
 int dx_publish_lake_freeze(struct dx_publish_lake *l, uint32_t dataset_id, struct dx_error *err);
+/* Replacements that are pending are not taken: the datasets' files of the current version come back (dx_lake_membership_hold). */
+int dx_publish_lake_hold(struct dx_publish_lake *l, const uint32_t *dataset_ids, size_t count,
+                         struct dx_error *err);
 void dx_publish_lake_close(struct dx_publish_lake *l);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "builder/lake/dataset_registry.h"
 #include "builder/publish/publish_lake.h"
 #include "builder/scan/scan_faults.h"
 
@@ -24,7 +25,8 @@ static size_t place_of(const struct dx_lake_list *list, const char *path)
 }
 
 /* The new files of a dataset that stays as it is. */
-static void leave_dataset(const struct dx_publish_refusal *r, uint32_t dataset_id, bool *goes)
+static void leave_dataset(const struct dx_publish_refusal *r, uint32_t dataset_id, const char *why,
+                          bool *goes)
 {
     const struct dx_lake_list *list = &r->lake->named.list;
 
@@ -32,9 +34,7 @@ static void leave_dataset(const struct dx_publish_refusal *r, uint32_t dataset_i
         if (list->file[i].dataset_id != dataset_id || !list->file[i].fresh || goes[i])
             continue;
         goes[i] = true;
-        dx_left_out_note(r->left_out, list->file[i].path,
-                         "another file of its dataset is faulty, and the dataset stays as the "
-                         "current version has it");
+        dx_left_out_note(r->left_out, list->file[i].path, why);
     }
 }
 
@@ -69,19 +69,62 @@ static int take_faults(const struct dx_publish_refusal *r, const struct dx_scan_
             rc = dx_publish_lake_freeze(r->lake, file->dataset_id, err);
     }
     for (size_t i = 0; rc == DX_OK && i < r->lake->frozen_count; i++)
-        leave_dataset(r, r->lake->frozen[i], goes);
+        leave_dataset(r, r->lake->frozen[i],
+                      "another file of its dataset is faulty, and the dataset stays as the current "
+                      "version has it",
+                      goes);
     return rc;
+}
+
+static bool loses_one(const struct dx_publish_refusal *r, uint32_t dataset_id, const bool *goes)
+{
+    const struct dx_lake_list *list = &r->lake->named.list;
+
+    for (size_t i = 0; i < list->count; i++)
+        if (goes[i] && list->file[i].dataset_id == dataset_id &&
+            dx_registry_path_standing(&r->lake->registry, list->file[i].path) == DX_LAKE_REPLACES)
+            return true;
+    return false;
+}
+
+/* A replacement is taken as a whole or not at all: datasets of which a file of a pending one goes. How many. */
+static size_t find_held(const struct dx_publish_refusal *r, bool *goes, uint32_t *held)
+{
+    const struct dx_lake_list *replaced = &r->lake->named.replaced;
+    size_t count = 0;
+
+    for (size_t i = 0; i < replaced->count; i++) {
+        uint32_t id = replaced->file[i].dataset_id;
+
+        if (id == 0 || (i > 0 && replaced->file[i - 1].dataset_id == id) || !loses_one(r, id, goes))
+            continue;
+        leave_dataset(r, id,
+                      "another file of the replacement is faulty, and the dataset stays as the "
+                      "current version has it; restore that file, or delete all of the replacement "
+                      "and run ingest --replace again",
+                      goes);
+        held[count++] = id;
+    }
+    return count;
 }
 
 int dx_publish_refuse(const struct dx_publish_refusal *r, const struct dx_scan_faults *faults,
                       struct dx_error *err)
 {
     bool *goes = calloc(r->lake->named.list.count + 1, sizeof *goes);
-    int rc = goes == NULL ? dx_no_memory(err, "lake") : take_faults(r, faults, goes, err);
+    uint32_t *held = calloc(r->lake->named.replaced.count + 1, sizeof *held);
+    size_t held_count = 0;
+    int rc = goes == NULL || held == NULL ? dx_no_memory(err, "lake")
+                                          : take_faults(r, faults, goes, err);
 
     if (rc == DX_OK)
+        held_count = find_held(r, goes, held);
+    if (rc == DX_OK)
         rc = dx_publish_lake_change(r->lake, goes, NULL, 0, err);
+    if (rc == DX_OK && held_count > 0)
+        rc = dx_publish_lake_hold(r->lake, held, held_count, err);
     free(goes);
+    free(held);
     return rc;
 }
 

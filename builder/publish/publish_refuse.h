@@ -11,6 +11,7 @@
  *   - a faulty file that the current version does not have is left out; the other files of its
  *     dataset are taken. Where only the files together cannot be taken, all new ones of the dataset
  *     are left out;
+ *   - a replacement (ingest --replace) of which a file is faulty is left out as a whole: the dataset stays as the current version has it;
  *   - a faulty file that the current version has (replaced in place, or damaged since) is not let go
  *     of: its dataset stays as the current version has it, also without its new files. That is
  *     possible only for a merge: a publish that must read the whole lake fails, naming the file;

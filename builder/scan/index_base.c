@@ -229,6 +229,9 @@ static bool cannot(const struct dx_index_lake *lake, const struct dx_version *ba
     else if (base->entry.file_ids + lake->file_count > UINT32_MAX)
         (void)snprintf(why, DX_INDEX_WHY, "the numbers of files of version %s are used up",
                        dx_version_name(base));
+    else if (base->numbers >= UINT32_MAX)
+        (void)snprintf(why, DX_INDEX_WHY, "the parts of version %s have %llu domains together",
+                       dx_version_name(base), (unsigned long long)base->numbers);
     for (size_t i = 0; i < base->part_count && why[0] == '\0'; i++)
         if (dx_cold_is_old(
                 &base->parts[i].part->cold)) /* and its postings have an order of their own */

@@ -380,8 +380,8 @@ int dx_mphf_find_number(const struct dx_mphf *m, const struct dx_dictionary *d,
     return number == DX_MPHF_ABSENT ? 0 : find_exact(m, d, domain, hash, ordinal, domain_id, err);
 }
 
-int dx_mphf_has_id(const struct dx_mphf *m, const struct dx_dictionary *d, uint64_t domain_id,
-                   struct dx_error *err)
+int dx_mphf_other_has_id(const struct dx_mphf *m, const struct dx_dictionary *d,
+                         struct dx_span domain, uint64_t domain_id, struct dx_error *err)
 {
     uint64_t number;
     uint64_t end;
@@ -397,12 +397,14 @@ int dx_mphf_has_id(const struct dx_mphf *m, const struct dx_dictionary *d, uint6
     if (!m->has_ordinals)
         number *= DX_DICTIONARY_BUCKET;
     for (; number < end; number++) {
-        uint8_t domain[DX_SURT_MAX];
+        uint8_t text[DX_SURT_MAX];
         size_t size;
 
-        rc = dx_dictionary_get(d, number, domain, &size, err);
-        if (rc != 1 || dx_id64(dx_span_of(domain, size)) == domain_id)
+        rc = dx_dictionary_get(d, number, text, &size, err);
+        if (rc != 1)
             return rc;
+        if (dx_id64(dx_span_of(text, size)) == domain_id)
+            return !dx_span_equal(dx_span_of(text, size), domain);
     }
     return 0;
 }

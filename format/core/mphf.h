@@ -10,7 +10,7 @@
  *   dx_mphf_probe_next(&p, &m);                                          each asks the caches for what the next one reads
  *   rc = dx_mphf_probe_end(&p, &m, &dict, domain, &ordinal, &domain_id, &err);
  *   id_rc = dx_mphf_domain_id(&m, ordinal, domain, &domain_id, &err);    of a known domain
- *   rc = dx_mphf_has_id(&m, &dict, domain_id, &err);   1 some domain has it, or may have; 0 none
+ *   rc = dx_mphf_other_has_id(&m, &dict, domain, domain_id, &err);   1 another domain than this one has the id, or may have; 0 none
  *   rc = dx_mphf_verify(&m, &dict, threads, &err);     every domain is found where it is
  *   dx_mphf_close(&m);
  *
@@ -106,8 +106,8 @@ int dx_mphf_domain_id(const struct dx_mphf *m, uint64_t ordinal, struct dx_span 
                       uint64_t *domain_id, struct dx_error *err);
 
 /* 0 is sure. Where ids are not the hashes that the function was built from, it is 1. */
-int dx_mphf_has_id(const struct dx_mphf *m, const struct dx_dictionary *d, uint64_t domain_id,
-                   struct dx_error *err);
+int dx_mphf_other_has_id(const struct dx_mphf *m, const struct dx_dictionary *d,
+                         struct dx_span domain, uint64_t domain_id, struct dx_error *err);
 
 int dx_mphf_verify(const struct dx_mphf *m, const struct dx_dictionary *d, unsigned threads,
                    struct dx_error *err);

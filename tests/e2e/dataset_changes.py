@@ -95,13 +95,62 @@ def changes(root, env, of):
     publish(root, env)
     has({"other": 3}, "removed")
     ingest(root, MORE, env=env)
-    publish(root, env)
+    said = dxtest.domaindex("publish", "--root", root, "--threads", 1, "--memory", "64M", env=env).stderr
+    dxtest.check(b"whole lake" not in said, f"{of}: a domain that left and is back is merged as others are: {said!r}")
     has({"set": 1, "other": 3}, "the name again")
     dxtest.domaindex("rollback", "--root", root, with_both, env=env)
     has({"set": 2, "other": 3}, "rolled back to before the removal")
     publish(root, env)
     has({"other": 3}, "what was removed goes again")
     dxtest.domaindex("verify", "--root", root, env=env)
+
+
+def faulty(tmp):
+    """A replacement counts as a whole: while one of its files is faulty the dataset stays, others are published, and what a version had of it is history."""
+    root = tmp / "faulty"
+
+    def has(want, words):
+        dxtest.equal(rows(root), want, words)
+
+    def left_out(words, *names):
+        said = dxtest.domaindex("publish", "--root", root, "--threads", 1, "--memory", "64M", expect=1).stderr.decode()
+        dxtest.check(all(name in said for name in names), f"{words}: {said[-600:]}")
+
+    def damage(path, words):
+        path.write_bytes(b"PAR1 no Parquet\n")
+        left_out(words, path.name)
+
+    ingest(root, OLD)
+    publish(root)
+    ingest(root, NEW, "--replace")
+    (new,) = (p for p in root.glob("urls/dataset_id=1/*/*.parquet") if "part-00000" not in p.name)
+    sound = new.read_bytes()
+    ingest(root, MORE)
+    ingest(root, MORE, dataset="other")
+    damage(new, "a faulty replacement")
+    has({"set": 3, "other": 1}, "the old rows stay, and another dataset is published")
+    ingest(root, ["/9"], dataset="other")
+    left_out("and again", new.name, "stays as the current version has it")
+    has({"set": 3, "other": 2}, "the old rows stay with each publish")
+    dxtest.domaindex("verify", "--root", root, "--deep")
+    new.write_bytes(sound)
+    publish(root)
+    has({"set": 3, "other": 2}, "it is sound again: the new rows, and one on top")
+    dxtest.equal(sorted(json.loads(line)["url"][-2:] for line in listed(root)), ["/3", "/4", "/5"], "its rows")
+    # Published, and a file comes into its numbers that is none of it.
+    stray = new.parent.parent / "domain_prefix=ff" / new.name
+    stray.parent.mkdir()
+    dxtest.domaindex("suppress", "add", "--root", root, "--url", f"http://{DOMAIN}/4")
+    damage(stray, "a stray file")
+    dxtest.domaindex("compact", "--root", root, "--threads", 1, "--memory", "64M", expect=None)
+    ingest(root, ["/10"], dataset="other")
+    left_out("behind a compaction", stray.name)
+    has({"set": 2, "other": 3}, "a replacement that was published is history")
+
+
+def listed(root):
+    done = dxtest.domaindex("lookup", "--root", root, "--dataset", "set", DOMAIN)
+    return [json.dumps(item) for item in json.loads(done.stdout)["items"]]
 
 
 class Killed:
@@ -147,6 +196,7 @@ def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
         changes(tmp / "root", None, "a directory")
+        faulty(tmp)
     if stores.find("versitygw"):
         with stores.Versitygw() as store:
             store.bucket("bucket")

@@ -15,6 +15,8 @@ compact, gc and verify: refused by name, or published with `--allow-missing`; wh
 each row once.
 """
 import json
+import os
+import subprocess
 import re
 
 import dxtest
@@ -138,6 +140,42 @@ def twins(root):
     root.run("verify", "--deep")
 
 
+def closed(tmp):
+    """A folder that its owner closed: its dataset alone is concerned, for a user without special rights."""
+    if os.geteuid() != 0:
+        print("a closed folder is left out: only root can become another user")
+        return
+    root = tmp / "closed"
+    tmp.chmod(0o755)
+    root.mkdir()
+    os.chown(root, 65534, 65534)
+
+    def run(command, *arguments, expect=0, text=b""):
+        done = subprocess.run([dxtest.DOMAINDEX, command, "--root", root, *arguments], input=text, capture_output=True, user=65534, group=65534, extra_groups=[],
+                              cwd="/", timeout=120, check=False)
+        dxtest.equal(done.returncode, expect, f"{command} {arguments}: {done.stderr[-400:]}")
+        return done.stderr.decode()
+
+    def ingest(dataset, url, **more):
+        return run("ingest", "--dataset", dataset, "--format", "list", "-", text=f"http://{dataset}.example.com/{url}\n".encode(), **more)
+
+    for dataset in "ab":
+        ingest(dataset, 1)
+    run("publish")
+    folder = root / "urls/dataset_id=1"
+    folder.chmod(0)
+    dxtest.check("'a' (1)" in run("publish", expect=1), "publish names the dataset")
+    ingest("b", 2)
+    said = run("publish", "--allow-missing", "a", expect=1)
+    dxtest.check("lacks 1 lake file" in said and "permission denied" in said, f"published without it: {said}")
+    ingest("b", 3)
+    run("publish", expect=1)
+    folder.chmod(0o755)
+    run("publish")
+    done = subprocess.run([dxtest.DOMAINDEX, "lookup", "--root", root, "example.com"], capture_output=True, check=True)
+    dxtest.equal([d["row_count"] for d in json.loads(done.stdout)["datasets"]], [1, 3], "all rows are there")
+
+
 def taken_out(root):
     """Removed, replaced or compacted is not missing; and what was removed while it was missing is not missed."""
     for name in ("d", "e", "f"):
@@ -189,6 +227,7 @@ def main():
         folder = Root(remains.Folder(tmp / "root"), words="a directory")
         gone(folder)
         taken_out(folder)
+        closed(tmp)
         twins(Root(remains.Folder(tmp / "twins"), words="a directory"))
         for kind in kinds:
             with kind() as store:

@@ -129,7 +129,25 @@ static void test_claim_names(void)
     }
 }
 
-/* What the registry says on top: a list of one file a letter of `named`, their parts from 0. */
+/* What a replacement took out comes back behind the others, once. */
+static void check_hold(struct dx_lake_membership *n, const char *before, const char *after)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    size_t kept = 0, taken = 0;
+
+    for (size_t k = 0; before[k] != '\0'; k++) {
+        kept += after[k] != 'O';
+        taken += before[k] == 'C' && after[k] == 'O';
+    }
+    dx_lake_membership_keep(n);
+    EXPECT(n->list.count == kept && n->replaced.count == taken, "%s: %zu and %zu files", before,
+           n->list.count, n->replaced.count);
+    for (int again = 0; again < 2; again++)
+        EXPECT(dx_lake_membership_hold(n, 2, &err) == DX_OK && n->list.count == kept + taken,
+               "%s: %zu files when it is held: %s", before, n->list.count, err.text);
+}
+
+/* What the registry says on top: a list of one file a letter of `named`, their parts from 0; o: out, and no version has it. */
 static void test_apply(void)
 {
 #define REGISTRY(members) \
@@ -151,6 +169,9 @@ static void test_apply(void)
         { OF_2(",\"first_part\":2,\"end_part\":4"), "CCOON", "CCOON" }, /* and ingested */
         { OF_2(",\"first_part\":2,\"end_part\":4"), "CNOOC", "COOOC" }, /* one that died */
         { OF_2(",\"first_part\":2,\"end_part\":4,\"replacing\":5"), "OOCCNN", "OOCCNO" },
+        { OF_2(",\"first_part\":2,\"end_part\":4"), "CCON",
+          "CCON" }, /* another version has a part of it */
+        { OF_2(",\"first_part\":2,\"end_part\":4"), "CCoN", "OOON" },
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -162,6 +183,7 @@ static void test_apply(void)
         int rc = dx_registry_parse_root(&registry, dx_span_str(rows[i].registry), "R", &err);
 
         n.naming = calloc(count + 1, sizeof *n.naming);
+        n.by_version = calloc(count + 1, sizeof *n.by_version);
         for (size_t k = 0; rc == DX_OK && k < count; k++) {
             char path[DX_LAKE_PATH_MAX];
 
@@ -171,12 +193,15 @@ static void test_apply(void)
             n.naming[k] = rows[i].named[k] == 'N'   ? DX_LAKE_NEW
                           : rows[i].named[k] == 'C' ? DX_LAKE_CURRENT
                                                     : DX_LAKE_OUT;
+            n.by_version[k] = strchr("CO", rows[i].named[k]) != NULL;
         }
         EXPECT(rc == DX_OK, "row %zu: %s", i, err.text);
         rc = dx_lake_membership_apply(&n, &registry, &err);
         letters(&n, got);
         EXPECT(rows[i].want == NULL ? rc == DX_E_CORRUPT : strcmp(got, rows[i].want) == 0,
                "row %zu: %d, %s", i, rc, got);
+        if (rc == DX_OK && strstr(rows[i].registry, "first_part") != NULL)
+            check_hold(&n, rows[i].named, rows[i].want);
         dx_lake_membership_close(&n);
         dx_registry_release(&registry);
     }

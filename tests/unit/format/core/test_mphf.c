@@ -118,8 +118,16 @@ static void check_ids_there(const struct dx_test_index *x, const struct dx_mphf 
     size_t there = 0;
 
     for (size_t i = 0; i < x->n; i += 1 + x->n / 1000) {
-        CHECK(dx_mphf_has_id(m, d, x->ids[i], &err) == 1, "id %zu: %s", i, err.text);
-        there += dx_mphf_has_id(m, d, x->ids[i] ^ 1, &err) == 1;
+        struct dx_span other = dx_span_str("other"), own;
+        uint8_t text[DX_SURT_MAX];
+        size_t size;
+
+        CHECK(dx_dictionary_get(d, i, text, &size, &err) == 1, "name %zu: %s", i, err.text);
+        own = dx_span_of(text, size);
+        CHECK(dx_mphf_other_has_id(m, d, other, x->ids[i], &err) == 1, "id %zu: %s", i, err.text);
+        CHECK(dx_mphf_other_has_id(m, d, own, x->ids[i], &err) == 0, "its own %zu: %s", i,
+              err.text);
+        there += dx_mphf_other_has_id(m, d, other, x->ids[i] ^ 1, &err) == 1;
     }
     CHECK(there == 0, "%zu ids that no domain has", there);
 }
