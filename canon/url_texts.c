@@ -148,6 +148,21 @@ static int each_field(const struct walk *w, struct dx_span line, char separator)
     return rc;
 }
 
+/* Between marks that no canonical URL has. */
+static int each_word(const struct walk *w, struct dx_span line)
+{
+    size_t begin = 0;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i <= line.size; i++) {
+        if (i < line.size && line.data[i] > ' ' && strchr("\"'<>", line.data[i]) == NULL)
+            continue;
+        rc = give(w, line.data + begin, i - begin);
+        begin = i + 1;
+    }
+    return rc;
+}
+
 int dx_url_texts_row(struct dx_span text, dx_url_text_take *take, void *ctx)
 {
     const struct walk w = { take, ctx };
@@ -166,6 +181,8 @@ int dx_url_texts_line(struct dx_span line, dx_url_text_take *take, void *ctx)
     if (!is_json(line))
         for (const char *separator = "\t, "; rc == 0 && *separator != '\0'; separator++)
             rc = each_field(&w, line, *separator);
+    if (rc == 0 && !is_json(line))
+        rc = each_word(&w, line);
     if (rc == 0)
         rc = each_string(&w, line, json_string);
     return rc != 0 || is_json(line) ? rc : each_string(&w, line, csv_string);

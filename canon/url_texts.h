@@ -2,7 +2,7 @@
  * url_texts.h - the texts within a larger one that each may be a URL: what a string of a row, a line or a path holds.
  *
  *   rc = dx_url_texts_row(text, take, ctx);      of a string of a row: itself, and if it looks like JSON each string in it
- *   rc = dx_url_texts_line(line, take, ctx);     of a line: the same of JSON; else fields by tab, comma or blank, and what is in quotes
+ *   rc = dx_url_texts_line(line, take, ctx);     of a line: the same of JSON; else fields by tab, comma or blank, words, and what is in quotes
  *   rc = dx_url_texts_path(path, take, ctx);     of a file's path: the values of folders that are called name=value
  *
  * Strings of JSON (keys too) come decoded, fields in quotes without the quotes and their doubling, values of folders without

@@ -374,7 +374,7 @@ static void check_order_cursors(const struct asker *a)
            "a row behind all: %s", problem.detail);
     other = from;
     other.next_dataset = DATASETS + 1;
-    EXPECT(ask(a, &q, &other, &body, &problem) == 0 && problem.kind == DX_PROBLEM_BAD_REQUEST,
+    EXPECT(ask(a, &q, &other, &body, &problem) == 0 && problem.kind == DX_PROBLEM_GONE,
            "a dataset that there is not: %s", problem.detail);
     dx_buf_release(&body);
     dx_buf_release(&items);
