@@ -44,13 +44,16 @@ else
 fi
 
 apt() {
-    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@"
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@" 9<&-
 }
 
 # Packages of servers (a broker, proxies) would start them, on ports that may be taken; tests start
 # their own. Debian asks this file before it starts any service; one that is there is left alone.
 policy=/usr/sbin/policy-rc.d
 keep_services_down() {
+    # Of two at once, the second one would take this file for one that was there, and go on without it when the first one ends.
+    exec 9< "${policy%/*}"
+    flock 9
     [ ! -e "$policy" ] || return 0
     trap '$as_root rm -f "$policy"' EXIT
     trap 'exit 1' HUP INT TERM

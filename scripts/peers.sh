@@ -14,8 +14,10 @@ if [ -n "${DX_PEERS_PYTHON:-}" ]; then
 fi
 venv=$PWD/build/peers
 stamp=$venv/requirements.txt
+mkdir -p build
+exec 9> build/.peers.lock
+flock 9
 if ! cmp -s tests/e2e/requirements.txt "$stamp"; then
-    mkdir -p build
     python3 -m venv "$venv" >&2 || {
         echo "SKIPPED: python3 -m venv failed (Debian: python3-venv)" >&2
         exit 77

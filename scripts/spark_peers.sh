@@ -20,8 +20,10 @@ command -v java >/dev/null || {
     echo "SKIPPED: Spark needs Java 17 (Debian: openjdk-17-jre-headless)" >&2
     exit 77
 }
+mkdir -p build
+exec 9> "build/.$name-peers.lock"
+flock 9
 if ! cmp -s "$wanted" "$venv/requirements.txt"; then
-    mkdir -p build
     python3 -m venv "$venv" >&2 &&
         "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
             --requirement "$wanted" >&2 || {

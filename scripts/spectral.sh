@@ -8,6 +8,9 @@ cd "$(dirname "$0")/.."
 
 version=6.15.0
 folder=$PWD/build/spectral
+mkdir -p build
+exec 9> build/.spectral.lock
+flock 9
 if ! cmp -s "$folder/version" - <<EOF
 $version
 EOF

@@ -46,6 +46,8 @@ esac
 home=$PWD/build/storage-servers
 work=$home/work
 mkdir -p "$home/bin"
+exec 9> build/.storage-servers.lock
+flock 9
 missing=
 
 cannot() { # WORDS

@@ -8,6 +8,9 @@ set -eu
 cd "$(dirname "$0")/.."
 
 tools=$PWD/build/web-tools
+mkdir -p build
+exec 9> build/.web-tools.lock
+flock 9
 if ! cmp -s web/package-lock.json "$tools/done"; then
     command -v npm >/dev/null || {
         echo "SKIPPED: npm is not installed" >&2

@@ -82,6 +82,7 @@ def main():
         files = sorted(path.name for path in folder.iterdir())
         equal(files, sorted(["requests", "requests.1", *(f"requests.{n}.gz" for n in range(2, ROTATIONS + 1))]), "files of the rotations")
         check(begun >= THREADS and os.stat(log).st_size > 0, "the newest file is in use")
+        dxtest.run(LOGROTATE, "--force", "--state", tmp / "state", conf)  # no error without a server
     dxtest.finish()
 
 
