@@ -318,7 +318,7 @@ static void rest(void)
 static void await_lines(struct dx_request_log *log, uint64_t lines,
                         struct dx_request_log_counts *counts)
 {
-    for (unsigned looks = 0; looks < 1000; looks++) {
+    for (unsigned looks = 0; looks < 6000; looks++) {
         dx_request_log_counts_read(log, counts);
         if (counts->written + counts->dropped >= lines)
             break;
