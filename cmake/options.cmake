@@ -67,9 +67,11 @@ if(DX_COVERAGE)
     target_link_options(dx_flags INTERFACE ${profile})
 endif()
 # What is built does not depend on where it is built: assertions and debugging information name files from the root of the tree.
-# Of two that fit the last one holds; sources of the build folder are made by CMake.
+# Of several that fit the last one holds: sources of the build folder are made by CMake, and the name of a build folder `build` begins
+# `builder`, too.
 if(NOT DX_SANITIZE AND NOT DX_COVERAGE AND NOT DX_FUZZ)
-    foreach(flag -ffile-prefix-map=${CMAKE_SOURCE_DIR}=. -ffile-prefix-map=${CMAKE_BINARY_DIR}=.)
+    foreach(flag -ffile-prefix-map=${CMAKE_SOURCE_DIR}=. -ffile-prefix-map=${CMAKE_BINARY_DIR}=.
+                 -ffile-prefix-map=${CMAKE_SOURCE_DIR}/builder/=./builder/)
         target_compile_options(dx_flags INTERFACE $<$<NOT:$<CONFIG:Debug>>:${flag}>)
     endforeach()
 endif()
