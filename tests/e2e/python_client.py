@@ -6,7 +6,9 @@ modules run, and a connection and an open root both say what the server's JSON s
 versions, errors by type, retries by Retry-After, replies that break off, asyncio, the canonical form.
 """
 import asyncio
+import contextlib
 import doctest
+import gzip
 import http.server
 import importlib
 import json
@@ -14,6 +16,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -162,6 +165,8 @@ def check_listings(domaindex, index, server, what):
     equal([r.url for r in index.urls("big.example", filter=["~url:/p/000", "!~ts:-0[1-9]T"], fields=["url", "ts"])],
           [r["url"] for r in want if "/p/000" in r["url"] and not re.search("-0[1-9]T", r["ts"])], f"{what}: two filters")
     equal(list(index.urls("site1.com", limit=0)), [], f"{what}: limit 0")
+    for options in ({"limit": -1}, {"page_rows": 0}, {"limit": 5, "page_rows": -1}):
+        raises(ValueError, f"{what}: {options}", lambda o=options: list(index.urls("site1.com", **o)))
 
 
 def check_names(domaindex, index, root, what):
@@ -269,6 +274,7 @@ def check_async(domaindex, server, root):
             equal([row.url async for row in index.urls("big.example", "big")], listed, "asyncio: rows")
             twice = index.urls("big.example", "big")
             equal([[row.url async for row in twice] == listed for _ in range(2)], [True, True], "asyncio: the same listing again")
+            equal(await impatient(index.urls("big.example", "big")), listed, "asyncio: rows of reads that were cancelled")
             equal((await index.urls("big.example").to_arrow()).num_rows, BIG, "asyncio: a table")
             equal([n.found async for n in index.domains(["site1.com", "x.example"])], [True, False], "asyncio: names")
             try:
@@ -276,6 +282,17 @@ def check_async(domaindex, server, root):
                 check(False, "asyncio: a stranger")
             except domaindex.NotFound:
                 check(True, "asyncio: a stranger")
+
+    async def impatient(table):
+        rows, cancelled = [], 0
+        while True:
+            try:
+                rows.append((await asyncio.wait_for(table.__anext__(), 0.0005)).url)
+            except asyncio.TimeoutError:
+                cancelled += 1
+            except StopAsyncIteration:
+                check(cancelled > 0, "asyncio: a read was cancelled")
+                return rows
 
     async def both():
         from domaindex import aio
@@ -354,11 +371,13 @@ class Odd(http.server.BaseHTTPRequestHandler):
             self.rfile.read(int(self.headers["Content-Length"]))
         type(self).seen.append((self.path, dict(self.headers)))
         status, headers, body, sent = self.plan.pop(0) if len(self.plan) > 1 else self.plan[0]
+        time.sleep(float(headers.get("X-Wait", 0)))
         self.send_response(status)
         for name, value in {"Content-Length": str(len(body)), **headers}.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(body[:sent])
+        with contextlib.suppress(BrokenPipeError):  # of a client that was interrupted
+            self.wfile.write(body[:sent])
         if sent < len(body) or headers.get("X-Drop"):
             self.close_connection = True
 
@@ -370,6 +389,17 @@ class Odd(http.server.BaseHTTPRequestHandler):
 
 def problem(slug, status):
     return json.dumps({"type": f"urn:domaindex:problem:{slug}", "title": slug, "status": status, "detail": "d"}).encode()
+
+
+def check_interrupt(index, fine):
+    """Ctrl-C while a kept connection waits for its reply."""
+    Odd.plan = [fine, (200, {"X-Wait": "1"}, b"{}", 99), fine]
+    index.domain("site1.com")
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    raises(KeyboardInterrupt, "a question that is interrupted", index.get, "/v1/datasets")
+    signal.signal(signal.SIGALRM, before)
+    equal(index.domain("site1.com").domain, "site1.com", "the question after it")
 
 
 def check_odd_servers(domaindex, server):
@@ -409,6 +439,9 @@ def check_odd_servers(domaindex, server):
             raises(domaindex.Incomplete, f"names: {what}", lambda: list(domaindex.connect(url).domains(["a.com"])))
         Odd.plan = [(200, {}, json.dumps({"items": [], "next_cursor": None}).encode(), 9999)]
         raises(domaindex.Incomplete, "a page without complete", lambda: list(domaindex.connect(url).urls("a.com")))
+        Odd.plan = [(200, {"Content-Encoding": "gzip"}, gzip.compress(good)[:10] + b"\xff" * 99, 9999)]
+        raises(domaindex.Incomplete, "a compressed reply that is damaged", domaindex.connect(url).domain, "site1.com")
+        check_interrupt(domaindex.connect(url, patience=0), fine)
         kept = domaindex.connect(url)
         Odd.plan = [(200, {"X-Drop": "1"}, good, 10**6)]
         equal([kept.domain("site1.com").domain for _ in range(3)], ["site1.com"] * 3, "a connection that is closed between requests")

@@ -182,8 +182,8 @@ def rows_of(source, root, *filters, **options):
     return [row for partition in reader.partitions() for row in reader.read(partition)]
 
 
-def check_reader(tmp):
-    """What a domain is asked for by, and what a session gives the reader."""
+def check_source(tmp, module):
+    """The data source without a session: what a domain is asked for by, and what a session gives the reader, and roots as Spark spells them."""
     sys.meta_path.append(Pretended())
     source = importlib.import_module("domaindex.spark")
     root = tmp / "read"
@@ -206,6 +206,65 @@ def check_reader(tmp):
             check(False, f"{table}: an option without a domain is refused")
         except ValueError as error:
             check("co.uk" in str(error), f"{table}: {error}")
+    check_times(source, tmp / "times")
+    check_places(module, source, root)
+
+
+def check_times(source, root):
+    dxtest.domaindex("ingest", "--root", root, "--dataset", "d", "--format", "tsv", "-", input=b"url\tts\nhttp://old.example/\t0000-01-02\nhttp://old.example/b\t2024-01-02\n")
+    dxtest.domaindex("publish", "--root", root)
+    times = {row[3]: row[5] and row[5].isoformat() for row in rows_of(source, f"file:{root}", domain="old.example")}
+    equal(times, {"http://old.example/": None, "http://old.example/b": "2024-01-02T00:00:00+00:00"}, "a time of the year 0, as Python lacks it")
+
+
+class Frame:
+    """As much of a DataFrame and its writer as domaindex.spark.ingest asks for."""
+
+    def __init__(self):
+        self.columns, self.write, self.options = ["url"], self, {}
+
+    def option(self, name, value):
+        self.options[name] = value
+        return self
+
+    def format(self, _):
+        return self
+
+    def mode(self, _):
+        return self
+
+    def save(self):
+        pass
+
+
+def check_places(module, source, root):
+    for root_of, place in (("/a/b", "/a/b"), ("file:/a/b/", "/a/b"), ("file:///a/b", "/a/b"), ("x", os.path.abspath("x")), ("s3://b/p", "s3://b/p"),
+                           ("file://host/a", "file://host/a")):
+        equal(module.place_of(root_of), place, f"the place of {root_of}")
+    source._arrange = lambda df, *_: df
+    for prefix in ("", "file:", "file://"):
+        frame = Frame()
+        source.ingest(frame, f"{prefix}{root}", dataset="d")
+        lake = module.Lake.of_text(frame.options["lake"])
+        equal((lake.datasets, frame.options["root"]), (("d",), str(root)), f"what ingest knows of {prefix}ROOT")
+
+
+def check_clean(tmp, module):
+    names = ("spark-0123456789ab", "spark-5e1f2d3c-0f4e-4f43-8a4b-1c2d3e4f5a6b", "spark-local", "spark-0123456789abc")
+    for name in names:
+        (tmp / "scratch" / name).mkdir(parents=True)
+    equal(module.clean(str(tmp / "scratch"), -1), [names[0]], "what clean removes")
+    equal({path.name for path in (tmp / "scratch").iterdir()}, set(names[1:]), "what clean leaves")
+
+
+def check_unpublished(tmp, module, rows, want):
+    """What fails when the rows are in the lake does not read as if they were not."""
+    root = tmp / "unpublished"
+    job = job_of(module, root)
+    module.begin(job)
+    refused("in the lake", module, module.commit, dataclasses.replace(job, memory="none"), run_tasks(job, arranged(rows)))
+    dxtest.domaindex("publish", "--root", root)
+    check(answers(root) == want, "answers after a publish that failed was run again")
 
 
 def kill_commit(module, job, results, within_s):
@@ -289,7 +348,8 @@ def main():
     module = importlib.import_module("domaindex._spark_job")
     old_rows, new_rows = made(1), made(2)
     with dxtest.tempdir() as tmp:
-        check_reader(tmp)
+        check_source(tmp, module)
+        check_clean(tmp, module)
         old, new = single(tmp / "old", old_rows), single(tmp / "new", new_rows)
         root = tmp / "root"
         job = job_of(module, root)
@@ -304,6 +364,7 @@ def main():
         check((root / "rejects" / f"spark-{job.name}.tsv").exists(), "rejected rows are kept")
         dxtest.domaindex("verify", "--root", root, "--deep")
         check_refusals(tmp, module, root, new_rows, old)
+        check_unpublished(tmp, module, old_rows, old)
         lake = module.lake_of(str(root))
         equal(module.Lake.of_text(lake.text()), lake, "what a root has, as an option")
         check(module.can_adopt(lake, "unheard", False, True) and not module.can_adopt(lake, None, False, True) and module.can_adopt(lake, None, True, True) and

@@ -41,6 +41,8 @@ class Listing(Table[Url]):
     its cursor, so that all are of one version, whatever is published meanwhile."""
 
     def __init__(self, ask: Callable[[str], bytes], path: str, params: Mapping[str, Any], limit: Optional[int], page_rows: int) -> None:
+        if page_rows < 1 or (limit is not None and limit < 0):
+            raise ValueError(f"limit is 0 or more and page_rows 1 or more, not {limit} and {page_rows}")
         self._ask, self._path, self._params = ask, path, dict(params)
         self._limit, self._page_rows = limit, page_rows
 

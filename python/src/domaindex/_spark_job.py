@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -31,7 +32,7 @@ REJECTS_MAX = 1 << 20  # bytes of a task that the driver keeps
 
 
 class JobError(RuntimeError):
-    """A write that ended with nothing committed; the message says why."""
+    """A write that failed; the message says why, and whether its rows are in the lake."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,6 +115,12 @@ def is_directory(root: str) -> bool:
     return "://" not in root
 
 
+def place_of(root: str) -> str:
+    """A directory by its whole path, also of file:/a and file:///a; any other root as it is."""
+    root = re.sub("^file:(//(?=/)|(?!//))", "", root)
+    return os.path.abspath(root) if root and is_directory(root) else root
+
+
 @dataclasses.dataclass(frozen=True)
 class Lake:
     """Of a root, before a job: its datasets, those of them with rows, and the suffix list that its rows need."""
@@ -149,9 +156,10 @@ def can_adopt(lake: Lake, dataset: Optional[str], replace: bool, arranged: bool)
 
 
 def clean(spool: str, older_than_s: float) -> List[str]:
-    """Removes what jobs left whose driver was killed; its names. A job that is under way changes its folder with each task."""
+    """Removes what jobs left whose driver was killed; its names. A job that is under way changes its folder with each task. Spark's own folders
+    (spark-UUID) stay."""
     removed = []
-    for folder in sorted(pathlib.Path(spool).glob(PREFIX + "*")):
+    for folder in sorted(path for path in pathlib.Path(place_of(spool)).glob(PREFIX + "*") if re.fullmatch("[0-9a-f]{12}", path.name[len(PREFIX):])):
         newest = max((p.stat().st_mtime for p in [folder, *folder.glob("*")] if p.exists()), default=0.0)
         if time.time() - newest > older_than_s:
             shutil.rmtree(folder, ignore_errors=True)
@@ -354,12 +362,22 @@ def commit(job: Job, results: Sequence[Result]) -> None:
             (folder / "psl.dat").write_bytes(zlib.decompress(job.suffix_list))
             names = _list(folder / "adopt.tsv", ranges_of(files))
             run(["adopt", "--root", job.root, "--list", str(names), "--psl", str(folder / "psl.dat"), *replace, *waits])
-            _keep_rejects(job, results)
         else:
             (folder / "inputs").write_text("".join(f"{file.path}\n" for file in files), encoding="utf-8")
             dataset = ["--dataset", job.dataset] if job.dataset is not None else []
             run(["ingest", "--root", job.root, "--memory", job.memory, "--max-rejects", f"{100 * job.max_rejects:g}%", *job.columns.arguments(), *dataset,
                  *replace, *waits, f"@{folder / 'inputs'}"])
+    try:
+        _follow(job, results, waits)
+    except Exception as error:
+        rest = f", run `domaindex publish --root {job.root}{' --iceberg' if job.iceberg else ''}`" if job.publish else ""
+        raise JobError(f"the rows are in the lake of {job.root}: do not write them again{rest}. What came after failed: {error}") from error
+
+
+def _follow(job: Job, results: Sequence[Result], waits: Sequence[str]) -> None:
+    """What comes when the rows are in the lake."""
+    if job.adopts:
+        _keep_rejects(job, results)
     abort(job)  # the rest of the spool
     if job.publish:
         run(["publish", "--root", job.root, "--memory", job.memory, *waits])

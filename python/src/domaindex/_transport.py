@@ -10,6 +10,7 @@ import ssl
 import threading
 import time
 import urllib.parse
+import zlib
 from typing import Callable, Mapping, Optional, Tuple
 
 from . import _native
@@ -102,25 +103,27 @@ class Http(Transport):
             try:
                 return self._exchange(connection, target, body)
             except http.client.IncompleteRead as error:
-                self.close()
                 raise Incomplete(f"the reply ended after {len(error.partial)} bytes ({target})") from error
             except (OSError, http.client.HTTPException) as error:
-                self._keep(connection)
-                self.close()
                 # A server may close an idle connection at any moment; of a new one that says something.
                 if kept is None or not isinstance(error, (ConnectionError, http.client.BadStatusLine)):
                     raise TransportError(f"{self._parts.netloc}: {type(error).__name__}: {error} ({target})") from error
 
     def _exchange(self, connection: http.client.HTTPConnection, target: str, body: Optional[bytes]) -> Tuple[int, Optional[float], bytes]:
         headers = dict(self._headers, **({"Content-Type": "text/plain"} if body is not None else {}))
-        connection.request("GET" if body is None else "POST", self._prefix + target, body=body, headers=headers)
-        reply = connection.getresponse()
-        data = reply.read()
+        try:
+            connection.request("GET" if body is None else "POST", self._prefix + target, body=body, headers=headers)
+            reply = connection.getresponse()
+            data = reply.read()
+        except BaseException:  # Ctrl-C too: the next question must not find the rest of this one
+            self._keep(connection)
+            self.close()
+            raise
         self._keep(connection)
         if reply.getheader("Content-Encoding") == "gzip":
             try:
                 data = gzip.decompress(data)
-            except (OSError, EOFError) as error:
+            except (OSError, EOFError, zlib.error) as error:
                 raise Incomplete(f"the compressed reply is damaged: {error} ({target})") from error
         if reply.will_close:
             self.close()

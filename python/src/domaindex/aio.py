@@ -28,6 +28,7 @@ class AsyncTable(AsyncIterator[T]):
         self._run, self._table = run, table
         self._rows: Optional[Iterator[T]] = None
         self._ready: List[T] = []
+        self._coming: Optional["asyncio.Future[List[T]]"] = None
 
     def __aiter__(self) -> "AsyncTable[T]":
         return self if isinstance(self._table, Names) else AsyncTable(self._run, self._table)
@@ -45,7 +46,10 @@ class AsyncTable(AsyncIterator[T]):
 
     async def __anext__(self) -> T:
         if not self._ready:
-            self._ready = await self._run(self._fetch)
+            if self._coming is None:
+                self._coming = asyncio.ensure_future(self._run(self._fetch))
+            self._ready = await asyncio.shield(self._coming)  # who is cancelled here leaves the rows for the next
+            self._coming = None
         if not self._ready:
             raise StopAsyncIteration
         return self._ready.pop()

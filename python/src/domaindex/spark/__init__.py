@@ -10,6 +10,7 @@ docs/PYTHON.md is the manual, docs/notes/spark.md says why it works so.
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
 import os
 import uuid
@@ -65,17 +66,16 @@ def _job_of(names: Sequence[str], options: Mapping[str, str], overwrite: bool) -
         raise ValueError("option root is missing")
     if bool(dataset) == bool(options.get("dataset_column")):
         raise ValueError("one of the options dataset and dataset_column is needed")
-    if _job.is_directory(root):
-        root = os.path.abspath(root.removeprefix("file:"))
+    root = _job.place_of(root)
     arranged = _flag(options, "arranged", False)
     lake = _job.Lake.of_text(options["lake"]) if options.get("lake") else _job.lake_of(root)
     adopts = _job.can_adopt(lake, dataset, overwrite, arranged)
-    spool = options.get("spool") or f"{root.rstrip('/')}/spool"
+    spool = _job.place_of(options.get("spool") or f"{root.rstrip('/')}/spool")
     if not adopts and not _job.is_directory(spool):
         raise ValueError(f"the rows of {dataset or 'these datasets'} are compared with rows that {root} has (or they are not arranged), by one ingest on the "
                          "driver: option spool names a directory that driver and executors share; or mode overwrite, with domaindex.spark.ingest")
     return _job.Job(
-        name=uuid.uuid4().hex[:12], root=root, spool=os.path.abspath(spool) if _job.is_directory(spool) else spool, dataset=dataset,
+        name=uuid.uuid4().hex[:12], root=root, spool=spool, dataset=dataset,
         columns=_columns(names, options), replace=overwrite, adopts=adopts, arranged=arranged,
         memory=options.get("memory", "512M"), wait_s=int(options.get("wait", "600")), max_rejects=float(options.get("max_rejects", "0.1")),
         publish=_flag(options, "publish", True), verify=_flag(options, "verify", True), iceberg=_flag(options, "iceberg", False),
@@ -118,7 +118,7 @@ class DomaindexReader(DataSourceReader):
     """Rows of some domains, or which datasets contain which domains. All partitions are of one version."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self._root, self._table = options.get("root"), options.get("table", "rows")
+        self._root, self._table = _job.place_of(options.get("root") or ""), options.get("table", "rows")
         self._version, self._cache = options.get("version"), options.get("cache_dir")
         if not self._root or self._table not in ("rows", "presence"):
             raise ValueError("option root is needed; option table is rows or presence")
@@ -140,7 +140,7 @@ class DomaindexReader(DataSourceReader):
             yield one
 
     def _open(self, version: Optional[str] = None) -> _client.Index:
-        return _client.open_root(self._root or "", version=version or self._version, cache_dir=self._cache)
+        return _client.open_root(self._root, version=version or self._version, cache_dir=self._cache)
 
     def partitions(self) -> Sequence[InputPartition]:
         with self._open() as index:
@@ -192,7 +192,12 @@ def _rows(index: _client.Index, names: Mapping[int, str], chosen: Sequence[int],
         if dataset.dataset_id in chosen and dataset.kind == "urls":
             for row in index.urls(domain, dataset.dataset_id, page_rows=10000, fields="url,url_id,ts,extras"):
                 extras = json.dumps(row["extras"], ensure_ascii=False, sort_keys=True)
-                yield found.domain, dataset.dataset_id, dataset.name, row.url, row["url_id"], time_of(row.ts), extras
+                yield found.domain, dataset.dataset_id, dataset.name, row.url, row["url_id"], _moment(row.ts), extras
+
+
+def _moment(text: Optional[str]) -> Optional[datetime.datetime]:
+    """None for the year 0, which datetime does not have."""
+    return None if text is None or text.startswith("0000-") else time_of(text)
 
 
 def _presence(index: _client.Index, names: Mapping[int, str], chosen: Sequence[int], domain: Optional[str]) -> Iterator[Tuple[Any, ...]]:
@@ -282,7 +287,7 @@ def ingest(df: Any, root: Union[str, "os.PathLike[str]"], *, dataset: Optional[s
 
     profile: of a public corpus that `domaindex profiles` lists, for a DataFrame that Spark has read from its files; columns and names of datasets
     follow from it, and dataset, if it is given, goes before its names."""
-    place = os.fspath(root)
+    place = _job.place_of(os.fspath(root))
     if profile is not None:
         if url_column or ts_column or dataset_column or extra_columns:
             raise ValueError("a profile says which columns are what; give one or the other")
