@@ -39,7 +39,8 @@ static void check_any(const struct dx_url_mention *m, struct dx_span text)
     require(exact != NULL, "memory");
     if (text.size > 0)
         memcpy(exact, text.data, text.size);
-    require(!dx_url_mention_is(m, s) || text.size > DX_URL_MAX || dx_url_mention_row(m, s),
+    require(!dx_url_mention_is(m, s) || text.size == 0 || text.size > DX_URL_MAX ||
+                dx_url_mention_row(m, s),
             "what is the URL is a row of it");
     (void)dx_url_mention_line(m, s);
     (void)dx_url_mention_path(m, s);
@@ -66,6 +67,19 @@ static struct dx_span put_json(char *to, struct dx_span url, unsigned way)
     return dx_span_of((const uint8_t *)to, n);
 }
 
+static struct dx_span put_csv(char *to, struct dx_span url)
+{
+    size_t n = (size_t)sprintf(to, "2020,\"");
+
+    for (size_t i = 0; i < url.size; i++) {
+        if (url.data[i] == '"')
+            to[n++] = '"';
+        to[n++] = (char)url.data[i];
+    }
+    n += (size_t)sprintf(to + n, "\",200");
+    return dx_span_of((const uint8_t *)to, n);
+}
+
 static struct dx_span put_folder(char *to, struct dx_span url)
 {
     size_t n = (size_t)sprintf(to, "lake/url=");
@@ -84,8 +98,6 @@ static void check_written(struct dx_span url)
     static char text[6 * DX_URL_MAX + 64];
     static const char *const around[][2] = { { "2020\t", "\t200" },
                                              { "com,a)/ 2020 ", " 200" },
-                                             { "2020,\"", "\",200" },
-                                             { "\"", "\"" },
                                              { "", "" } };
     const struct dx_url_mention m = { .url = &url, .count = 1 };
 
@@ -100,6 +112,7 @@ static void check_written(struct dx_span url)
         require(dx_url_mention_line(&m, dx_span_of((const uint8_t *)text, (size_t)n)),
                 "as a field");
     }
+    require(dx_url_mention_line(&m, put_csv(text, url)), "as a field of CSV");
     require(dx_url_mention_path(&m, put_folder(text, url)), "as a folder");
 }
 
