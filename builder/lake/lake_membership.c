@@ -520,17 +520,18 @@ static int apply_absent(struct dx_lake_membership *n, struct dx_lake_list *list,
     for (size_t i = 0; i < list->count; i++) {
         struct dx_lake_entry *file = &list->file[i];
         enum dx_lake_standing standing = dx_registry_path_standing(r, file->path);
+        bool is_replaced;
+        int rc;
 
         if (standing == DX_LAKE_UNKNOWN)
             return unknown_dataset(file, err);
-        if (standing != DX_LAKE_REMOVED && is_among(replaced, count, file->dataset_id)) {
-            int rc = dx_lake_list_add(&n->replaced_absent, &n->left_out, file->path, file->size,
-                                      file->etag, err);
-
-            if (rc < 0)
-                return rc;
-        }
-        if (standing == DX_LAKE_REMOVED || is_among(replaced, count, file->dataset_id)) {
+        is_replaced = standing != DX_LAKE_REMOVED && is_among(replaced, count, file->dataset_id);
+        rc = is_replaced ? dx_lake_list_add(&n->replaced_absent, &n->left_out, file->path,
+                                            file->size, file->etag, err)
+                         : DX_OK;
+        if (rc < 0)
+            return rc;
+        if (standing == DX_LAKE_REMOVED || is_replaced) {
             free(file->path);
             free(file->etag);
             *file = (struct dx_lake_entry){ .path = NULL };

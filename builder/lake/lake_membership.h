@@ -6,9 +6,9 @@
  *   rc = dx_lake_membership_apply(&n, &registry, &err);     what was removed or replaced is out, too
  *   n.missing.file[i]                  that the current version has, and that are not there
  *   n.lacked.file[i]                   that it lacked already, and that are still not there
- *   rc = dx_lake_membership_hold(&n, dataset_id, &err);     the replacement of this dataset is not taken: what it took out is back in the
- *                                      list, whose other entries keep their places; after keep
  *   dx_lake_membership_keep(&n);            those of the current version and new ones alone
+ *   rc = dx_lake_membership_hold(&n, dataset_id, &err);     the replacement of this dataset is not taken: the files that it took out
+ *                                      are in the list again, behind the others
  *   dx_lake_membership_close(&n);
  *
  * docs/notes/versions.md, "Which lake files a publish takes". Named is a file that files.tsv of any

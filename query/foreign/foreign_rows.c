@@ -18,6 +18,7 @@
 #include "query/answers/task_kind.h"
 #include "query/foreign/foreign_folder.h"
 #include "query/suppression/shown_request.h"
+#include "query/view/suppressed.h"
 #include "query/view/view.h"
 
 #define LISTING_BODY_MAX ((size_t)64 << 20)
@@ -203,7 +204,11 @@ static int note_one(void *ctx, struct dx_span text)
 /* A row is of all URLs in it: of a list of them, of other columns, or in their JSON. */
 static void note_text(void *ctx, struct dx_span text)
 {
-    (void)dx_url_texts_row(text, note_one, ctx);
+    const struct foreign_task *t = ctx;
+
+    if (t->column_count == 0 ||
+        dx_suppressed_line(t->version) > 0) /* else nothing is asked of it */
+        (void)dx_url_texts_row(text, note_one, ctx);
 }
 
 /* Pages may be others though size and footer of the file are what they were: its writer gave them no checksums. Of some

@@ -137,7 +137,7 @@ def faulty(tmp):
     publish(root)
     has({"set": 3, "other": 2}, "it is sound again: the new rows, and one on top")
     dxtest.equal(sorted(json.loads(line)["url"][-2:] for line in listed(root)), ["/3", "/4", "/5"], "its rows")
-    # Published, and a file comes into its numbers that is none of it.
+    # Published; then a stray file has one of its part numbers.
     stray = new.parent.parent / "domain_prefix=ff" / new.name
     stray.parent.mkdir()
     dxtest.domaindex("suppress", "add", "--root", root, "--url", f"http://{DOMAIN}/4")

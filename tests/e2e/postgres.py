@@ -352,7 +352,7 @@ def check_ends(root, pg):
 
 
 def check_dropped(root, pg):
-    """Rows that a trigger of the table drops are no error of the server, and are missing."""
+    """The server reports no error for rows that a trigger of the table drops; the export does."""
     more = ("--table", "dropped", "--dataset", "held")
     export(root, pg, *more)
     pg.sql("DELETE FROM dropped; DELETE FROM dropped_datasets")

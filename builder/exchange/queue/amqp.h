@@ -19,7 +19,7 @@
  *   rc = dx_amqp_look(&url, &err);                      1 the queue is there, 0 it is not; makes none
  *
  * The queue is made (durable) if it is not there; was_missing, which may be NULL, is set then, also
- * if open fails. DX_E_NOT_FOUND while sending: it has gone. A consumer is alone on its queue: a second one is
+ * if open fails. DX_E_NOT_FOUND while sending: the broker has it no more. A consumer is alone on its queue: a second one is
  * DX_E_BUSY. DX_E_IO: the connection is gone or the broker has closed it, open another one;
  * DX_E_DENIED: user, vhost or rights; DX_E_LIMIT: the broker takes no message of that size. Words
  * of errors never hold user or password. A message lives until the next call. One over size_max

@@ -235,7 +235,7 @@ static void end_sum(struct ship *s)
         (void)dx_sha256_end(&s->again, ignored);
 }
 
-/* The queue has gone, and with it what the broker had confirmed. */
+/* The broker has lost the queue, and with it what it had confirmed. */
 static int start_over(struct ship *s, struct dx_error *err)
 {
     if (s->confirmed > 0 && s->o->say != NULL)

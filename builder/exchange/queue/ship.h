@@ -10,7 +10,7 @@
  * for its sum, and to be sent; the last segment goes out only if the bytes were the same, also of
  * what is sent twice, so a file that changes meanwhile never becomes a whole transfer. A broker
  * that goes away is looked for again for wait_ms; sending goes on at the first segment that was not
- * confirmed, or at the first of all if the queue has gone.
+ * confirmed, or at the first of all if the broker has lost the queue.
  */
 #ifndef DX_BUILDER_EXCHANGE_QUEUE_SHIP_H
 #define DX_BUILDER_EXCHANGE_QUEUE_SHIP_H

@@ -136,7 +136,7 @@ class Root:
         self.close()
 
     def close(self) -> None:
-        if self._pid == os.getpid():  # else it is the parent's, and the lock may be one that nobody opens
+        if self._pid == os.getpid():  # else it is the parent's, and a thread of the parent may hold the lock
             with self._lock:
                 self._closed = True
                 self._free()
