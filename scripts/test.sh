@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# test.sh [short | long [resume] | STAGE…] - installs what the tests need, builds, and runs the tests.
+# test.sh [short | long [resume | STAGE…] | STAGE…] - installs what the tests need, builds, and runs the tests.
 #
 #   test.sh          the gate, which CI runs: at most 15 minutes on two cores once packages, servers and the compiler cache are there
 #   test.sh short    while working, at most 3 minutes: style, and of the debug build unit tests and a few scripts
 #   test.sh long     everything, with the variables of docs/TESTING.md at their largest and an hour of fuzzing: hours
 #   test.sh long resume   what no run of `long` at this revision passed yet: one that was ended goes on
+#   test.sh long STAGE…   these stages of it, one after the other
 #   test.sh STAGE…   some stages, one after the other
 #
 #   packages   Debian packages (scripts/packages.txt), storage servers, the Python peers and the npm packages of the page
@@ -244,12 +245,12 @@ stage_fuzz() {
     xargs -P "$jobs" -I{} bash -c 'fuzz_one {}' <<<"$found"
 }
 
-# The stage fuzz is in the other lane of the gate: it is waited for.
+# Where all stages run, fuzz is in the other lane: it is waited for.
 stage_compilers() {
-    if [ "$tier" = stages ]; then
+    if [ -z "$whole" ]; then
         build release all -DDX_UNIT_TESTS=drivers && build fuzz all -DDX_WERROR=ON || return 1
     fi
-    while [ "$tier" != stages ] && [ ! -e "$logs/fuzz.result" ]; do
+    while [ -n "$whole" ] && [ ! -e "$logs/fuzz.result" ]; do
         sleep 0.2
     done
     DX_OTHER_BIN_DIR=$PWD/build/fuzz tests_of release -L compilers
@@ -332,13 +333,15 @@ run_lane() { # STAGE…
     done
 }
 
-tier=stages timeout_s=900 resumed=
+tier=stages timeout_s=900 resumed='' whole=''
 case "${*:-gate}" in
-gate) tier=gate stages="packages style release compilers asan fuzz tsan alone" ;;
+gate) tier=gate whole=1 ;;
 short) tier=short stages="style dev" ;;
-long | "long resume") tier=long stages="packages style release compilers asan fuzz tsan alone" timeout_s=14400 ;;
+long | "long resume") tier=long whole=1 timeout_s=14400 ;;
+"long "*) tier=long stages=${*:2} timeout_s=14400 ;;
 *) stages=$* ;;
 esac
+[ -z "$whole" ] || stages="packages style release compilers asan fuzz tsan alone"
 for stage in $stages; do
     [[ " $all_stages " == *" $stage "* ]] || {
         echo "test.sh: no stage '$stage'; there are: short, long, $all_stages" >&2
@@ -367,8 +370,8 @@ if [[ " $stages " == *" packages "* ]]; then
     stages=${stages#packages}
     ! grep -q FAILED "$logs/packages.result" || stages=
 fi
-case "$tier$stages" in
-gate*release* | long*release*)
+case "$whole$stages" in
+1*release*)
     run_stage style
     run_lane release compilers &
     lane=$!

@@ -33,16 +33,16 @@
 #define LISTED_MAX 1000
 #define PASSED_MAX 1024
 #define LIBRARY 2 /* the librarian's dataset: the only one that is removed */
-#define MEETS 350 /* of a thousand writers wait for another one */
-#define MEET_STEP_MS 400
+#define MEETS 450 /* of a thousand writers wait for another one */
+#define MEET_STEP_MS 100
 #define LONG_LOOKS 60   /* with pauses of 90 s on average */
 #define LOOKS_AGAIN 100 /* of a thousand looks at a version of which nothing has changed */
 
 static char folder[200], violation[1000];
 static bool verbose;
-static unsigned deeds, busy; /* actors that have not ended */
-static unsigned holding;     /* servers that hold a version */
-static unsigned started;     /* publishes and ingests that have begun */
+static unsigned deeds, busy;        /* actors that have not ended */
+static unsigned holding;            /* servers that hold a version */
+static unsigned ingests, publishes; /* that have begun */
 static bool
     long_leases; /* of this world: versions are held while others are published and collected */
 static struct dx_manifest last;
@@ -258,7 +258,7 @@ static void ingest(unsigned dataset)
     o.psl_path = psl;
     if (!begin(&d, "ingest"))
         return;
-    started++;
+    ingests++;
     (void)sim_short_listings();
     sim_model_try(dataset, rows);
     rc = dx_ingest_run(&o, &stats, &err);
@@ -300,7 +300,7 @@ static int publish(unsigned parts, struct dx_error *err)
 
     if (!begin(&d, "publish"))
         return DX_E_IO;
-    started++;
+    publishes++;
     (void)sim_short_listings();
     sim_model_publish_begin(sim_name());
     rc = dx_publish(&o, &r, err);
@@ -309,8 +309,8 @@ static int publish(unsigned parts, struct dx_error *err)
         if (r.left_out.count > 0)
             violate("a publish left out files: %.*s", (int)r.left_out.text.size,
                     (const char *)r.left_out.text.data);
-        if (r.rows_twice > 0)
-            duplicates_may_be = true; /* it said so, and compact mends it */
+        if (r.rows_twice > 0 && !duplicates_may_be)
+            violate("a publish found %llu rows twice", (unsigned long long)r.rows_twice);
         dx_publish_result_release(&r);
     }
     sim_model_publish_end(sim_name());
@@ -387,15 +387,15 @@ static void pause_up_to(uint64_t ms)
     sim_sleep_ms(sim_random(ms));
 }
 
-/* Two who write at once are what conditions are for, and seldom by chance: until another one begins. */
-static void pause_or_meet(uint64_t ms)
+/* Two who write at once are what conditions are for, and seldom by chance: until one more of others has begun. */
+static void pause_or_meet(uint64_t ms, const unsigned *others)
 {
-    unsigned before = started;
+    unsigned before = *others;
 
     pause_up_to(ms);
     if (!sim_chance(MEETS))
         return;
-    for (uint64_t left = ms / MEET_STEP_MS; left > 0 && started == before && violation[0] == '\0';
+    for (uint64_t left = ms / MEET_STEP_MS; left > 0 && *others == before && violation[0] == '\0';
          left--)
         sim_sleep_ms(MEET_STEP_MS);
     sim_sleep_ms(sim_random(MEET_STEP_MS));
@@ -407,7 +407,7 @@ static void run_ingester(void *ctx)
     unsigned times = 2 + (unsigned)sim_random(4);
 
     while (times-- > 0 && violation[0] == '\0') {
-        pause_or_meet(600000);
+        pause_or_meet(600000, &ingests);
         ingest(dataset);
     }
     busy--;
@@ -449,7 +449,7 @@ static void run_publisher(void *ctx)
     while (times-- > 0 && violation[0] == '\0') {
         struct dx_error err = DX_ERROR_INIT;
 
-        pause_or_meet(900000);
+        pause_or_meet(900000, sim_chance(500) ? &ingests : &publishes);
         if (sim_chance(150))
             (void)compact(&err);
         else
@@ -705,7 +705,7 @@ void sim_actors_add(bool say)
     verbose = say;
     deeds = 0;
     duplicates_may_be = false;
-    holding = started = 0;
+    holding = ingests = publishes = 0;
     passed_count = 0;
     memset(ingested, 0, sizeof ingested);
     long_leases = sim_chance(300);
@@ -715,7 +715,7 @@ void sim_actors_add(bool say)
     sim_store_watch(note_put, note_removed);
     busy = 0;
     sim_actor("ingest-1", run_ingester, (void *)(uintptr_t)0), busy++;
-    sim_actor("ingest-2", run_ingester, (void *)(uintptr_t)(sim_random(2))), busy++;
+    sim_actor("ingest-2", run_ingester, (void *)(uintptr_t)sim_chance(300)), busy++;
     sim_actor("librarian", run_librarian, (void *)(uintptr_t)LIBRARY), busy++;
     sim_actor("publish-1", run_publisher, NULL), busy++;
     sim_actor("publish-2", run_publisher, NULL), busy++;
