@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "canon/host.h"
 
+#include "base/hex.h"
 #include "canon/idna.h"
 #include "canon/ip_literal.h"
 
@@ -28,14 +29,6 @@ static const uint8_t name_byte[256] = {
 };
 /* clang-format on */
 
-static unsigned hex_value(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10u : 16;
-}
-
 /* out may be raw.data. Stops at the first byte that is not plain; returns how many were. */
 static size_t lower_name(struct dx_span raw, uint8_t *out)
 {
@@ -53,14 +46,10 @@ static size_t percent_decode(struct dx_span raw, uint8_t *out)
     size_t n = 0;
 
     for (size_t i = 0; i < raw.size; i++) {
-        uint8_t c = raw.data[i];
+        int c = dx_hex_escape(raw.data + i, raw.data + raw.size);
 
-        if (c == '%' && raw.size - i > 2 && hex_value(raw.data[i + 1]) < 16 &&
-            hex_value(raw.data[i + 2]) < 16) {
-            c = (uint8_t)(hex_value(raw.data[i + 1]) << 4 | hex_value(raw.data[i + 2]));
-            i += 2;
-        }
-        out[n++] = c;
+        out[n++] = c < 0 ? raw.data[i] : (uint8_t)c;
+        i += c < 0 ? 0 : 2;
     }
     return n;
 }

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "canon/ip_literal.h"
 
+#include "base/hex.h"
+
 static bool is_digit(uint8_t c)
 {
     return c >= '0' && c <= '9';
-}
-
-/* Value of a hex digit, or 16. */
-static unsigned hex_value(uint8_t c)
-{
-    if (is_digit(c))
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10u : 16;
 }
 
 /* The IPv4 number parser: decimal, 0octal, 0xhex; "0x" is 0. Stops growing at 2^40. */
@@ -32,7 +25,7 @@ static bool parse_number(struct dx_span s, uint64_t *value)
         at = 1;
     }
     for (; at < s.size; at++) {
-        unsigned digit = hex_value(s.data[at]);
+        unsigned digit = (unsigned)dx_hex_digit(s.data[at]); /* none: UINT_MAX */
 
         if (digit >= radix)
             return false;
@@ -170,8 +163,8 @@ bool dx_ipv6_parse(struct dx_span s, uint16_t address[8])
             at++;
             continue;
         }
-        while (at < s.size && at - begin < 4 && hex_value(s.data[at]) < 16)
-            value = value << 4 | hex_value(s.data[at++]);
+        while (at < s.size && at - begin < 4 && dx_hex_digit(s.data[at]) >= 0)
+            value = value << 4 | (unsigned)dx_hex_digit(s.data[at++]);
         if (at < s.size && s.data[at] == '.') {
             if (at == begin || count > 6 ||
                 !parse_dotted_end((struct dx_span){ s.data + begin, s.size - begin },

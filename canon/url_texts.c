@@ -48,18 +48,11 @@ static int give(const struct walk *w, const uint8_t *data, size_t size)
 /* The four digits behind "\u"; -1: there are none. */
 static int32_t unit(const uint8_t *at, const uint8_t *end)
 {
-    int32_t c = 0;
+    uint64_t c;
 
-    if (end - at < 6 || at[0] != '\\' || at[1] != 'u')
+    if (end - at < 6 || at[0] != '\\' || at[1] != 'u' || !dx_hex_number(at + 2, 4, &c))
         return -1;
-    for (int i = 2; i < 6; i++) {
-        int digit = dx_hex_digit(at[i]);
-
-        if (digit < 0)
-            return -1;
-        c = c << 4 | digit;
-    }
-    return c;
+    return (int32_t)c;
 }
 
 /* What begins with a backslash; returns what is behind it. */
@@ -195,11 +188,10 @@ static int give_value(const struct walk *w, const uint8_t *at, const uint8_t *en
     struct text t;
 
     for (t.size = 0; at < end; at++) {
-        int high = *at == '%' && end - at > 2 ? dx_hex_digit(at[1]) : -1;
-        int low = high < 0 ? -1 : dx_hex_digit(at[2]);
+        int c = dx_hex_escape(at, end);
 
-        put(&t, low < 0 ? *at : (unsigned)(high * 16 + low));
-        at += low < 0 ? 0 : 2;
+        put(&t, c < 0 ? *at : (unsigned)c);
+        at += c < 0 ? 0 : 2;
     }
     return give(w, t.byte, t.size);
 }

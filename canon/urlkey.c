@@ -36,13 +36,12 @@ static bool is_alnum(uint8_t c)
 static void unescape(struct dx_buf *b)
 {
     size_t n = 0;
+    int c;
 
     for (size_t i = 0; i < b->size; i++) {
         b->data[n++] = b->data[i];
-        while (n >= 3 && b->data[n - 3] == '%' && dx_hex_digit(b->data[n - 2]) >= 0 &&
-               dx_hex_digit(b->data[n - 1]) >= 0) {
-            b->data[n - 3] = (uint8_t)(dx_hex_digit(b->data[n - 2]) << 4 |
-                                       dx_hex_digit(b->data[n - 1]));
+        while (n >= 3 && (c = dx_hex_escape(b->data + n - 3, b->data + n)) >= 0) {
+            b->data[n - 3] = (uint8_t)c;
             n -= 2;
         }
     }

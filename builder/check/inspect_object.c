@@ -30,23 +30,19 @@ bool dx_inspect_is_object(const char *url)
 /* false: it is too long, or no percent-encoding. */
 static bool decode(const char *text, bool percent, char object[1025])
 {
+    const char *end = text + strlen(text);
     size_t n = 0;
 
-    for (; *text != '\0' && n < 1024; text++) {
-        object[n] = *text;
-        if (percent && *text == '%') {
-            int high = dx_hex_digit((uint8_t)text[1]);
-            int low = high < 0 ? -1 : dx_hex_digit((uint8_t)text[2]);
+    for (; text < end && n < 1024; text++) {
+        int c = percent ? dx_hex_escape(text, end) : -1;
 
-            if (low < 0 || high * 16 + low == 0)
-                return false;
-            object[n] = (char)(high * 16 + low);
-            text += 2;
-        }
-        n++;
+        if (percent && *text == '%' && c <= 0)
+            return false;
+        object[n++] = c < 0 ? *text : (char)c;
+        text += c < 0 ? 0 : 2;
     }
     object[n] = '\0';
-    return *text == '\0';
+    return text == end;
 }
 
 int dx_inspect_split(const char *url, char **root, char object[1025], struct dx_error *err)

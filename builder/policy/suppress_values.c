@@ -148,13 +148,10 @@ static struct dx_span port_of(struct dx_span host)
 /* The byte at the front, decoded if it is an escape. */
 static uint8_t next_byte(struct dx_span *s)
 {
-    uint8_t c = s->data[0];
-    size_t n = 1;
+    int escaped = dx_hex_escape(s->data, s->data + s->size);
+    uint8_t c = escaped < 0 ? s->data[0] : (uint8_t)escaped;
+    size_t n = escaped < 0 ? 1 : 3;
 
-    if (c == '%' && s->size > 2 && dx_hex_digit(s->data[1]) >= 0 && dx_hex_digit(s->data[2]) >= 0) {
-        c = (uint8_t)(dx_hex_digit(s->data[1]) * 16 + dx_hex_digit(s->data[2]));
-        n = 3;
-    }
     *s = dx_span_of(s->data + n, s->size - n);
     return c;
 }

@@ -184,20 +184,16 @@ static bool keep_number(const char *text, uint64_t *number)
 /* As encoding-type=url writes it: %XX, and + for a blank. */
 static bool decode_key(char *key)
 {
+    const char *end = key + strlen(key);
     char *to = key;
 
-    for (const char *p = key; *p != '\0'; p++) {
-        if (*p == '%') {
-            int high = dx_hex_digit((uint8_t)p[1]);
-            int low = high < 0 ? -1 : dx_hex_digit((uint8_t)p[2]);
+    for (const char *p = key; p < end; p++) {
+        int c = dx_hex_escape(p, end);
 
-            if (low < 0 || (high == 0 && low == 0))
-                return false;
-            *to++ = (char)(high * 16 + low);
-            p += 2;
-        } else {
-            *to++ = *p == '+' ? ' ' : *p;
-        }
+        if (*p == '%' && c <= 0)
+            return false;
+        *to++ = c >= 0 ? (char)c : *p == '+' ? ' ' : *p;
+        p += c < 0 ? 0 : 2;
     }
     *to = '\0';
     return true;

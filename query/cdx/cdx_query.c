@@ -368,15 +368,10 @@ static struct dx_span decode(struct dx_span raw, struct dx_buf *text)
     size_t begin = text->size;
 
     for (size_t i = 0; i < raw.size; i++) {
-        int high = i + 2 < raw.size ? dx_hex_digit(raw.data[i + 1]) : -1;
-        int low = i + 2 < raw.size ? dx_hex_digit(raw.data[i + 2]) : -1;
+        int c = dx_hex_escape(raw.data + i, raw.data + raw.size);
 
-        if (raw.data[i] == '%' && high >= 0 && low >= 0) {
-            dx_buf_u8(text, (uint8_t)(high << 4 | low));
-            i += 2;
-        } else {
-            dx_buf_u8(text, raw.data[i] == '+' ? ' ' : raw.data[i]);
-        }
+        dx_buf_u8(text, c >= 0 ? (uint8_t)c : raw.data[i] == '+' ? ' ' : raw.data[i]);
+        i += c < 0 ? 0 : 2;
     }
     return dx_span_of(text->data + begin, text->size - begin);
 }

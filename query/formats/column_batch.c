@@ -55,17 +55,7 @@ void dx_column_batch_clear(struct dx_column_batch *b)
 
 static bool read_hex64(struct dx_span s, uint64_t *v)
 {
-    *v = 0;
-    if (s.size != 20 || memcmp(s.data, "\"0x", 3) != 0)
-        return false;
-    for (size_t i = 3; i < 19; i++) {
-        int digit = dx_hex_digit(s.data[i]);
-
-        if (digit < 0)
-            return false;
-        *v = *v << 4 | (uint64_t)digit;
-    }
-    return true;
+    return s.size == 20 && memcmp(s.data, "\"0x", 3) == 0 && dx_hex_number(s.data + 3, 16, v);
 }
 
 static bool read_u64(struct dx_span s, uint64_t *v)

@@ -190,19 +190,6 @@ int dx_json_rows_end(struct dx_json_rows *r, struct dx_json_next *next, struct d
 
 /* ---- texts ---- */
 
-static bool read_hex4(const uint8_t *at, uint32_t *v)
-{
-    *v = 0;
-    for (size_t i = 0; i < 4; i++) {
-        int digit = dx_hex_digit(at[i]);
-
-        if (digit < 0)
-            return false;
-        *v = *v << 4 | (uint32_t)digit;
-    }
-    return true;
-}
-
 static void put_code(struct dx_buf *b, uint32_t c)
 {
     if (c < 0x80) {
@@ -225,19 +212,19 @@ static void put_code(struct dx_buf *b, uint32_t c)
 /* at: behind the 'u'. Bytes of it that were used; 0: it is not one. */
 static size_t put_escaped(struct dx_buf *b, const uint8_t *at, const uint8_t *end)
 {
-    uint32_t c;
-    uint32_t low;
+    uint64_t c;
+    uint64_t low;
 
-    if (end - at < 4 || !read_hex4(at, &c) || (c >= 0xdc00 && c < 0xe000))
+    if (end - at < 4 || !dx_hex_number(at, 4, &c) || (c >= 0xdc00 && c < 0xe000))
         return 0;
     if (c < 0xd800 || c >= 0xe000) {
-        put_code(b, c);
+        put_code(b, (uint32_t)c);
         return 4;
     }
-    if (end - at < 10 || at[4] != '\\' || at[5] != 'u' || !read_hex4(at + 6, &low) ||
+    if (end - at < 10 || at[4] != '\\' || at[5] != 'u' || !dx_hex_number(at + 6, 4, &low) ||
         low < 0xdc00 || low >= 0xe000)
         return 0;
-    put_code(b, 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00));
+    put_code(b, (uint32_t)(0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00)));
     return 10;
 }
 

@@ -58,18 +58,12 @@ static bool decode(struct dx_ask *ask, struct dx_span raw, struct dx_span *out)
     if (raw.size > sizeof ask->text - ask->text_size)
         return false; /* cannot happen for targets the head parser let pass */
     for (size_t i = 0; i < raw.size; i++) {
-        uint8_t c = raw.data[i];
+        int c = dx_hex_escape(raw.data + i, raw.data + raw.size);
 
-        if (c == '%') {
-            int high = i + 2 < raw.size ? dx_hex_digit(raw.data[i + 1]) : -1;
-            int low = i + 2 < raw.size ? dx_hex_digit(raw.data[i + 2]) : -1;
-
-            if (high < 0 || low < 0)
-                return false;
-            c = (uint8_t)(high << 4 | low);
-            i += 2;
-        }
-        to[n++] = c;
+        if (raw.data[i] == '%' && c < 0)
+            return false;
+        to[n++] = c < 0 ? raw.data[i] : (uint8_t)c;
+        i += c < 0 ? 0 : 2;
     }
     ask->text_size += n;
     *out = (struct dx_span){ to, n };

@@ -29,20 +29,16 @@ struct dx_input_ranges {
 /* In place; false: a % without two digits behind it, or %00. */
 static bool percent_decode(char *text)
 {
+    const char *end = text + strlen(text);
     char *to = text;
 
-    for (const char *from = text; *from != '\0'; from++) {
-        if (*from == '%') {
-            int high = dx_hex_digit((uint8_t)from[1]);
-            int low = high < 0 ? -1 : dx_hex_digit((uint8_t)from[2]);
+    for (const char *from = text; from < end; from++) {
+        int c = dx_hex_escape(from, end);
 
-            if (low < 0 || high * 16 + low == 0)
-                return false;
-            *to++ = (char)(high * 16 + low);
-            from += 2;
-        } else {
-            *to++ = *from;
-        }
+        if (*from == '%' && c <= 0)
+            return false;
+        *to++ = c < 0 ? *from : (char)c;
+        from += c < 0 ? 0 : 2;
     }
     *to = '\0';
     return true;

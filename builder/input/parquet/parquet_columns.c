@@ -52,14 +52,14 @@ static bool has_usual(const struct find *w, const char *name, bool in_json,
 
 static size_t percent_decode(char *text)
 {
+    const char *end = text + strlen(text);
     char *to = text;
 
-    for (const char *from = text; *from != '\0'; from++) {
-        int high = *from == '%' ? dx_hex_digit((uint8_t)from[1]) : -1;
-        int low = high < 0 ? -1 : dx_hex_digit((uint8_t)from[2]);
+    for (const char *from = text; from < end; from++) {
+        int c = dx_hex_escape(from, end);
 
-        *to++ = low < 0 ? *from : (char)(high * 16 + low);
-        from += low < 0 ? 0 : 2;
+        *to++ = c < 0 ? *from : (char)c;
+        from += c < 0 ? 0 : 2;
     }
     *to = '\0';
     return (size_t)(to - text);
