@@ -107,6 +107,8 @@ static void put_host(struct dx_span host, struct dx_buf *out)
     struct dx_span port = split_port(&host);
     size_t end;
 
+    if (host.size > 1 && host.data[host.size - 1] == '.') /* of the root: the name is the same */
+        host.size--;
     host = without_www(host);
     end = host.size;
     for (size_t i = host.size; i-- > 0;) {

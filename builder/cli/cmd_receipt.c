@@ -73,6 +73,20 @@ static int hash_fd(int fd, const char *path, struct dx_sha256_state *state, uint
     return DX_OK;
 }
 
+static int read_stdin(struct dx_buf *text, struct dx_error *err)
+{
+    uint8_t bytes[READ_BYTES];
+    ssize_t n;
+
+    while (!text->failed && (n = read(STDIN_FILENO, bytes, sizeof bytes)) != 0) {
+        if (n > 0)
+            dx_buf_append(text, bytes, (size_t)n);
+        else if (errno != EINTR)
+            return dx_fail_errno(err, errno, "standard input");
+    }
+    return text->failed ? dx_buf_fail(text, err, "standard input") : DX_OK;
+}
+
 static int hash_file(const char *path, uint8_t sum[DX_SHA256_SIZE], uint64_t *size,
                      struct dx_error *err)
 {
@@ -122,7 +136,8 @@ static int verify(const char *key_path, const char *receipt_path, const char *bo
     int rc = dx_jws_key_read(&key, key_path, err);
 
     if (rc == DX_OK)
-        rc = dx_file_read(receipt_path, DX_JWS_MAX, &text, err);
+        rc = strcmp(receipt_path, "-") == 0 ? read_stdin(&text, err)
+                                            : dx_file_read(receipt_path, DX_JWS_MAX, &text, err);
     if (rc == DX_OK) {
         rc = dx_jws_verify(key, find_token(dx_span_of(text.data, text.size)), payload, err);
         if (rc < 0)
@@ -152,6 +167,12 @@ static int run(const struct dx_options *options)
                             "BODY are needed");
         return DX_EXIT_USAGE;
     }
+    if (strcmp(options->operand[1], "-") == 0 && strcmp(options->operand[2], "-") == 0) {
+        (void)dx_line_print(stderr,
+                            "domaindex receipt: '-' is standard input, which can be RECEIPT or "
+                            "BODY, but not both");
+        return DX_EXIT_USAGE;
+    }
     if (verify(key, options->operand[1], options->operand[2], &payload, &err) < 0) {
         dx_buf_release(&payload);
         return dx_command_fail("receipt", DX_EXIT_REFUSED, &err);
@@ -168,7 +189,8 @@ const struct dx_command dx_command_receipt = {
         "A server with --receipt-key-file adds a signed statement to an answer that is asked for "
         "with receipt=1: question, status, version, build, time, and the SHA-256 of the body. "
         "RECEIPT is a file with the reply's head (curl --dump-header) or with the value of its "
-        "field Domaindex-Receipt, BODY the reply's body; '-' is standard input. Where the key "
+        "field Domaindex-Receipt, BODY the reply's body; one of them can be '-', standard input. "
+        "Where the key "
         "signed it and the body is the one that was signed, the statement is printed as a line of "
         "JSON. It is a JWS (RFC 7515, EdDSA), so other programs can check it too.",
     .example = "curl -sD head -o body 'http://127.0.0.1:8080/v1/domain/example.com?receipt=1' && "

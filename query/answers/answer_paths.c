@@ -122,12 +122,19 @@ static int write_paths(const struct paths_task *t, struct dx_facts *f, struct dx
 static int write_answer(const struct paths_task *t, struct dx_span facts, struct dx_buf *body,
                         struct dx_error *err)
 {
+    enum dx_paths kind = t->ask.sections ? DX_PATHS_SECTION : DX_PATHS_EXACT;
     struct dx_facts f = { 0 };
     struct dx_json j;
     int rc = dx_facts_open(&f, facts, domain_of(t), visible_count(t), err);
 
     if (rc >= 0 && !f.has_paths)
         rc = dx_fail(err, DX_E_LIMIT, "the paths of this domain are too long to be stored");
+    if (rc >= 0 && t->ask.whole && f.path_count[kind] > DX_FACTS_PATHS_MAX)
+        rc = dx_fail(err, DX_E_LIMIT,
+                     "there are %llu %s, of which the first %d can be listed: ask for limit=%d, or "
+                     "list the URLs, which have every path",
+                     (unsigned long long)f.path_count[kind], t->ask.sections ? "sections" : "paths",
+                     DX_FACTS_PATHS_MAX, DX_FACTS_PATHS_MAX);
     if (rc >= 0) {
         dx_json_open(&j, body);
         rc = write_paths(t, &f, &j, err);

@@ -153,6 +153,7 @@ struct dx_paths_ask {
     struct dx_span asked;
     uint32_t dataset_id;
     bool sections; /* first directories; else whole paths */
+    bool whole;    /* all of them are wanted: more than may be listed are too many */
     uint64_t limit;
     uint64_t deadline_ms; /* as above */
 };

@@ -6,8 +6,9 @@
 #include "base/array.h"
 #include "query/scan/url_range.h"
 
-/* In byte order those of each kind stand together: the host; "www." before it; all that begin with "www" and a digit. */
-enum { OWN, WWW, NUMBERED, KINDS };
+/* In byte order those of each kind stand together: the host; the same with a dot behind it, which others may stand before; "www." before
+ * these; all that begin with "www" and a digit. */
+enum { OWN, OWN_DOTTED, WWW, WWW_DOTTED, NUMBERED, KINDS };
 
 #define WWW_DOT "www."
 #define WWW_SIZE (sizeof WWW_DOT - 1)
@@ -46,12 +47,15 @@ void dx_cdx_host_release(struct dx_cdx_host *h)
 /* To the host: a port behind it, and what begins with that, counts as within unless it stands alone. */
 static int side_of(const struct dx_cdx_host *h, struct dx_span host)
 {
+    bool dotted = h->kind == OWN_DOTTED || h->kind == WWW_DOTTED;
     size_t n = host.size < h->host.size ? host.size : h->host.size;
     int order = n == 0 ? 0 : memcmp(host.data, h->host.data, n);
 
-    if (order != 0 || host.size < h->host.size)
+    if (order != 0 || host.size < h->host.size + dotted)
         return order > 0 ? DX_URL_BEHIND : DX_URL_BEFORE;
-    if (host.size == h->host.size)
+    if (dotted && host.data[n++] != '.')
+        return host.data[n - 1] > '.' ? DX_URL_BEHIND : DX_URL_BEFORE;
+    if (host.size == n)
         return DX_URL_WITHIN;
     return h->alone || host.data[n] > ':' ? DX_URL_BEHIND : DX_URL_WITHIN;
 }
@@ -82,9 +86,9 @@ static int side(void *ctx, size_t stream, uint64_t place, const struct dx_listin
 
     (void)stream;
     (void)place;
-    return h->kind == OWN   ? side_of(h, row->host)
-           : h->kind == WWW ? side_of_www(h, row->host)
-                            : side_of_numbered(row->host);
+    return h->kind == NUMBERED ? side_of_numbered(row->host)
+           : h->kind >= WWW    ? side_of_www(h, row->host)
+                               : side_of(h, row->host);
 }
 
 /* ---- the search ---- */
@@ -125,7 +129,8 @@ int dx_cdx_host_step(struct dx_cdx_host *h, struct dx_error *err)
             break;
         rc = take_ranges(h, err);
         h->searching = false;
-        h->kind++;
+        h->kind += h->alone || h->kind == NUMBERED ? 1
+                                                   : 2; /* beside ports, the dot is among them */
     }
     if (rc != DX_LISTING_DONE)
         return rc;

@@ -15,7 +15,7 @@
  *   h.exact                                                        all rows there are of the host; else there are some of other ones
  *   dx_cdx_host_release(&h);                                       also after a failure, and of one that is all zero
  *
- * Hosts are those with one key: of "example.com" www.example.com and www2.example.com too; with their ports, unless `alone`. A search in
+ * Hosts are those with one key: of "example.com" www.example.com, www2.example.com and "example.com." too; with their ports, unless `alone`. A search in
  * each file (query/scan/row_streams.h), of which DX_E_LIMIT and DX_E_UNSUPPORTED say that it cannot be: then all rows have to be looked
  * at. host is held by the caller. One thread at a time.
  */

@@ -102,9 +102,13 @@ static struct dx_span without_port(struct dx_span host)
     return host;
 }
 
-static struct dx_span without_www(struct dx_span host)
+/* "www" and digits in front, and the dot of the root behind, as keys are without them. */
+static struct dx_span key_name(struct dx_span host)
 {
     size_t i = 3;
+
+    if (host.size > 1 && host.data[host.size - 1] == '.')
+        host.size--;
 
     if (host.size < 4 || memcmp(host.data, "www", 3) != 0)
         return host;
@@ -118,7 +122,7 @@ bool dx_cdx_scope_may_have(const struct dx_cdx_scope *s, struct dx_span host)
 {
     struct dx_span wanted = span_of(&s->host);
 
-    host = without_www(without_port(host));
+    host = key_name(without_port(host));
     if (dx_span_equal(host, wanted))
         return true;
     return s->below && host.size > wanted.size && host.data[host.size - wanted.size - 1] == '.' &&
@@ -135,7 +139,7 @@ struct dx_cdx_keys dx_cdx_scope_keys(const struct dx_cdx_scope *s)
 static int take_url(struct dx_cdx_scope *s, const struct dx_url *url, const struct dx_cdx_ask *ask,
                     struct dx_problem *problem)
 {
-    struct dx_span host = without_www(url->hostname);
+    struct dx_span host = key_name(url->hostname);
     struct dx_urlkey key;
     bool ok;
 

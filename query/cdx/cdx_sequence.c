@@ -156,7 +156,7 @@ int dx_cdx_sequence_row(struct dx_cdx_sequence *q, struct dx_span *columns, uint
     bool answered = false;
     int rc = DX_OK;
 
-    if (!in_page(q, q->rank++))
+    if (!in_page(q, q->rank++) || (timestamp == 0 && !q->ask->show_untimed))
         return 0;
     if (q->ask->show_resume_key || q->resume.count > 0) {
         rc = move_place(q, columns, timestamp, err);

@@ -970,16 +970,13 @@ static const struct dx_task_kind kind = { step, fetched, reading, release };
 
 /* ---- before it ---- */
 
-/* Those of the path and of the parameter. */
-static int take_datasets(struct cdx_task *task, struct dx_span dataset, struct dx_problem *problem)
+/* That of the path alone, whatever the parameter names beside it. */
+static int take_path_dataset(struct cdx_task *task, struct dx_span dataset,
+                             struct dx_problem *problem)
 {
-    const struct dx_dataset *d;
+    const struct dx_dataset *d = dx_registry_by_name(&task->view.version->registry, dataset);
+    bool left_out;
 
-    if (task->ask.datasets.data != NULL)
-        return dx_dataset_list_parse(&task->only, &task->view, task->ask.datasets, problem);
-    if (dataset.data == NULL)
-        return 1;
-    d = dx_registry_by_name(&task->view.version->registry, dataset);
     if (d == NULL || !dx_scope_has(task->view.scope, d->dataset_id))
         return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "dataset-not-found", "No such dataset",
                               "No dataset of version %s is called '%.*s'; /collinfo.json lists "
@@ -987,9 +984,23 @@ static int take_datasets(struct cdx_task *task, struct dx_span dataset, struct d
                               task->view.version->entry.version,
                               dataset.size > 60 ? 60 : (int)dataset.size,
                               (const char *)dataset.data);
+    left_out = task->only.count > 0 && !dx_dataset_list_has(&task->only, d->dataset_id);
     task->only.ids[0] = d->dataset_id;
     task->only.count = 1;
+    if (left_out)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+                              "this path is of one dataset, which 'dataset' does not name; "
+                              "/index?dataset= takes others");
     return dx_lookup_dataset(&task->view, d->dataset_id, &d, problem);
+}
+
+static int take_datasets(struct cdx_task *task, struct dx_span dataset, struct dx_problem *problem)
+{
+    int rc = 1;
+
+    if (task->ask.datasets.data != NULL)
+        rc = dx_dataset_list_parse(&task->only, &task->view, task->ask.datasets, problem);
+    return rc == 1 && dataset.data != NULL ? take_path_dataset(task, dataset, problem) : rc;
 }
 
 /* 1, and task->found where something of the domain is shown. */

@@ -19,6 +19,7 @@ struct head {
     struct dx_answer_summary summary;
     size_t subject_size;
     enum dx_coding coding;
+    bool lasts;
 };
 
 struct dx_body_cache {
@@ -136,6 +137,7 @@ struct dx_cached *dx_body_cache_get(struct dx_body_cache *c, const struct dx_bod
     hot->subject = dx_span_of(all.data, head->subject_size);
     hot->body = dx_span_of(all.data + head->subject_size, all.size - head->subject_size);
     hot->coding = head->coding;
+    hot->lasts = head->lasts;
     hot->etag = head->etag;
     hot->summary = head->summary;
     return block;
@@ -167,7 +169,8 @@ void dx_body_cache_offer(struct dx_body_cache *c, const struct dx_body_key *key,
     struct head head = { .key_size = key->size,
                          .summary = hot->summary,
                          .subject_size = hot->subject.size,
-                         .coding = hot->coding };
+                         .coding = hot->coding,
+                         .lasts = hot->lasts };
     size_t size = sizeof head + key->size + hot->subject.size + hot->body.size;
     struct dx_cache_key name;
     struct dx_cached *block;

@@ -47,6 +47,7 @@ struct dx_hot_answer {
     struct dx_answer_summary summary;
     struct dx_span subject; /* the domain that it is about; size 0: none, or unknown */
     enum dx_coding coding;  /* that the body is in */
+    bool lasts;             /* dx_route_answer_lasts */
 };
 
 struct dx_body_cache;

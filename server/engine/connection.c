@@ -190,7 +190,7 @@ static int take_receipt(struct dx_exchange *x)
         return dx_problem_set(x->problem, DX_PROBLEM_BAD_REQUEST, "no-receipts", "No receipts",
                               "this server has no key to sign receipts with (receipt-key-file)");
     if (x->ask->row_format != DX_ROWS_JSON)
-        return dx_route_refuse(x->problem, "a receipt is of an answer in JSON, not of a stream");
+        return dx_route_refuse(x->problem, "a receipt is of one whole answer, not of a stream");
     if (x->target.size > DX_RECEIPT_TARGET_MAX)
         return dx_route_refuse(x->problem,
                                "a receipt is of a target of at most %d bytes; this one has %zu",

@@ -354,14 +354,15 @@ static void deliver_body(const struct dx_exchange *x)
 
     c->record.summary = x->summary;
     if (e == NULL) {
-        dx_encoding_make(&here, x->ask->coding, x->key != NULL || x->keeps_reply, x->body);
+        dx_encoding_make(&here, x->ask, x->key != NULL || x->keeps_reply, x->body);
         e = &here;
     }
     bytes = dx_span_of(x->body->data, x->body->size);
+    c->of_version = c->of_version && e->lasts;
     if (x->key != NULL)
         dx_body_cache_offer(serving->bodies, x->key, serving->answers, c->version,
                             &(struct dx_hot_answer){ bytes, e->etag, x->summary,
-                                                     dx_encoding_subject(e), e->coding });
+                                                     dx_encoding_subject(e), e->coding, e->lasts });
     if (x->match.size > 0 && dx_reply_etag_matches(x->match, e->etag))
         dx_deliver_unchanged(c, e->etag);
     else
@@ -417,6 +418,7 @@ bool dx_deliver_cached(const struct dx_exchange *x)
     if (!dx_delivery_is_broken(c) && !dx_delivery_is_overloaded(c, hot.body.size)) {
         c->record.from = DX_FROM_BODY_CACHE;
         c->record.summary = hot.summary;
+        c->of_version = c->of_version && hot.lasts;
         if (serving->answers->asked_again != NULL)
             serving->answers->asked_again(c->version, hot.subject);
         if (x->match.size > 0 && dx_reply_etag_matches(x->match, hot.etag))

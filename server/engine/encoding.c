@@ -2,6 +2,7 @@
 #include "server/engine/encoding.h"
 
 #include "query/answers/domain_text.h"
+#include "server/routes/route.h"
 
 #include <string.h>
 
@@ -29,16 +30,19 @@ static void encode(struct dx_encoding *e, enum dx_coding wanted, struct dx_buf *
     *body = small;
 }
 
-void dx_encoding_make(struct dx_encoding *e, enum dx_coding wanted, bool kept, struct dx_buf *body)
+void dx_encoding_make(struct dx_encoding *e, const struct dx_ask *ask, bool kept,
+                      struct dx_buf *body)
 {
     struct dx_span raw = { body->data, body->size };
 
     e->made = true;
+    e->lasts = (ask->version.data != NULL || dx_routes[ask->route]->keeps_bodies) &&
+               dx_route_answer_lasts(ask, raw);
     e->coding = DX_CODING_NONE;
     e->subject_size = 0;
     dx_reply_etag(raw, e->etag);
     if (kept)
         note_subject(e, raw);
-    if (wanted != DX_CODING_NONE)
-        encode(e, wanted, body);
+    if (ask->coding != DX_CODING_NONE)
+        encode(e, ask->coding, body);
 }

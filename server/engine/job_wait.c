@@ -44,7 +44,7 @@ static void on_done(struct dx_job *job)
                                    &job->problem);
     else if (job->rc == 1 && !job->body.failed && !atomic_load(&job->cancelled) &&
              !dx_routes[job->ask.route]->post)
-        dx_encoding_make(&job->encoding, job->ask.coding, true, &job->body);
+        dx_encoding_make(&job->encoding, &job->ask, true, &job->body);
     dx_delivery_hold(loop->serving, job);
     dx_loop_job_done(job);
 }

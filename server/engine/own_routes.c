@@ -166,7 +166,7 @@ static void deliver_document(struct dx_connection *c, enum dx_route_id route, st
         dx_deliver_problem(c, &problem);
         return;
     }
-    dx_encoding_make(&e, c->stream.loop->ask.coding, false, body);
+    dx_encoding_make(&e, &c->stream.loop->ask, false, body);
     if (match.size > 0 && dx_reply_etag_matches(match, e.etag)) {
         dx_deliver_unchanged(c, e.etag);
         return;

@@ -98,8 +98,9 @@ static uint8_t *put_origin(const struct dx_reply *r, uint8_t *p)
     if (r->origin == NULL)
         return p;
     p = put_text(DX_PUT(p, "Access-Control-Allow-Origin: "), r->origin);
-    p = DX_PUT(p, "\r\nAccess-Control-Expose-Headers: Content-Disposition, ETag, Retry-After, "
-                  "X-Domaindex-By-Paths, X-Domaindex-More-Rows, X-Domaindex-Untimed-Rows, "
+    p = DX_PUT(p, "\r\nAccess-Control-Expose-Headers: Content-Disposition, Domaindex-Receipt, "
+                  "ETag, Retry-After, Server-Timing, X-Domaindex-By-Paths, X-Domaindex-More-Rows, "
+                  "X-Domaindex-Untimed-Rows, "
                   "X-Domaindex-Version\r\n");
     if (r->methods != NULL)
         p = DX_PUT(put_text(DX_PUT(p, "Access-Control-Allow-Methods: "), r->methods),

@@ -27,7 +27,7 @@
 #define DX_HTTP_DATE_TEXT 30 /* "Sun, 06 Nov 1994 08:49:37 GMT" and NUL */
 #define DX_ORIGIN_MAX 200    /* bytes of dx_reply.origin */
 #define DX_REPLY_HEAD_MAX 2048
-#define DX_RECEIPT_MAX 2048 /* of dx_reply.receipt, beside that */
+#define DX_RECEIPT_MAX 24576 /* of dx_reply.receipt, beside that */
 #define DX_REPLY_SMALL \
     4096 /* a body that is copied behind its head costs less than a second piece */
 

@@ -4,8 +4,7 @@
 #include "base/crypto/sha256.h"
 #include "base/json_out.h"
 
-/* Escapes make a target six times as long at worst. */
-#define PAYLOAD_MAX (6 * DX_RECEIPT_TARGET_MAX + 1024)
+#define PAYLOAD_MAX (2 * DX_RECEIPT_TARGET_MAX + 1024)
 
 static void put_hex(struct dx_json *j, const char *key, struct dx_span bytes)
 {

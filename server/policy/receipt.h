@@ -12,8 +12,8 @@
 #include "base/bytes.h"
 #include "base/crypto/jws.h"
 
-#define DX_RECEIPT_TARGET_MAX \
-    1000 /* bytes of a target; more are refused, since a head is bounded */
+/* Bytes of a target, each of which takes at most two in JSON; more are refused, since a head is bounded. */
+#define DX_RECEIPT_TARGET_MAX 8000
 
 struct dx_receipt {
     int64_t at_s; /* since 1970 */

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define TAIL_BYTES ((size_t)2 * DX_CURSOR_TEXT)
+
 #define ROW(number, name) [DX_ROUTE_##number] = &dx_route_##name,
 const struct dx_route *const dx_routes[DX_ROUTE_COUNT] = { DX_ROUTES(ROW) };
 
@@ -43,6 +45,31 @@ bool dx_route_always(const struct dx_ask *ask)
 {
     (void)ask;
     return true;
+}
+
+bool dx_route_never(const struct dx_ask *ask)
+{
+    (void)ask;
+    return false;
+}
+
+/* A cursor holds the time of the first page, and is of no use some minutes later. Members behind the rows are short, and no text
+ * inside a JSON string looks like this. */
+static bool has_cursor(struct dx_span body)
+{
+    static const char member[] = "\"next_cursor\":\"";
+    size_t size = body.size < TAIL_BYTES ? body.size : TAIL_BYTES;
+
+    return size > 0 &&
+           memmem(body.data + body.size - size, size, member, sizeof member - 1) != NULL;
+}
+
+bool dx_route_answer_lasts(const struct dx_ask *ask, struct dx_span body)
+{
+    const struct dx_route *route = dx_routes[ask->route];
+
+    return ask->plan == 0 && (route->lasts == NULL || route->lasts(ask)) &&
+           (route->cursor == 0 || !has_cursor(body));
 }
 
 /* ---- text ---- */
@@ -194,8 +221,7 @@ const struct dx_param *dx_route_param(const struct dx_route *route, size_t i)
         own++;
     if (route->params != NULL && route->params[own] != NULL)
         return route->params[own];
-    return i == own && !route->own && !route->admin && !route->bare && !route->post ? &receipt
-                                                                                    : NULL;
+    return i == own && !route->own && !route->admin && !route->post ? &receipt : NULL;
 }
 
 static int limit_too_large(const struct dx_route *route, uint64_t limit, struct dx_problem *problem)

@@ -162,7 +162,10 @@ struct dx_route {
     /* Whether a loop answers it, at once and from memory; NULL: a worker does. */
     bool (*on_loop)(const struct dx_ask *ask);
     bool (*may_be_brief)(const struct dx_ask *ask);
-    bool listing;       /* brief only where answers heed that: urls_brief of struct dx_answers */
+    bool listing; /* brief only where answers heed that: urls_brief of struct dx_answers */
+    /* Whether a 200 to a request that names its version follows from it, beside suppressions and cursors: not from time, from
+     * other versions that are kept or other files; NULL: it does. */
+    bool (*lasts)(const struct dx_ask *ask);
     bool canon;         /* its answer needs a canonicaliser */
     bool compares;      /* with another version, which may have to be fetched */
     bool keeps_bodies;  /* server/cache/body_cache.h */
@@ -171,8 +174,11 @@ struct dx_route {
     int (*answer)(const struct dx_answering *a);    /* as dx_ask_answer; NULL: of own and post */
 };
 
-/* For on_loop. */
+/* For on_loop, and for lasts. */
 bool dx_route_always(const struct dx_ask *ask);
+bool dx_route_never(const struct dx_ask *ask);
+/* Whether caches may keep this 200 for as long as they like, if its version is named; body: without a content coding. */
+bool dx_route_answer_lasts(const struct dx_ask *ask, struct dx_span body);
 
 /* Raw itself when it holds no escape; else its decoded bytes in ask->text. 0 with the problem if it
  * cannot be. */

@@ -15,11 +15,17 @@ static enum dx_cdx_dialect dialect_of(const struct dx_ask *ask)
 static int take_query(struct dx_span query, struct dx_ask *ask, struct dx_problem *problem)
 {
     struct dx_span version = dx_cdx_query_value(query, "version");
+    struct dx_span receipt = dx_cdx_query_value(query, "receipt");
 
-    (void)problem;
     if (version.size > 0)
         ask->version = version;
-    return 1;
+    ask->receipt = dx_span_equal(receipt, dx_span_str("1"));
+    if (receipt.data == NULL || ask->receipt || dx_span_equal(receipt, dx_span_str("0")))
+        return 1;
+    (void)dx_route_refuse(problem, "receipt '%.*s' is neither 0 nor 1", dx_shown(receipt),
+                          (const char *)receipt.data);
+    problem->says_message = true;
+    return 0;
 }
 
 static int capture_dataset(struct dx_span captured, struct dx_ask *ask, struct dx_problem *problem)
@@ -146,10 +152,16 @@ static const struct dx_route_words dataset_index_words = WORDS(
     "getDatasetIndex", "Captures in one dataset, as Common Crawl's index answers",
     "no-captures, dataset-not-found");
 
+/* With a key it may end where there was enough to look at, by the clock. */
+static bool lasts(const struct dx_ask *ask)
+{
+    return dx_cdx_query_value(ask->query, "showResumeKey").data == NULL;
+}
+
 /* What it looks at is paid afterwards: it is known only then. */
 #define CDX_ROUTE                                                                      \
     .params = CDX_PARAMS, .query = take_query, .needs = "url", .cost = { .base = 20 }, \
-    .canon = true, .media = media_of, .answer = answer
+    .lasts = lasts, .canon = true, .media = media_of, .answer = answer
 
 const struct dx_route dx_route_cdx = { .name = "cdx",
                                        .pattern = "cdx",
@@ -183,6 +195,7 @@ const struct dx_route dx_route_collinfo = {
     .bare = true,
     .words = &collinfo_words,
     .params = DX_PARAMS(&dx_param_version),
+    .query = take_query,
     .cost = { .base = 20 },
     .answer = answer_collinfo,
 };

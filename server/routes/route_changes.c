@@ -97,6 +97,12 @@ static const struct dx_param diff_from = {
     .text = "The older version; default: the one before `to`.",
 };
 
+/* Which version is the one before follows from those that are kept. */
+static bool names_both(const struct dx_ask *ask)
+{
+    return ask->before.data != NULL;
+}
+
 static const struct dx_param diff_to = {
     .name = "to",
     .member = offsetof(struct dx_ask, version),
@@ -111,6 +117,7 @@ const struct dx_route dx_route_diff = {
     .params = DX_PARAMS(&diff_from, &diff_to),
     .version_param = "to",
     .cost = { .base = 10 },
+    .lasts = names_both,
     .canon = true,
     .compares = true,
     .restart = dx_restart_path,

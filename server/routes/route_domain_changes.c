@@ -77,6 +77,7 @@ const struct dx_route dx_route_domain_changes = {
     .limit = { 10, 100 },
     .limit_why = "; go on at next_to",
     .cost = { .base = 10, .rows_a_unit = 0.1 },
+    .lasts = dx_route_never, /* it is of the versions that are kept */
     .canon = true,
     .media = media_of,
     .restart = dx_restart_path,

@@ -63,6 +63,7 @@ const struct dx_route dx_route_foreign_rows = {
     /* A row may be a page of a file, and the pages before it in its row group. */
     .cost = { .base = 10, .rows_a_unit = 1 },
     .cursor = DX_CURSOR_FOREIGN,
+    .lasts = dx_route_never, /* it reads files that are not the index's */
     .take_cursor = dx_listing_take_cursor,
     .canon = true,
     .restart = restart,

@@ -72,6 +72,8 @@ static int answer_paths(const struct dx_answering *a)
     const struct dx_paths_ask paths = { .asked = a->ask->asked,
                                         .dataset_id = a->ask->dataset_id,
                                         .sections = a->ask->sections,
+                                        .whole = a->ask->row_format != DX_ROWS_JSON &&
+                                                 a->ask->row_limit > DX_PATHS_LIMIT_MAX,
                                         .limit = a->ask->page.limit,
                                         .deadline_ms = a->deadline_ms };
 
@@ -87,7 +89,7 @@ static const struct dx_route_words paths_words = {
     .refused = "not-a-domain",
     .absent = "domain-not-found, dataset-not-found, domain-not-in-dataset",
     .too_much = "the rows to read lie on too many pages, or suppressions hide "
-                "a part of very many",
+                "a part of very many; a stream of over 256 paths needs a limit",
     .withheld = true,
     .counts_only = true,
 };

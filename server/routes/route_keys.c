@@ -40,6 +40,7 @@ const struct dx_route dx_route_keys = {
     .params = DX_PARAMS(&dx_param_version, &keys_url),
     .needs = "url",
     .cost = { .base = 2 },
+    .lasts = dx_route_never, /* names are numbered after a version is made, too */
     /* a registry is mapped, and not in memory as an index is */
     .canon = true,
     .restart = restart,

@@ -193,6 +193,7 @@ const struct dx_route dx_route_range = {
     .cost = { .base = 20, .rows_a_unit = 20 },
     .pages = "ranges",
     .cursor = DX_CURSOR_RANGE,
+    .lasts = dx_route_never, /* names are numbered after a version is made, too */
     .take_cursor = take_cursor,
     .restart = restart,
     .answer = answer,

@@ -14,6 +14,17 @@ static uint64_t turn_of(const struct dx_row_pages *p, struct dx_version *v)
     return p->answers->state == NULL || p->answers->state(v, state) ? state[1] : 1;
 }
 
+/* Whether there is a way to go on behind a page: where there is none, the first one has all rows. */
+static bool has_pages(const struct dx_route *route)
+{
+    const struct dx_param *param;
+
+    for (size_t i = 0; (param = dx_route_param(route, i)) != NULL; i++)
+        if (param == &dx_param_offset || param == &dx_param_cursor)
+            return true;
+    return false;
+}
+
 void dx_row_pages_begin(struct dx_row_pages *p, const struct dx_answers *answers,
                         struct dx_version *v, const struct dx_ask *ask)
 {
@@ -25,6 +36,7 @@ void dx_row_pages_begin(struct dx_row_pages *p, const struct dx_answers *answers
     p->format = ask->row_format;
     p->page_rows = route->limit.max > 0 && route->limit.max < DX_ROW_PAGE ? route->limit.max
                                                                           : DX_ROW_PAGE;
+    p->has_pages = has_pages(route);
     p->left = ask->row_limit;
     dx_ask_copy(&p->ask, ask);
     p->ask.brief = false;
@@ -46,7 +58,7 @@ struct dx_ask *dx_row_pages_next(struct dx_row_pages *p)
 static bool is_too_large(const struct dx_row_pages *p, int rc, const struct dx_buf *body,
                          const struct dx_problem *problem)
 {
-    return p->page_rows > 1 &&
+    return p->has_pages && p->page_rows > 1 &&
            ((rc == 1 && body->failed) || (rc != 1 && problem->kind == DX_PROBLEM_TOO_MUCH &&
                                           p->ask.order.sort == DX_CURSOR_SORT_NONE));
 }

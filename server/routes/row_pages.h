@@ -27,6 +27,7 @@ struct dx_row_pages {
     const struct dx_answers *answers;
     enum dx_row_format format;
     uint64_t page_rows; /* of a page at most */
+    bool has_pages;     /* else the first one has all rows */
     uint64_t left;      /* rows that are wanted still */
     bool ended;         /* there is no page behind the one that came */
     bool again;

@@ -41,7 +41,7 @@ class Oracle:
 
 def made_urls(rng):
     """Paths of which several have one key, and neighbours that differ in the bytes that orders stumble over."""
-    hosts = (SITE, f"www.{SITE}", f"www2.{SITE}", f"a.{SITE}", f"b-a.{SITE}", f"x.a.{SITE}", f"{SITE}:8080", f"a.{SITE}:81")
+    hosts = (SITE, f"www.{SITE}", f"www2.{SITE}", f"a.{SITE}", f"b-a.{SITE}", f"x.a.{SITE}", f"{SITE}:8080", f"a.{SITE}:81", f"{SITE}.", f"www.{SITE}.", f"a.{SITE}.:81")
     paths = ("/", "/A/B", "/a/b", "/a/b/", "/a/B.html", "/a-b", "/a.b", "/a/b?x=1", "/a/b?x=1&a=2", "/a/b?a=2&x=1", "/a/b?X=1", "/a%20b", "/a/%C3%A9", "/a!", "/a/b%3Fx",
              "/~u/(abcdefghijklmnopqrstuvwx)/p.aspx", "/q?sid=0123456789abcdef0123456789abcdef&z=1", "/q?z=1", "/b/%2541", "/zz", "/zz?", "/index.php?id=3&Id=2")
     return [f"{rng.choice(('http', 'https'))}://{host}{path}" for host in hosts for path in paths]
@@ -114,7 +114,7 @@ def ask(server, path, params, expect=200):
 
 
 URLS = (("exact", f"http://{SITE}/a/b"), ("exact", f"www.{SITE}"), ("prefix", f"{SITE}/a"), ("prefix", f"http://{SITE}/a/"), ("prefix", f"{SITE}/a/b?"), ("host", SITE), ("host", f"a.{SITE}"),
-        ("domain", SITE), ("domain", f"a.{SITE}"), (None, f"*.{SITE}"), (None, f"{SITE}/*"), (None, f"{SITE}/q*"), ("exact", f"http://{SITE}:8080/a/b"), ("domain", "flickr.com"), ("host", "en.wikipedia.org"),
+        ("domain", SITE), ("domain", f"a.{SITE}"), (None, f"*.{SITE}"), (None, f"{SITE}/*"), (None, f"{SITE}/q*"), (None, f"*.{SITE}."), ("exact", f"http://www.{SITE}./a/b"), ("host", f"{SITE}."), ("exact", f"http://{SITE}:8080/a/b"), ("domain", "flickr.com"), ("host", "en.wikipedia.org"),
         (None, "flickr.com/photos/2*"),
         ("domain", "uk"), (None, "*.co.uk"), ("domain", "www.co.uk"), (None, "*.amazonaws.com"), ("domain", "s3.amazonaws.com"), (None, "*.io"), (None, "*.github.io"), ("domain", "http://AmazonAWS.com/x"),
         (None, "*.com"), ("domain", "z.amazonaws.com"), (None, "*.nothing"), ("exact", "http://www2.co.uk/"), ("host", "aa.co.uk"))
@@ -250,7 +250,8 @@ def errors(server):
             ("/cdx", {"url": SITE, "filter": "original:(?=a)"}, 400, "look around"), ("/index", {"url": SITE, "filter": "~url:(a"}, 400, "regular expression"), ("/cdx", {"url": SITE, "fl": "nope"}, 400, "not a field"),
             ("/cdx", {"url": SITE, "from": "2015-01"}, 400, "timestamp"), ("/cdx", {"url": SITE, "limit": "x"}, 400, "limit"), ("/cdx", {"url": SITE, "output": "xml"}, 400, "output"),
             ("/cdx", {"url": SITE, "resumeKey": "AAAA"}, 400, "resumeKey"), ("/cdx", {"url": SITE, "showPagedIndex": "true"}, 400, "secondary index"), ("/cdx", {"url": SITE, "page": "-1"}, 400, "page"),
-            ("/cdx", {"url": SITE, "collapse": "nope"}, 400, "collapse"), ("/nope-index", {"url": SITE}, 404, "nope"), ("/cdx", {"url": SITE, "dataset": "nope"}, 404, "nope"),
+            ("/cdx", {"url": SITE, "collapse": "nope"}, 400, "collapse"), ("/nope-index", {"url": SITE}, 404, "nope"), ("/nope-index", {"url": SITE, "dataset": "crawl-a"}, 404, "nope"),
+            ("/crawl-b-index", {"url": SITE, "dataset": "crawl-a"}, 400, "does not name"), ("/crawl-b-index", {"url": SITE, "dataset": "nope,crawl-b"}, 404, "nope"), ("/cdx", {"url": SITE, "dataset": "nope"}, 404, "nope"),
             ("/index", {"url": "nothing.example.org/*"}, 404, "No Captures found for: nothing.example.org/*")):
         message = ask(server, path, params, status).json["message"]
         check(words in message, f"{path} {params}: {message}")
@@ -261,7 +262,7 @@ def collinfo(server, names):
     got = reply.json
     equal([(c["id"], c["cdx-api"]) for c in got], [(n, f"http://cdx.example.net:81/{urllib.parse.quote(n)}-index") for n in names], "collinfo.json")
     check(all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", c[w]) for c in got[:2] for w in ("from", "to")), f"times: {got[:2]}")
-    check("from" not in got[2], "no times, no members")
+    check("from" not in got[3], "no times, no members")
 
 
 def untimed(server):
@@ -273,6 +274,11 @@ def untimed(server):
     equal(ask(server, "/cdx", {**params, "showUntimed": "true", "to": "2030"}).body.decode(), "20240102030405 https://untimed.org/b\n", "no time is no time before 2030")
     reply = ask(server, "/my%20set-index", {"url": "untimed.org/b"})
     equal(reply.body.decode().split(" ", 2)[:2], ["org,untimed)/b", "20240102030405"], "a dataset whose name needs escapes")
+    equal(ask(server, "/my%20set-index", {"url": "untimed.org/b", "dataset": "never,my set", "fl": "dataset"}).body, b"my%20set\n", "the dataset of the path alone")
+    reply = ask(server, "/index", {"url": "revisits.org", "matchType": "domain", "resolveRevisits": "1", "fl": "timestamp,mime,status"})
+    equal(reply.body.decode().splitlines(), ["20240101000000 text/html 200", "20240102000000 text/html 200"], "a row without a time is no original")
+    reply = ask(server, "/index", {"url": "revisits.org", "matchType": "domain", "resolveRevisits": "1", "showUntimed": "1", "fl": "timestamp,mime,status"})
+    equal(reply.body.decode().splitlines()[2], "20240102000000 image/png 404", "with showUntimed it is one")
 
 
 def suppressed(tmp, root, server):
@@ -309,6 +315,9 @@ def main():
         (tmp / "all.cdxj").write_text(cdxj(everything))
         paths["/index"] = tmp / "all.cdxj"
         (tmp / "untimed.csv").write_text("url,ts\nhttps://untimed.org/a,\nhttps://untimed.org/b,2024-01-02T03:04:05Z\nhttps://untimed.org/c,\n")
+        (tmp / "revisits.csv").write_text("url,ts,content_type,status,digest\nhttps://revisits.org/a,,image/png,404,D\nhttps://revisits.org/b,2024-01-01,text/html,200,D\n"
+                                          "https://revisits.org/c,2024-01-02,warc/revisit,-,D\n")
+        dxtest.domaindex("ingest", "--root", root, "--dataset", "revisits", "--format", "csv", *(w for n in ("content_type", "status", "digest") for w in ("--extra-column", n)), tmp / "revisits.csv")
         (tmp / "never.csv").write_text("url\nhttps://never.org/a\n")
         dxtest.domaindex("ingest", "--root", root, "--dataset", "never", "--format", "csv", "--no-ts", tmp / "never.csv")
         dxtest.domaindex("ingest", "--root", root, "--dataset", "my set", "--format", "csv", tmp / "untimed.csv")
@@ -318,7 +327,7 @@ def main():
             compare_wayback(server, everything)
             by_pages(server, everything)
             errors(server)
-            collinfo(server, [*made, "never", "my set"])
+            collinfo(server, [*made, "revisits", "never", "my set"])
             untimed(server)
             suppressed(tmp, root, server)
         oracle.close()

@@ -5,6 +5,7 @@
 import base64
 import hashlib
 import json
+import re
 import subprocess
 import time
 
@@ -37,12 +38,13 @@ def verify(tmp, key, receipt, body, expect=0):
 def answers(server, tmp, public):
     for target, status in (("/v1/domain/example.com?receipt=1", 200), ("/v1/domain/example.com/datasets/1/urls?receipt=1&limit=200", 200),
                            ("/v1/domain/absent.example.net?receipt=1", 404), ("/v1/domain/example.com/changes?format=atom&receipt=1", 200),
-                           ("/v1/url?u=https://example.com/7&receipt=1", 200)):
+                           ("/v1/url?u=https://example.com/7&receipt=1", 200), ("/cdx?url=example.com/*&receipt=1&showUntimed=1&limit=2", 200), ("/index?url=example.com/x&receipt=1", 404),
+                           ("/collinfo.json?unknown=1&receipt=1", 200), (f"/cdx?url=example.com/1&junk={'a' * 7900}&receipt=1", 200), ("/cdx?url=example.com/1&junk=" + '"' * 7900 + "&receipt=1", 200)):
         plain = server.get(target.replace("receipt=1&", "").replace("&receipt=1", "").replace("?receipt=1", ""))
         check("domaindex-receipt" not in plain.headers, f"{target}: no receipt that is not asked for")
         for headers in ({}, {"Accept-Encoding": "gzip, zstd"}, {"If-None-Match": plain.headers.get("etag", '"x"')}):
             reply = server.get(target, headers=headers)
-            equal((reply.status, reply.body), (status, plain.body), f"{target} {headers}")
+            equal((reply.status, reply.body), (status, plain.body), f"{target[:99]} {headers}")
             token = reply.headers["domaindex-receipt"]
             said = json.loads(unpack(token.split(".")[1]))
             want = {"iss": "domaindex", "iat": said["iat"], "method": "GET", "target": target, "status": status, "version": reply.headers["x-domaindex-version"],
@@ -69,6 +71,10 @@ def changed(tmp, public, reply):
     for at in range(0, len(token), 7 if dxtest.WHOLE else 23):
         one = token[:at] + ("A" if token[at] != "A" else "B") + token[at + 1:]
         verify(tmp, public, one, reply.body, expect=1)
+    by_pipe = dxtest.domaindex("receipt", "verify", "--key", public, "-", tmp / "body", input=token.encode())
+    equal(by_pipe.stdout, verify(tmp, public, token, reply.body).stdout, "the receipt as standard input")
+    equal(dxtest.domaindex("receipt", "verify", "--key", public, tmp / "receipt", "-", input=reply.body).stdout, by_pipe.stdout, "the body as standard input")
+    dxtest.domaindex("receipt", "verify", "--key", public, "-", "-", input=b"", expect=2)
     dump = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nDomaindex-Receipt: " + token + "\r\nConnection: close\r\n\r\n"
     verify(tmp, public, dump, reply.body)
     dxtest.run("openssl", "genpkey", "-algorithm", "ed25519", "-out", tmp / "other.pem")
@@ -80,16 +86,26 @@ def changed(tmp, public, reply):
 
 def refused(server):
     for target in ("/v1/domain/example.com/urls?receipt=1&format=ndjson", "/v1/domain/example.com?receipt=2", "/v1/domain/example.com?receipt=",
-                   f"/v1/domain/{'a' * 1000}.com?receipt=1"):
+                   f"/v1/domain/{'a' * 8000}.com?receipt=1", "/cdx?url=example.com/1&receipt=2", "/index?url=example.com/1&receipt="):
         equal((server.get(target).status, "domaindex-receipt" in server.get(target).headers), (400, False), target[:60])
     equal(server.get("/v1/domain/example.com?receipt=0").status, 200, "receipt=0")
 
 
 def cached(server):
     """Cache-Control of requests that name their version, whole, kept and 304; of no others."""
-    version = server.get("/v1/domain/example.com").json["version"]
+    older, version = (v["version"] for v in server.get("/v1/versions").json["versions"])
     long = "public, max-age=3600, immutable"
-    for path in ("/v1/domain/example.com?", "/v1/domain/example.com/datasets/1/urls?limit=200&"):
+    for target in (f"diff?to={version}&from={older}", f"datasets/1/urls?version={version}&limit=200&offset=200", f"hosts?version={version}"):
+        equal(server.get(f"/v1/domain/example.com/{target}").headers["cache-control"], long, target)
+    # They depend on versions that are kept, on time (cursors end), or on files beside the version.
+    for target in (f"/v1/domain/example.com/changes?to={version}", f"/v1/domain/example.com/diff?to={version}", f"/v1/keys?url=example.com/1&version={version}",
+                   f"/v1/domain/example.com/urls?limit=200&version={version}", f"/v1/domain/example.com/urls?plan=2&version={version}", f"/v1/domains?limit=1&version={version}",
+                   f"/cdx?url=example.com/*&showUntimed=1&showResumeKey=true&version={version}"):
+        for _ in range(3):
+            equal(server.get(target).headers["cache-control"], "no-cache", target)
+            equal(server.get(target, headers={"Accept-Encoding": "gzip"}).headers["cache-control"], "no-cache", f"{target}: gzip")
+    equal(server.get(f"/cdx?url=example.com/*&showUntimed=1&version={version}").headers["cache-control"], long, "CDX")
+    for path in ("/v1/domain/example.com?", "/v1/domain/example.com/datasets/1/urls?limit=400&"):
         for _ in range(3):
             named, plain = server.get(f"{path}version={version}"), server.get(path[:-1])
             equal((named.headers["cache-control"], plain.headers["cache-control"]), (long, "no-cache"), path)
@@ -105,6 +121,8 @@ def main():
         root, key, public = tmp / "root", tmp / "key.pem", tmp / "public.pem"
         dxtest.domaindex("ingest", "--root", root, "--dataset", "a", "--format", "list", "-", input=URLS.encode())
         dxtest.domaindex("publish", "--root", root)
+        dxtest.domaindex("ingest", "--root", root, "--dataset", "b", "--format", "list", "-", input=b"https://example.org/\n")
+        dxtest.domaindex("publish", "--root", root)
         with dxtest.Server(root) as server:
             for target, status in (("/v1/domain/example.com?receipt=1", 400), ("/receipt-key", 404)):
                 reply = server.get(target)
@@ -114,8 +132,11 @@ def main():
         for bad in (public, root / "index" / "manifest.json", tmp / "absent"):
             done = dxtest.run(dxtest.DOMAINDEXD, "--root", root, "--listen", "127.0.0.1:0", "--receipt-key-file", bad, expect=None, timeout=20)
             check(done.returncode != 0 and b"receipt-key-file" in done.stderr, f"{bad}: {done.stderr!r}")
-        with dxtest.Server(root, "--receipt-key-file", key, "--version-max-age", 3600) as server:
+        with dxtest.Server(root, "--receipt-key-file", key, "--version-max-age", 3600, "--cors-origin", "*") as server:
             cached(server)
+            own = set(re.findall(r"\b((?:X-)?Domaindex-[A-Za-z-]+): ", (dxtest.SOURCE / "server/http/reply.c").read_text()))
+            shown = server.get("/v1/domain/example.com").headers["access-control-expose-headers"].split(", ")
+            check(len(own) >= 5 and own <= set(shown), f"scripts may read {shown}, of {own}")
             equal(server.get("/receipt-key").body, public.read_bytes(), "the public key")
             changed(tmp, public, answers(server, tmp, public))
             refused(server)
