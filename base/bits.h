@@ -18,6 +18,7 @@
  * more it is 32 ones and the 64 bits of v. So no code is over 96 bits, whatever the bytes are.
  * A gamma code is of v >= 1, which has n + 1 bits: n ones, a zero, and the low n bits of v; for
  * counts, most of which are 1 and some of which are millions.
+ * Any thread; a cursor and a writer are for one at a time.
  */
 #ifndef DX_BASE_BITS_H
 #define DX_BASE_BITS_H

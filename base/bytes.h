@@ -10,7 +10,7 @@
  *
  * A read past the end, or a varint over 64 bits, sets `failed`, returns 0 and
  * leaves the cursor where it was; every later read returns 0 too. Numbers are
- * little-endian, read byte by byte: no alignment is needed. Nothing is owned.
+ * little-endian, read byte by byte: no alignment is needed. Nothing is owned. A cursor is for one thread at a time.
  */
 #ifndef DX_BASE_BYTES_H
 #define DX_BASE_BYTES_H

@@ -12,6 +12,8 @@
  *
  *   ok = dx_civil_is_stored(us);        whether a row, a count and a listing can have this time: only
  *                                       years 0000..9999 have a text that dx_civil_parse reads back
+ *
+ * No state; any thread.
  */
 #ifndef DX_BASE_CIVIL_TIME_H
 #define DX_BASE_CIVIL_TIME_H

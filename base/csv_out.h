@@ -5,6 +5,7 @@
  *
  * A text is quoted when it holds a quote, a comma, CR or LF, else it stands as it is; lines end
  * with CRLF. Bytes are not looked at otherwise. Errors are those of the buffer.
+ * A buffer is for one thread at a time.
  */
 #ifndef DX_BASE_CSV_OUT_H
 #define DX_BASE_CSV_OUT_H

@@ -64,7 +64,7 @@ int dx_fail_errno(struct dx_error *err, int errno_value, const char *fmt, ...)
 /* DX_E_NOMEM with ": out of memory" behind what could not be had: dx_no_memory(err, "%s", path). */
 int dx_no_memory(struct dx_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* "truncated", "corrupt"...: a stable word for logs and metrics. */
+/* "truncated", "corrupt"...: what the programs of tests print for their scripts. */
 const char *dx_code_name(enum dx_code code);
 
 #endif

@@ -10,6 +10,7 @@
  * domain: the calls of memcpy and memcmp, which choose a way by size, took a tenth of its time. Here
  * a piece is two words that overlap. For loops over rows and pairs alone: each use is some hundred
  * bytes of code. Not for a piece of a small array, of which GCC thinks that it is read behind its end.
+ * No state; any thread.
  */
 #ifndef DX_BASE_FEW_BYTES_H
 #define DX_BASE_FEW_BYTES_H

@@ -9,7 +9,7 @@
  * A block checksum is XXH3-64 of the bytes, seeded with XXH3-64 of 40 bytes:
  * build id (16), kind u32, zero u32, key u64, length u64, little-endian. A valid
  * block from another place, file or version therefore fails too.
- * XXH3 is not cryptographic: it finds damage, not forgery.
+ * XXH3 is not cryptographic: it finds damage, not forgery. Any thread; a state is for one at a time.
  */
 #ifndef DX_BASE_HASH_H
 #define DX_BASE_HASH_H

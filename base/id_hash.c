@@ -25,11 +25,6 @@ uint64_t dx_id64_seeded(struct dx_span text, uint64_t seed)
     return XXH3_64bits_withSeed(text.data, text.size, seed) & mask;
 }
 
-unsigned dx_id_bits(void)
-{
-    return BITS;
-}
-
 const char *dx_id_warning(void)
 {
     return BITS == 64 ? "" : " (built for tests: ids of " TEXT(BITS) " bits)";

@@ -3,12 +3,12 @@
  *
  *   uint64_t id = dx_id64(text);                 domain_id, url_id
  *   uint64_t id = dx_id64_seeded(text, seed);    of a domain whose id another one has; 0: dx_id64
- *   unsigned bits = dx_id_bits();                64, or what the build was made with
  *   const char *words = dx_id_warning();         for --version; "" where ids are whole
  *
  * With DX_HASH_BITS (cmake/options.cmake) the lower bits are zero, so that ids collide everywhere
  * and tests see whether answers stay exact. All of it is this file: programs that are linked with
  * another compilation of id_hash.c have other ids. Their versions are not for other programs.
+ * No state; any thread.
  */
 #ifndef DX_BASE_ID_HASH_H
 #define DX_BASE_ID_HASH_H
@@ -17,7 +17,6 @@
 
 uint64_t dx_id64(struct dx_span text);
 uint64_t dx_id64_seeded(struct dx_span text, uint64_t seed);
-unsigned dx_id_bits(void);
 const char *dx_id_warning(void);
 
 #endif

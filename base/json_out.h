@@ -11,6 +11,7 @@
  * JSON and valid UTF-8 for every input: control characters, U+2028 and U+2029 as
  * \u escapes, each byte of ill-formed UTF-8 as U+FFFD. Numbers above 2^53 must go
  * out as text (dx_json_hex64). Depth is at most 32. Errors are those of the buffer.
+ * A writer and its buffer are for one thread at a time.
  */
 #ifndef DX_BASE_JSON_OUT_H
 #define DX_BASE_JSON_OUT_H

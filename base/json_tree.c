@@ -2,6 +2,7 @@
 #include "base/json_tree.h"
 
 #include "base/array.h"
+#include "base/hex.h"
 #include "base/plain_text.h"
 #include "base/utf8.h"
 
@@ -46,48 +47,19 @@ static void skip_blanks(struct parser *p)
 
 /* ---- texts ---- */
 
-static int hex_of(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Behind "\u"; -1: not four digits. */
 static int32_t read_unit(const uint8_t *s)
 {
     int32_t unit = 0;
 
     for (size_t i = 0; i < 4; i++) {
-        int digit = hex_of(s[i]);
+        int digit = dx_hex_digit(s[i]);
 
         if (digit < 0)
             return -1;
         unit = unit << 4 | digit;
     }
     return unit;
-}
-
-static uint8_t *put_utf8(uint8_t *to, uint32_t c)
-{
-    if (c < 0x80) {
-        *to++ = (uint8_t)c;
-        return to;
-    }
-    if (c < 0x800) {
-        *to++ = (uint8_t)(0xc0 | c >> 6);
-    } else {
-        if (c < 0x10000) {
-            *to++ = (uint8_t)(0xe0 | c >> 12);
-        } else {
-            *to++ = (uint8_t)(0xf0 | c >> 18);
-            *to++ = (uint8_t)(0x80 | (c >> 12 & 0x3f));
-        }
-        *to++ = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-    }
-    *to++ = (uint8_t)(0x80 | (c & 0x3f));
-    return to;
 }
 
 /* s: behind "\u". What it stands for is never longer than what stood there. NULL: refused. */
@@ -109,7 +81,7 @@ static const uint8_t *unescape_unit(struct parser *p, const uint8_t *s, uint8_t 
         (void)refuse(p, s, unit == 0 ? "a NUL in a text" : "'\\u' without four digits");
         return NULL;
     }
-    *to = put_utf8(*to, c);
+    *to += dx_utf8_write(*to, c);
     return s + 4;
 }
 

@@ -13,7 +13,7 @@
  * half-made map. After open the struct is read-only; threads may share it.
  * A file that is cut short while mapped raises SIGBUS on touch, one that is
  * overwritten changes under its readers: publish never writes in place, and
- * removes files only by unlink. Who serves for long maps through
+ * removes files only by unlink. A process that serves for long maps through
  * loader/guard/guard.h, which notices both.
  */
 #ifndef DX_BASE_MAP_H
@@ -50,7 +50,7 @@ int dx_map_open(struct dx_map *m, const char *path, enum dx_map_advice advice,
 int dx_map_open_range(struct dx_map *m, const char *path, const struct dx_map_range *range,
                       enum dx_map_advice advice, struct dx_error *err);
 
-/* range: NULL for the whole file. *fd stays open, for who watches the file; -1 after an error. */
+/* range: NULL for the whole file. *fd stays open, for a caller that watches the file; -1 after an error. */
 int dx_map_open_keep(struct dx_map *m, const char *path, const struct dx_map_range *range,
                      enum dx_map_advice advice, int *fd, struct dx_error *err);
 void dx_map_close(struct dx_map *m);

@@ -46,6 +46,17 @@ bool dx_utf8_is_valid(struct dx_span s)
     return true;
 }
 
+size_t dx_utf8_write(uint8_t *out, uint32_t code)
+{
+    static const uint8_t lead[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+    size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+
+    for (size_t i = n - 1; i > 0; i--, code >>= 6)
+        out[i] = (uint8_t)(0x80 | (code & 0x3f));
+    out[0] = (uint8_t)(lead[n] | code);
+    return n;
+}
+
 size_t dx_utf8_printable_size(const uint8_t *p, size_t left)
 {
     size_t n = dx_utf8_size(p, left);

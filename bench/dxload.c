@@ -2,13 +2,13 @@
  * dxload.c - a load of HTTP requests from one core: what is requested, how often, how long it took.
  */
 #include "base/command/options.h"
+#include "base/command/process.h"
 #include "base/file.h"
 #include "builder/load/load.h"
 #include "builder/load/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 enum { EXIT_WRONG = 1, EXIT_USAGE = 2 };
 
@@ -152,16 +152,6 @@ static void print_text(FILE *to, const struct dx_load_plan *plan,
     dx_buf_release(&text);
 }
 
-static void raise_descriptor_limit(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 /* <0: err; else 0 or EXIT_WRONG. */
 static int run(const struct dx_options *o, struct dx_load_plan *plan, struct dx_mix_part *parts,
                struct dx_error *err)
@@ -241,7 +231,7 @@ int main(int argc, char **argv)
         dx_options_release(&o);
         return EXIT_USAGE;
     }
-    raise_descriptor_limit();
+    dx_process_raise_files();
     rc = run(&o, &plan, parts, &err);
     if (rc < 0)
         fprintf(stderr, "dxload: %s\n", err.text);

@@ -3,6 +3,8 @@
  *
  *   rc = dx_flights_new(&flights, &err);       each cache makes and frees its own
  *   dx_flights_free(&flights);                 none is under way
+ *
+ * What is under way is safe from every thread; new and free are not.
  */
 #ifndef DX_CACHE_FLIGHT_TABLE_H
 #define DX_CACHE_FLIGHT_TABLE_H

@@ -55,7 +55,7 @@ void dx_page_cache_free(struct dx_page_cache **cache);
 
 struct dx_cached *dx_page_cache_get(struct dx_page_cache *cache, const struct dx_cache_key *key);
 
-/* The same, for who has asked already: a miss is not counted again. */
+/* The same, for a caller that has asked already: a miss is not counted again. */
 struct dx_cached *dx_page_cache_get_again(struct dx_page_cache *cache,
                                           const struct dx_cache_key *key);
 

@@ -27,7 +27,7 @@ uint32_t dx_domain64_most(enum dx_domain64_layout layout, enum dx_domain64_part 
     return (UINT32_C(1) << layouts[layout].bits[part]) - 1;
 }
 
-static uint32_t value_of(const struct dx_domain64 *d, enum dx_domain64_part part)
+uint32_t dx_domain64_field(const struct dx_domain64 *d, enum dx_domain64_part part)
 {
     return part == DX_PART_TLD         ? d->tld
            : part == DX_PART_DOMAIN    ? d->domain
@@ -42,7 +42,7 @@ static int pack(const struct dx_domain64 *d, enum dx_domain64_part last,
     *key = 0;
     for (unsigned i = 0; i <= last; i++) {
         enum dx_domain64_part part = (enum dx_domain64_part)i;
-        uint32_t value = value_of(d, part);
+        uint32_t value = dx_domain64_field(d, part);
 
         if (value > dx_domain64_most(layout, part))
             return dx_fail(err, DX_E_LIMIT, "domain64 %s: %s %u, the field holds %u",
@@ -54,12 +54,6 @@ static int pack(const struct dx_domain64 *d, enum dx_domain64_part last,
         *key |= (uint64_t)value << layouts[layout].shift[i];
     }
     return DX_OK;
-}
-
-int dx_domain64_pack(const struct dx_domain64 *d, enum dx_domain64_layout layout, uint64_t *key,
-                     struct dx_error *err)
-{
-    return pack(d, DX_PART_PATH, layout, key, err);
 }
 
 int dx_domain64_unpack(uint64_t key, enum dx_domain64_layout layout, struct dx_domain64 *d,

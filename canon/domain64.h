@@ -2,9 +2,9 @@
  * domain64.h - four numbers of a URL in one that sorts by them.
  *
  *   struct dx_domain64 d = { .tld = 1, .domain = 1, .subdomain = 2, .path = 1 };
- *   rc = dx_domain64_pack(&d, DX_DOMAIN64_SUB8, &key, &err);         DX_E_LIMIT: a field is full
  *   rc = dx_domain64_unpack(key, DX_DOMAIN64_SUB8, &d, &err);        DX_E_INVALID: of no URL
- *   rc = dx_domain64_range(&d, DX_PART_DOMAIN, layout, &range, &err);   all that share tld and domain
+ *   rc = dx_domain64_range(&d, DX_PART_DOMAIN, layout, &range, &err);   all that share tld and domain; DX_E_LIMIT: a
+ *                                                                    field is full. DX_PART_PATH: from is its number
  *   int64_t v = dx_domain64_signed(key);                             as SQL's bigint has it
  *
  *   layout      TLD  domain  subdomain  path
@@ -56,8 +56,7 @@ const char *dx_domain64_part_name(enum dx_domain64_part part);
 /* The highest number of a field: 255, 16777215, or 0 for the paths of 8-24-24-8. */
 uint32_t dx_domain64_most(enum dx_domain64_layout layout, enum dx_domain64_part part);
 
-int dx_domain64_pack(const struct dx_domain64 *d, enum dx_domain64_layout layout, uint64_t *key,
-                     struct dx_error *err);
+uint32_t dx_domain64_field(const struct dx_domain64 *d, enum dx_domain64_part part);
 int dx_domain64_unpack(uint64_t key, enum dx_domain64_layout layout, struct dx_domain64 *d,
                        struct dx_error *err);
 

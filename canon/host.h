@@ -13,6 +13,8 @@
  *
  *   n = dx_host_plain_size(text);                       so many bytes of it are of a plain name
  *   dx_host_is_plain(host)                              all of them
+ *
+ * No state; any thread.
  */
 #ifndef DX_CANON_HOST_H
 #define DX_CANON_HOST_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "canon/idna.h"
 
+#include "base/utf8.h"
 #include "canon/idna_table.h"
 
 #include <limits.h>
@@ -530,15 +531,13 @@ int dx_idna_to_ascii(struct dx_span utf8, uint8_t *out, size_t room, size_t *siz
 
 static bool put_utf8(struct sink *s, uint32_t cp)
 {
-    if (cp < 0x80)
-        return put(s, cp);
-    if (cp < 0x800)
-        return put(s, 0xc0 | cp >> 6) && put(s, 0x80 | (cp & 0x3f));
-    if (cp < 0x10000)
-        return put(s, 0xe0 | cp >> 12) && put(s, 0x80 | (cp >> 6 & 0x3f)) &&
-               put(s, 0x80 | (cp & 0x3f));
-    return put(s, 0xf0 | cp >> 18) && put(s, 0x80 | (cp >> 12 & 0x3f)) &&
-           put(s, 0x80 | (cp >> 6 & 0x3f)) && put(s, 0x80 | (cp & 0x3f));
+    uint8_t bytes[DX_UTF8_MAX];
+    size_t n = dx_utf8_write(bytes, cp);
+
+    for (size_t i = 0; i < n; i++)
+        if (!put(s, bytes[i]))
+            return false;
+    return true;
 }
 
 /* An A-label as what it stands for, another label as it is. */

@@ -12,7 +12,7 @@
  *
  * The Unicode version is fixed by canon/idna_table.h, not by a library of the system: two
  * machines must get the same domain from the same name. A name over DX_IDNA_MAX code
- * points is rejected as too long, since Punycode needs quadratic time. No state.
+ * points is rejected as too long, since Punycode needs quadratic time. No state; any thread.
  *
  * to_unicode is for showing a name: each A-label as the characters that it stands for, in UTF-8. Only
  * where to_ascii of that is the same name again.

@@ -2,7 +2,7 @@
  * ids.h - ids that stay the same over versions.
  *
  * domain_id and url_id are XXH3-64 of the canonical text. Text decides, ids lead to
- * it: the version's collision list distinguishes two domains with one hash.
+ * it: the version's collision list distinguishes two domains with one hash. No state; any thread.
  */
 #ifndef DX_CANON_IDS_H
 #define DX_CANON_IDS_H

@@ -7,7 +7,7 @@
  *   ok = dx_ipv6_parse(span, address);            between the brackets, without them
  *   size = dx_ipv6_text(address, text);           compressed, lower case, without brackets
  *
- * No state. true/false: is it one.
+ * No state; any thread. true/false: is it one.
  */
 #ifndef DX_CANON_IP_LITERAL_H
 #define DX_CANON_IP_LITERAL_H

@@ -423,11 +423,6 @@ static bool add_lines(struct dx_suffix_rules *r, struct dx_span text, struct dx_
     return true;
 }
 
-int dx_suffix_rules_new(struct dx_suffix_rules **out, struct dx_span text, struct dx_error *err)
-{
-    return dx_suffix_rules_new_below(out, text, (struct dx_span){ NULL, 0 }, err);
-}
-
 int dx_suffix_rules_new_below(struct dx_suffix_rules **out, struct dx_span text,
                               struct dx_span tail, struct dx_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * suffix_rules.h - the rules of a Public Suffix List as a hash table: psl.h asks it in place of libpsl.
  *
- *   rc = dx_suffix_rules_new(&rules, text, &err);        rules == NULL: a text that only libpsl reads
- *   rc = dx_suffix_rules_new_below(&rules, text, tail, &err);    for this name and those below it alone: much faster
+ *   rc = dx_suffix_rules_new_below(&rules, text, tail, &err);    for this name and those below it alone: much faster;
+ *                                                        rules == NULL: a text that only libpsl reads
  *   found = dx_suffix_rules_find(rules, name, DX_SUFFIX_ALL, &domain);  1 found, 0 none
  *   dx_suffix_rules_free(&rules);
  *
@@ -28,7 +28,6 @@ struct dx_suffix_rules;
 
 enum dx_suffix_section { DX_SUFFIX_ALL = 0, DX_SUFFIX_ICANN = 8 };
 
-int dx_suffix_rules_new(struct dx_suffix_rules **rules, struct dx_span text, struct dx_error *err);
 /* tail: lower-case letters, digits, '-' and '_' with single dots between, the last label without "xn--" in front; empty: any names.
  * Rules that no such name meets are left out, most of them after a look at their last byte. */
 int dx_suffix_rules_new_below(struct dx_suffix_rules **rules, struct dx_span text,

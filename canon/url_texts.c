@@ -2,6 +2,7 @@
 #include "canon/url_texts.h"
 
 #include "base/hex.h"
+#include "base/utf8.h"
 #include "canon/url.h"
 
 /* One text, decoded. */
@@ -25,17 +26,11 @@ static void put(struct text *t, unsigned c)
 
 static void put_utf8(struct text *t, uint32_t c)
 {
-    if (c >= 0x10000) {
-        put(t, 0xf0 | c >> 18);
-        put(t, 0x80 | (c >> 12 & 0x3f));
-    } else if (c >= 0x800) {
-        put(t, 0xe0 | c >> 12);
-    }
-    if (c >= 0x800)
-        put(t, 0x80 | (c >> 6 & 0x3f));
-    else if (c >= 0x80)
-        put(t, 0xc0 | c >> 6);
-    put(t, c < 0x80 ? c : 0x80 | (c & 0x3f));
+    uint8_t bytes[DX_UTF8_MAX];
+    size_t n = dx_utf8_write(bytes, c);
+
+    for (size_t i = 0; i < n; i++)
+        put(t, bytes[i]);
 }
 
 static int give(const struct walk *w, const uint8_t *data, size_t size)

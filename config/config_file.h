@@ -18,6 +18,7 @@
  * Refused, with path and line: a key that is not an option with a value, a key given twice, a
  * section, an empty value, a quote that is not closed, a line over DX_CONFIG_LINE_MAX bytes,
  * control bytes, a file over DX_CONFIG_FILE_MAX bytes. What values mean is for the caller.
+ * Read-only after read: threads may share it.
  */
 #ifndef DX_CONFIG_CONFIG_FILE_H
 #define DX_CONFIG_CONFIG_FILE_H

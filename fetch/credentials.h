@@ -4,7 +4,7 @@
  *   rc = dx_credentials_parse_file(&c, text, profile, &err);   of a shared credentials file
  *   dx_credentials_forget(&c);                                 wipes them
  *
- * credentials_find.h says where they come from.
+ * credentials_find.h says where they come from. One thread at a time.
  */
 #ifndef DX_FETCH_CREDENTIALS_H
 #define DX_FETCH_CREDENTIALS_H

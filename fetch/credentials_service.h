@@ -6,7 +6,7 @@
  *   rc = dx_credentials_parse_json(&c, text, &err);  what both answer with; pure
  *
  * May block for DX_CREDENTIALS_SERVICE_MS. Replies are hostile like all others: at most 64 kB,
- * printable, no redirections. See credentials.h for the variables.
+ * printable, no redirections. See credentials.h for the variables. Any thread.
  */
 #ifndef DX_FETCH_CREDENTIALS_SERVICE_H
 #define DX_FETCH_CREDENTIALS_SERVICE_H

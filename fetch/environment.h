@@ -7,7 +7,7 @@
  *   dx_environment_help(&buf);        lines for --help
  *
  * Who reads them: source_env.c, s3.c, credentials.c, amqp_url.c and amqp_link.c. One list, so that
- * no page forgets one.
+ * no page forgets one. No state; any thread.
  */
 #ifndef DX_FETCH_ENVIRONMENT_H
 #define DX_FETCH_ENVIRONMENT_H

@@ -6,7 +6,7 @@
  *   for (r = 0; r < DX_REFUSAL_COUNT; r++)
  *       ... dx_refusal_name(r), c.refused[r] ...
  *
- *   dx_fetch_count(DX_COUNT_RETRIES, 1);  by who does it
+ *   dx_fetch_count(DX_COUNT_RETRIES, 1);  by the caller that does it
  *
  * Every number but the last block grows only. They are added to without an order between them, so
  * two of them read together may be off by what is under way. Any thread.

@@ -2,7 +2,7 @@
  * fetch_limits.h - what all sources of a process share: retry budget, watch, hedges, requests in flight.
  *
  *   struct dx_fetch_limits limits;
- *   dx_fetch_limits_init(&limits, 64);
+ *   dx_fetch_limits_init(&limits, 64);        tests only; a process has dx_fetch_limits_shared, which is never released
  *   if (dx_fetch_limits_enter(&limits))  ... one request ...  dx_fetch_limits_leave(&limits);
  *   dx_fetch_limits_wait(&limits, ms);        until one leaves, or ms are over
  *
@@ -12,9 +12,9 @@
  *   dx_fetch_limits_release(&limits);
  *
  * A holder of a place never waits for another one, so the gate cannot deadlock. Places go round the
- * waiters: who finds the gate full stands in a queue, and a free place is kept for each who stands
+ * waiters: one that finds the gate full stands in a queue, and a free place is kept for each that stands
  * before - so a loop with much in flight cannot take each place that it frees itself, and one that
- * is slow to come for its place holds up no more than that one place. Who comes without a waiter
+ * is slow to come for its place holds up no more than that one place. A caller without a waiter
  * stands behind all of them. Any thread. The lock is a leaf: nothing is called under it but the
  * write that wakes.
  */

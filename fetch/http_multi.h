@@ -57,7 +57,7 @@ void dx_http_batch_cancel(struct dx_http_batch **batch);
 /* Does what is due; the instant at which something will be, UINT64_MAX: nothing is under way. */
 uint64_t dx_http_multi_step(struct dx_http_multi *lane);
 
-/* For who drives it: the multi, and a descriptor that is readable when a place in a gate may be
+/* For the loop that drives it: the multi, and a descriptor that is readable when a place in a gate may be
  * free (read by dx_http_multi_step). */
 CURLM *dx_http_multi_multi(struct dx_http_multi *lane);
 int dx_http_multi_fd(const struct dx_http_multi *lane);

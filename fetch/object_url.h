@@ -7,7 +7,7 @@
  * All but the unreserved characters is percent-encoded, in upper case, so the URL is at the same
  * time the canonical path that Signature Version 4 signs, and no byte of a name can end a header
  * or start a query. A root has no user, password, query or fragment: secrets in a root would be
- * printed with each error. Pure.
+ * printed with each error. Pure. Any thread.
  */
 #ifndef DX_FETCH_OBJECT_URL_H
 #define DX_FETCH_OBJECT_URL_H

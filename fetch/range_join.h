@@ -22,7 +22,7 @@
  * answer needs lie hundreds of kilobytes apart and are not joined; a page beside its neighbour or
  * its dictionary page is.
  *
- * Pure.
+ * Pure. Any thread.
  */
 #ifndef DX_FETCH_RANGE_JOIN_H
 #define DX_FETCH_RANGE_JOIN_H

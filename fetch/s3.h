@@ -10,7 +10,7 @@
  *
  * Endpoint and region come from the options, else from AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL,
  * AWS_REGION, AWS_DEFAULT_REGION; ~/.aws/config is not read. Requests are signed (signing.h)
- * unless s3_anonymous is set.
+ * unless s3_anonymous is set. A root is read-only after open: threads may share it.
  */
 #ifndef DX_FETCH_S3_H
 #define DX_FETCH_S3_H

@@ -139,7 +139,7 @@ static void *renew_beside(void *arg)
     return NULL;
 }
 
-/* Who closes may be an event loop: a renewal under way is not waited for, and frees it. */
+/* The caller may be an event loop: a renewal under way is not waited for, and frees it. */
 void dx_signing_close(struct dx_signing **out)
 {
     struct dx_signing *s = *out;
@@ -160,7 +160,7 @@ void dx_signing_close(struct dx_signing **out)
     destroy(s);
 }
 
-/* With the lock. A thread of its own: who signs may be an event loop. */
+/* With the lock. A thread of its own: the caller may be an event loop. */
 static void renew_early(struct dx_signing *s)
 {
     if (s->renewing || dx_clock_ms() < s->next_ms)

@@ -52,7 +52,7 @@ int dx_signing_apply(struct dx_signing *s, const struct dx_signing_request *requ
 /* date: of the reply, "" if it has none. */
 bool dx_signing_refused(struct dx_signing *s, const char *s3_code, const char *date);
 
-/* For metrics: when the credentials expire (0: not said), how far the store's clock is ahead. */
+/* For tests: when the credentials expire (0: not said), how far the store's clock is ahead. */
 int64_t dx_signing_expires_s(struct dx_signing *s);
 int64_t dx_signing_offset_s(struct dx_signing *s);
 

@@ -14,6 +14,7 @@
  * Not left to libcurl, which can sign too: 7.88 sends x-amz-date twice when it is given one (and
  * without one there is no way to sign with the store's clock), orders headers by whole lines, and
  * signs headers that it does not send. Checked with the AWS test suite (tests/unit/test_s3_sign).
+ * Any thread.
  */
 #ifndef DX_FETCH_SIGV4_H
 #define DX_FETCH_SIGV4_H

@@ -32,7 +32,7 @@
  * itself. The library starts no thread that outlives a call, sets no signal handler and writes
  * nothing to the standard streams.
  *
- * Files. Published index files are never written again; who truncates one that is open ends the
+ * Files. Published index files are never written again; truncating one that is open ends the
  * process with SIGBUS. Only the local copy of the index of a remote root is written. Nothing holds
  * a version for a process of this library (servers have leases): let `domaindex gc` keep versions
  * for longer than a process needs to take notice of new ones (domaindex_refresh).

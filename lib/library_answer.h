@@ -5,6 +5,8 @@
  *   ... a->body ...
  *   rc = dx_library_answer_end(a, rc, &problem, &err);      rc as query/answers/answer.h: 1 or 0, <0 no memory
  *   domaindex_answer_free(&a);
+ *
+ * An answer is for one thread at a time.
  */
 #ifndef DX_LIB_LIBRARY_ANSWER_H
 #define DX_LIB_LIBRARY_ANSWER_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cold_walk.h - the pages of a cold file of a part, one after the other, for who reads all or many.
+ * cold_walk.h - the pages of a cold file of a part, one after the other, for callers that read all or many.
  *
  *   struct dx_cold_walk w;
  *   rc = dx_cold_walk_begin(&w, part, DX_COLD_FACTS, &err);

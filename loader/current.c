@@ -130,10 +130,10 @@ bool dx_current_is(struct dx_current *cur, const struct dx_version *held)
 
 struct dx_version *dx_current_pin_resident(struct dx_current *cur, const char *name)
 {
-    struct dx_resident *item = dx_open_versions_find(&cur->residents, name);
+    struct dx_open_version *item = dx_open_versions_find(&cur->open_versions, name);
 
     if (item == NULL || !dx_current_may_use(cur, item->version) ||
-        (item != cur->residents.items && dx_version_poisoned(item->version)))
+        (item != cur->open_versions.items && dx_version_poisoned(item->version)))
         return NULL;
     if (item->fetched)
         item->since_ms = dx_clock_ms();
@@ -237,8 +237,8 @@ int dx_current_take(struct dx_current *cur, struct dx_manifest *m, uint64_t sinc
     if (rc == DX_OK && news) {
         struct dx_shared_manifest *before = cur->listed;
 
-        for (size_t i = 0; i < cur->residents.count; i++)
-            dx_version_list(cur->residents.items[i].version, listed);
+        for (size_t i = 0; i < cur->open_versions.count; i++)
+            dx_version_list(cur->open_versions.items[i].version, listed);
         cur->listed = listed;
         listed = before;
     }
@@ -296,7 +296,7 @@ void dx_current_trim(struct dx_current *cur)
 {
     struct dx_version *gone;
 
-    while ((gone = dx_open_versions_excess(&cur->residents)) != NULL) {
+    while ((gone = dx_open_versions_excess(&cur->open_versions)) != NULL) {
         dx_current_leaves(cur, gone);
         (void)pthread_mutex_unlock(&cur->lock);
         dx_version_unpin(gone);
@@ -312,7 +312,7 @@ static void swap(struct dx_current *cur, struct dx_version *v)
 
     (void)clock_gettime(CLOCK_REALTIME, &now);
     (void)pthread_mutex_lock(&cur->lock);
-    spare = dx_open_versions_promote(&cur->residents, v, dx_clock_ms());
+    spare = dx_open_versions_promote(&cur->open_versions, v, dx_clock_ms());
     atomic_store_explicit(&cur->version, v, memory_order_release);
     dx_current_set_fence(cur);
     dx_version_list(v, cur->listed);
@@ -332,10 +332,10 @@ static struct dx_version *pin_same(struct dx_current *cur, const struct dx_manif
     (void)pthread_mutex_lock(&cur->lock);
     v = dx_current_pin_resident(cur, entry->version);
     if (v != NULL && (!is_entry(v, entry) || dx_version_poisoned(v))) {
-        struct dx_resident *item = dx_open_versions_find(&cur->residents, entry->version);
+        struct dx_open_version *item = dx_open_versions_find(&cur->open_versions, entry->version);
 
         if (item->version != atomic_load(&cur->version))
-            gone = dx_open_versions_remove(&cur->residents, item);
+            gone = dx_open_versions_remove(&cur->open_versions, item);
         dx_current_leaves(cur, gone);
         dx_version_unpin(v);
         v = NULL;
@@ -352,11 +352,11 @@ void dx_current_drop_poisoned(struct dx_current *cur)
     do {
         gone = NULL;
         (void)pthread_mutex_lock(&cur->lock);
-        for (size_t i = 1; i < cur->residents.count && gone == NULL; i++) {
-            struct dx_resident *item = &cur->residents.items[i];
+        for (size_t i = 1; i < cur->open_versions.count && gone == NULL; i++) {
+            struct dx_open_version *item = &cur->open_versions.items[i];
 
             if (dx_version_poisoned(item->version))
-                gone = dx_open_versions_remove(&cur->residents, item);
+                gone = dx_open_versions_remove(&cur->open_versions, item);
         }
         dx_current_leaves(cur, gone);
         (void)pthread_mutex_unlock(&cur->lock);
@@ -479,9 +479,9 @@ uint64_t dx_current_tend(struct dx_current *cur)
 
     do {
         (void)pthread_mutex_lock(&cur->lock);
-        gone = dx_open_versions_over(&cur->residents, life_ms, now);
+        gone = dx_open_versions_over(&cur->open_versions, life_ms, now);
         dx_current_leaves(cur, gone);
-        next = dx_open_versions_next_ms(&cur->residents, life_ms);
+        next = dx_open_versions_next_ms(&cur->open_versions, life_ms);
         (void)pthread_mutex_unlock(&cur->lock);
         dx_version_unpin(gone);
     } while (gone != NULL);
@@ -535,7 +535,7 @@ int dx_current_open(struct dx_current **out, const char *root,
     atomic_store(&cur->fence_ms, UINT64_MAX);
     (void)pthread_cond_init(&cur->landed, NULL);
     cur->how = *options;
-    cur->residents.limit = options->resident_versions;
+    cur->open_versions.limit = options->resident_versions;
     cur->root = strdup(root);
     if (options->resident_versions < DX_RESIDENT_MIN ||
         options->resident_versions > DX_RESIDENT_MAX)
@@ -566,8 +566,8 @@ void dx_current_close(struct dx_current **cur)
     struct dx_current *c = *cur;
 
     if (c != NULL) {
-        for (size_t i = 0; i < c->residents.count; i++)
-            dx_version_unpin(c->residents.items[i].version);
+        for (size_t i = 0; i < c->open_versions.count; i++)
+            dx_version_unpin(c->open_versions.items[i].version);
         dx_shared_manifest_put(&c->listed);
         dx_shared_manifest_put(&c->refused);
         dx_caches_free(&c->caches);
@@ -663,9 +663,9 @@ void dx_current_stats(struct dx_current *cur, struct dx_current_stats *stats)
     stats->prepare_count = cur->how.prepare_count;
     for (size_t i = 0; i < stats->prepare_count; i++)
         stats->prepare_name[i] = cur->how.prepare[i].name;
-    stats->resident_count = cur->residents.count;
+    stats->resident_count = cur->open_versions.count;
     for (size_t i = 0; i < stats->resident_count; i++)
-        memcpy(stats->resident[i], cur->residents.items[i].version->entry.version,
+        memcpy(stats->resident[i], cur->open_versions.items[i].version->entry.version,
                sizeof stats->resident[i]);
     (void)pthread_mutex_unlock(&cur->lock);
     stats->mapped_bytes = dx_open_parts_bytes(&cur->caches->parts);

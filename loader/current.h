@@ -7,7 +7,7 @@
  *   ... answer from v ...
  *   dx_version_unpin(v);                             from any thread; NULL is fine
  *   v = dx_current_pin_again(cur, held);             no lock while `held` is the current one
- *   if (dx_current_is(cur, held)) ...                the same without a pin: for who has one and
+ *   if (dx_current_is(cur, held)) ...                the same without a pin: for a caller that has one and
  *                                                    counts its users by itself
  *
  *   switch (dx_current_pin_named(cur, name, &v))     a request that names a version

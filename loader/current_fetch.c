@@ -74,7 +74,7 @@ static void keep_fetched(struct dx_current *cur, struct dx_version *v)
 {
     dx_version_pin(v);
     dx_version_list(v, cur->listed);
-    dx_open_versions_fetch(&cur->residents, v, dx_clock_ms());
+    dx_open_versions_fetch(&cur->open_versions, v, dx_clock_ms());
     cur->stats.fetched++;
     dx_current_trim(cur);
 }
@@ -89,7 +89,7 @@ static int lead_flight(struct dx_current *cur, const char *name, struct dx_versi
     struct dx_version *other;
     int rc;
 
-    if (f == NULL || cur->fetching_count == DX_BRINGING_MAX) {
+    if (f == NULL || cur->fetching_count == DX_FETCHING_MAX) {
         free(f);
         return dx_fail(err, DX_E_BUSY, "version %s: too many are being opened; try again", name);
     }
@@ -143,7 +143,7 @@ int dx_current_fetch(struct dx_current *cur, const char *name, struct dx_version
                          cur->root, name, cur->root);
         else if (!join_flight(cur, name, &rc, err))
             rc = lead_flight(cur, name, v, err);
-        /* Who joined finds it resident now, or, if it went already, fetches it again. */
+        /* A caller that joined finds it resident now, or, if it went already, fetches it again. */
     } while (rc == DX_OK && *v == NULL);
     (void)pthread_mutex_unlock(&cur->lock);
     return rc;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 /* Open versions, those being fetched, those that leave, a candidate, and one more. */
-#define NAMES_MAX (DX_RESIDENT_MAX + 1 + DX_BRINGING_MAX + DX_LEAVING_MAX + 2)
+#define NAMES_MAX (DX_RESIDENT_MAX + 1 + DX_FETCHING_MAX + DX_LEAVING_MAX + 2)
 
 struct names {
     char text[NAMES_MAX][DX_VERSION_NAME];
@@ -55,8 +55,8 @@ void dx_current_leaves(struct dx_current *cur, const struct dx_version *v)
 static void collect(struct dx_current *cur, const char *name, struct names *n)
 {
     n->count = 0;
-    for (size_t i = 0; i < cur->residents.count; i++)
-        add_name(n, dx_version_name(cur->residents.items[i].version));
+    for (size_t i = 0; i < cur->open_versions.count; i++)
+        add_name(n, dx_version_name(cur->open_versions.items[i].version));
     for (const struct dx_fetching *b = cur->fetching; b != NULL; b = b->next)
         add_name(n, b->name);
     forget_left(cur, dx_clock_ms());
@@ -90,11 +90,11 @@ void dx_current_set_fence(struct dx_current *cur)
  * lock. */
 static struct dx_version *take_lost(struct dx_current *cur)
 {
-    for (size_t i = 1; i < cur->residents.count; i++) {
-        struct dx_resident *item = &cur->residents.items[i];
+    for (size_t i = 1; i < cur->open_versions.count; i++) {
+        struct dx_open_version *item = &cur->open_versions.items[i];
 
         if (dx_lease_until(cur->how.lease, dx_version_name(item->version)) == 0)
-            return dx_open_versions_remove(&cur->residents, item);
+            return dx_open_versions_remove(&cur->open_versions, item);
     }
     return NULL;
 }

@@ -36,8 +36,8 @@ static uint64_t least_bytes(struct dx_current *cur, const struct dx_manifest *m,
     uint64_t sum;
 
     (void)pthread_mutex_lock(&cur->lock);
-    for (size_t i = 0; i < cur->residents.count; i++) {
-        const struct dx_resident *item = &cur->residents.items[i];
+    for (size_t i = 0; i < cur->open_versions.count; i++) {
+        const struct dx_open_version *item = &cur->open_versions.items[i];
 
         if (i == 0 || (fetched_only && !item->fetched))
             staying[count++] = item->version;
@@ -65,7 +65,7 @@ static int admit(struct dx_current *cur, const struct dx_manifest *m,
 
         (void)pthread_mutex_lock(&cur->lock);
         if (!vain)
-            gone = dx_open_versions_evict(&cur->residents, fetched_only);
+            gone = dx_open_versions_evict(&cur->open_versions, fetched_only);
         dx_current_leaves(cur, gone);
         (void)pthread_mutex_unlock(&cur->lock);
         if (gone == NULL)

@@ -36,7 +36,7 @@ struct dx_leaving {
 };
 
 #define DX_LEAVING_MAX 64
-#define DX_BRINGING_MAX 64
+#define DX_FETCHING_MAX 64
 
 struct dx_current {
     char *root;
@@ -59,7 +59,7 @@ struct dx_current {
     pthread_cond_t landed;
     struct dx_fetching *fetching;
     unsigned fetching_count;
-    struct dx_open_versions residents;
+    struct dx_open_versions open_versions;
     struct dx_leaving leaving[DX_LEAVING_MAX];
     size_t leaving_count;
     char candidate[DX_VERSION_NAME];   /* that a reload is about to load; "": none */

@@ -7,7 +7,7 @@
  *
  * Each part says of the older ones which domains it took over (format/version/dead.h). The rankings
  * of these still count them: d says how many of them to take off. The newest part says which lake files of the others
- * the version does not have.
+ * the version does not have. Joined by one thread; read-only after it, so that threads share it.
  */
 #ifndef DX_LOADER_DEAD_DOMAINS_H
 #define DX_LOADER_DEAD_DOMAINS_H

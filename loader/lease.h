@@ -68,7 +68,7 @@ uint64_t dx_lease_until(struct dx_lease *lease, const char *version);
  * until the next call. */
 const char *dx_lease_rival(struct dx_lease *lease);
 
-/* The name that the lease is under now. */
+/* The name that the lease is under now; for tests. */
 const char *dx_lease_server(const struct dx_lease *lease);
 
 #endif

@@ -22,7 +22,7 @@
  *   ... dx_mirror_tree_path(tree) ...                       stays whole until the close
  *   dx_mirror_tree_close(&tree);
  *
- * DIR/trees/<key>/ are hard links to objects. Who has one open holds a lock that a sweep respects.
+ * DIR/trees/<key>/ are hard links to objects. A process that has one open holds a lock that a sweep respects.
  *
  * Default directory: $CACHE_DIRECTORY (systemd), else $XDG_CACHE_HOME/domaindex, else
  * ~/.cache/domaindex. It must be on a file system with locks and hard links, and only those may

@@ -12,7 +12,7 @@
  * What is shared: mappings, the bits that say which blocks were checked, the guard, copies of
  * postings, ETags that were learned. A part is the same if root, version, build id, and size and
  * hash of all its files are. One whose files were changed, or whose objects were lost, is not given
- * to others; nor one that was opened without the check of all bytes to who wants that, or without
+ * to others; nor one that was opened without the check of all bytes to versions that want that, or without
  * copies of its postings.
  *
  * Threads: any. A part has its own lock for nothing but its holders: it is read-only.

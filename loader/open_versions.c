@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-struct dx_resident *dx_open_versions_find(struct dx_open_versions *r, const char *name)
+struct dx_open_version *dx_open_versions_find(struct dx_open_versions *r, const char *name)
 {
     for (size_t i = 0; i < r->count; i++)
         if (strcmp(dx_version_name(r->items[i].version), name) == 0)
@@ -14,7 +14,7 @@ struct dx_resident *dx_open_versions_find(struct dx_open_versions *r, const char
     return NULL;
 }
 
-struct dx_version *dx_open_versions_remove(struct dx_open_versions *r, struct dx_resident *item)
+struct dx_version *dx_open_versions_remove(struct dx_open_versions *r, struct dx_open_version *item)
 {
     struct dx_version *v = item->version;
     size_t at = (size_t)(item - r->items);
@@ -40,7 +40,7 @@ struct dx_version *dx_open_versions_promote(struct dx_open_versions *r, struct d
         }
     assert(r->count <= DX_RESIDENT_MAX);
     memmove(r->items + 1, r->items, r->count * sizeof r->items[0]);
-    r->items[0] = (struct dx_resident){ v, false, now_ms };
+    r->items[0] = (struct dx_open_version){ v, false, now_ms };
     if (r->count > 0)
         r->items[1].since_ms = now_ms;
     r->count++;
@@ -50,17 +50,17 @@ struct dx_version *dx_open_versions_promote(struct dx_open_versions *r, struct d
 void dx_open_versions_fetch(struct dx_open_versions *r, struct dx_version *v, uint64_t now_ms)
 {
     assert(r->count > 0 && r->count <= DX_RESIDENT_MAX);
-    r->items[r->count++] = (struct dx_resident){ v, true, now_ms };
+    r->items[r->count++] = (struct dx_open_version){ v, true, now_ms };
 }
 
 /* The one that goes first of the fetched, or of the superseded; NULL: none. Within one millisecond: the one that came first, and
  * superseded ones stand in the list with the latest first. */
-static struct dx_resident *first_to_go(struct dx_open_versions *r, bool fetched)
+static struct dx_open_version *first_to_go(struct dx_open_versions *r, bool fetched)
 {
-    struct dx_resident *first = NULL;
+    struct dx_open_version *first = NULL;
 
     for (size_t i = 1; i < r->count; i++) {
-        struct dx_resident *item = &r->items[i];
+        struct dx_open_version *item = &r->items[i];
 
         if (item->fetched == fetched &&
             (first == NULL || item->since_ms < first->since_ms + (fetched ? 0 : 1)))
@@ -71,7 +71,7 @@ static struct dx_resident *first_to_go(struct dx_open_versions *r, bool fetched)
 
 struct dx_version *dx_open_versions_evict(struct dx_open_versions *r, bool fetched_only)
 {
-    struct dx_resident *item = first_to_go(r, true);
+    struct dx_open_version *item = first_to_go(r, true);
 
     if (item == NULL && !fetched_only)
         item = first_to_go(r, false);
@@ -89,7 +89,7 @@ struct dx_version *dx_open_versions_over(struct dx_open_versions *r, uint64_t li
 
 struct dx_version *dx_open_versions_excess(struct dx_open_versions *r)
 {
-    struct dx_resident *item;
+    struct dx_open_version *item;
     size_t fetched = 0;
 
     for (size_t i = 0; i < r->count; i++)

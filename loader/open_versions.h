@@ -13,7 +13,7 @@
  * evict hand back. The current version never goes. First go those that were fetched, the one that
  * was not used for longest; then those that were current, the one that was superseded first. One
  * place is kept for what is fetched. Plain bookkeeping: the caller has the lock, and unpins
- * without it, as the last unpin unmaps.
+ * without it, as the last unpin unmaps. Any thread, with that lock.
  */
 #ifndef DX_LOADER_OPEN_VERSIONS_H
 #define DX_LOADER_OPEN_VERSIONS_H
@@ -27,14 +27,14 @@
 
 struct dx_version;
 
-struct dx_resident {
+struct dx_open_version {
     struct dx_version *version;
     bool fetched;      /* and never current */
     uint64_t since_ms; /* superseded, or used last */
 };
 
 struct dx_open_versions {
-    struct dx_resident items[DX_RESIDENT_MAX + 1]; /* the first is the current one */
+    struct dx_open_version items[DX_RESIDENT_MAX + 1]; /* the first is the current one */
     size_t count;
     size_t limit; /* DX_RESIDENT_MIN .. DX_RESIDENT_MAX */
 };
@@ -44,10 +44,11 @@ struct dx_version *dx_open_versions_promote(struct dx_open_versions *r, struct d
                                             uint64_t now_ms);
 /* There must be room: excess has said NULL. */
 void dx_open_versions_fetch(struct dx_open_versions *r, struct dx_version *v, uint64_t now_ms);
-struct dx_resident *dx_open_versions_find(struct dx_open_versions *r, const char *name);
+struct dx_open_version *dx_open_versions_find(struct dx_open_versions *r, const char *name);
 
 /* Out of the list, whatever it is but for the current one. */
-struct dx_version *dx_open_versions_remove(struct dx_open_versions *r, struct dx_resident *item);
+struct dx_version *dx_open_versions_remove(struct dx_open_versions *r,
+                                           struct dx_open_version *item);
 struct dx_version *dx_open_versions_over(struct dx_open_versions *r, uint64_t life_ms,
                                          uint64_t now_ms);
 struct dx_version *dx_open_versions_excess(struct dx_open_versions *r);

@@ -16,7 +16,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-char *dx_part_path(const struct dx_part *p, const char *name)
+/* "root/index/version/name", in a pack "root/index/version/part.pack:name": for messages; of malloc.
+ * NULL: out of memory. */
+static char *path_of_file(const struct dx_part *p, const char *name)
 {
     char *path = NULL;
 
@@ -26,8 +28,10 @@ char *dx_part_path(const struct dx_part *p, const char *name)
                : path;
 }
 
-int dx_part_check_listed(const struct dx_part *p, const char *name, const char *path,
-                         struct dx_span bytes, bool hash, struct dx_error *err)
+/* Whether bytes are what the manifest lists: always the size, the hash when asked for. path is for
+ * messages. */
+static int check_listed(const struct dx_part *p, const char *name, const char *path,
+                        struct dx_span bytes, bool hash, struct dx_error *err)
 {
     const struct dx_manifest_file *f = dx_manifest_file(&p->entry, name);
     struct dx_hash128 found;
@@ -126,7 +130,7 @@ static int map_listed(struct dx_part *p, const char *name, const char *copy,
 static int open_mapped(struct dx_part *p, enum dx_copy which, const char *name, const char *copy,
                        struct dx_map *map, struct dx_part_how how, struct dx_error *err)
 {
-    char *path = dx_part_path(p, name);
+    char *path = path_of_file(p, name);
     int rc;
 
     if (path == NULL)
@@ -135,7 +139,7 @@ static int open_mapped(struct dx_part *p, enum dx_copy which, const char *name, 
     if (rc == DX_OK && how.verify && map->bytes.size > 0) /* else page by page, by faults */
         rc = dx_warm_map(name, map->bytes, how.beside, err);
     if (rc == DX_OK)
-        rc = dx_part_check_listed(p, name, path, map->bytes, how.verify, err);
+        rc = check_listed(p, name, path, map->bytes, how.verify, err);
     if (rc == DX_OK)
         rc = open_reader(p, which, map->bytes,
                          p->open_flags | (how.verify ? DX_OPEN_VERIFY_ALL : 0), path, err);
@@ -390,7 +394,7 @@ int dx_part_take_etags(struct dx_part *p, const char *copy, const char *root_url
     int rc = map_listed(p, DX_FILE_ETAGS, copy, DX_MAP_SEQUENTIAL, &map, err);
 
     if (rc == DX_OK)
-        rc = dx_part_check_listed(p, DX_FILE_ETAGS, copy, map.bytes, verify, err);
+        rc = check_listed(p, DX_FILE_ETAGS, copy, map.bytes, verify, err);
     if (rc == DX_OK)
         rc = dx_etags_open(&r, map.bytes, DX_FILE_ETAGS, err);
     if (rc == DX_OK && strcmp(r.root, root_url) == 0)
@@ -453,7 +457,7 @@ int dx_part_read_stored(const struct dx_part *p, const char *name, const char *c
                         struct dx_buf *stored, struct dx_error *err)
 {
     const char *listed = listed_name(p, name);
-    char *path = dx_part_path(p, listed);
+    char *path = path_of_file(p, listed);
     int rc;
 
     if (path == NULL)
@@ -461,8 +465,7 @@ int dx_part_read_stored(const struct dx_part *p, const char *name, const char *c
     rc = dx_manifest_packed(&p->entry) ? read_packed(p, listed, cap, stored, err)
                                        : dx_file_read(copy != NULL ? copy : path, cap, stored, err);
     if (rc == DX_OK)
-        rc = dx_part_check_listed(p, listed, path, dx_span_of(stored->data, stored->size), true,
-                                  err);
+        rc = check_listed(p, listed, path, dx_span_of(stored->data, stored->size), true, err);
     free(path);
     return rc;
 }
@@ -476,7 +479,7 @@ int dx_part_expand(const struct dx_part *p, const char *name, size_t cap, struct
 
     if (!dx_zseek_named(listed)) /* of an older version: not compressed */
         return DX_OK;
-    path = dx_part_path(p, listed);
+    path = path_of_file(p, listed);
     if (path == NULL)
         return dx_no_memory(err, "%s", name);
     rc = dx_zseek_expand(text, path, cap, err);
@@ -516,7 +519,7 @@ int dx_part_check_others(const struct dx_part *p, struct dx_error *err)
         if (rc == DX_OK)
             rc = dx_map_open_range(&map, at.path, at.range, DX_MAP_SEQUENTIAL, err);
         if (rc == DX_OK)
-            rc = dx_part_check_listed(p, f->name, at.path, map.bytes, true, err);
+            rc = check_listed(p, f->name, at.path, map.bytes, true, err);
         dx_map_close(&map);
         free(at.path);
     }

@@ -95,10 +95,6 @@ void dx_part_free(struct dx_part **part);
 int dx_part_take_etags(struct dx_part *part, const char *copy, const char *root_url, bool verify,
                        struct dx_error *err);
 
-/* "root/index/version/name", in a pack "root/index/version/part.pack:name": for messages; of malloc.
- * NULL: out of memory. */
-char *dx_part_path(const struct dx_part *part, const char *name);
-
 /* Reads a listed file of a part that is open, a .zst decoded: at most cap bytes. copy: where it is, if
  * not under its name below the root; a pack is read from where the part reads it. text is replaced. */
 int dx_part_read(const struct dx_part *part, const char *name, const char *copy, size_t cap,
@@ -110,11 +106,6 @@ int dx_part_read_stored(const struct dx_part *part, const char *name, const char
 int dx_part_expand(const struct dx_part *part, const char *name, size_t cap, struct dx_buf *text,
                    struct dx_error *err);
 
-/* Whether bytes are what the manifest lists: always the size, the hash when asked for. path is for
- * messages. */
-int dx_part_check_listed(const struct dx_part *part, const char *name, const char *path,
-                         struct dx_span bytes, bool hash, struct dx_error *err);
-
 /* Postings, facts, sketches and the lists: what open has not read. Of a directory. */
 int dx_part_check_others(const struct dx_part *part, struct dx_error *err);
 
@@ -125,7 +116,7 @@ int dx_part_maps(const struct dx_part *part,
                  void *ctx, struct dx_error *err);
 
 /* The pages that this process has touched are the page cache's alone again; the next touch maps them
- * again. For who looks up a little in much: a fault maps up to 64 KiB around it. Any thread. */
+ * again. For callers that look up a little in much: a fault maps up to 64 KiB around it. Any thread. */
 void dx_part_drop_pages(const struct dx_part *part);
 
 /* Where a cold file (format/version/cold.h) is read from, under its name below the root: `paged`

@@ -746,9 +746,11 @@ int dx_version_canon_new(const struct dx_version *v, struct dx_canon **canon, st
     return dx_canon_new(canon, v->psl, err);
 }
 
-int dx_version_open_listed(struct dx_version **v, const char *root, struct dx_manifest *m,
-                           const char *name, struct dx_caches *caches,
-                           const struct dx_version_options *options, struct dx_error *err)
+/* The same of a manifest that was read before. After success the version owns what m had and m is
+ * empty; after an error m is as it was. */
+static int open_listed(struct dx_version **v, const char *root, struct dx_manifest *m,
+                       const char *name, struct dx_caches *caches,
+                       const struct dx_version_options *options, struct dx_error *err)
 {
     const struct dx_manifest_version *entry = name == NULL ? dx_manifest_current(m)
                                                            : dx_manifest_find(m, name);
@@ -778,7 +780,7 @@ int dx_version_open_named(struct dx_version **v, const char *root, const char *n
 
     *v = NULL;
     if (rc == DX_OK)
-        rc = dx_version_open_listed(v, root, &manifest, name, caches, options, err);
+        rc = open_listed(v, root, &manifest, name, caches, options, err);
     dx_manifest_release(&manifest);
     return rc;
 }

@@ -55,7 +55,7 @@ struct dx_caches {
     struct dx_page_cache *idx;
     struct dx_page_cache *payload;
     struct dx_page_cache *pages;
-    /* loader/followed/suppressions_live.h, put here by who has the caches, and theirs from then on; NULL:
+    /* loader/followed/suppressions_live.h, put here by the owner of the caches, and theirs from then on; NULL:
      * nothing is suppressed */
     struct dx_suppressions_live *suppressions;
     struct dx_hot_keys *hot;    /* domains asked lately */
@@ -186,11 +186,5 @@ int dx_version_source_options(const struct dx_version_options *options,
 int dx_version_open_named(struct dx_version **v, const char *root, const char *name,
                           struct dx_caches *caches, const struct dx_version_options *options,
                           struct dx_error *err);
-
-/* The same of a manifest that was read before. After success the version owns what m had and m is
- * empty; after an error m is as it was. */
-int dx_version_open_listed(struct dx_version **v, const char *root, struct dx_manifest *m,
-                           const char *name, struct dx_caches *caches,
-                           const struct dx_version_options *options, struct dx_error *err);
 
 #endif

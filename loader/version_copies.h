@@ -15,7 +15,7 @@
  * read from the one copy. Else, with options.mirror_postings, `tree` holds postings, facts and url_ids under the names that
  * they have below the root; else it is NULL. Sketches stay in the store: no answer needs them.
  * What was fetched was verified; what was there already is believed, but with options.verify the
- * files of the tree are hashed again.
+ * files of the tree are hashed again. One thread at a time.
  */
 #ifndef DX_LOADER_VERSION_COPIES_H
 #define DX_LOADER_VERSION_COPIES_H

@@ -5,7 +5,7 @@
  *   dx_pq_delta_write(&buf, type_bits, values, count);             behind the stream
  *
  * type_bits is 32 or 64; 32-bit values wrap in 32 bits and come out sign-extended. The
- * stream must hold exactly count values. Nothing is owned.
+ * stream must hold exactly count values. Nothing is owned. No state; any thread.
  */
 #ifndef DX_PARQUET_DELTA_H
 #define DX_PARQUET_DELTA_H

@@ -8,7 +8,7 @@
  *
  * Reading is bounded by n, not by the runs: real files pad the last one or cut it short
  * behind the last value. False: the bytes end before the values, a run of length 0, or a
- * width over 32. Width 0 needs no bytes. Nothing is owned.
+ * width over 32. Width 0 needs no bytes. Nothing is owned. A reader is for one thread at a time.
  */
 #ifndef DX_PARQUET_HYBRID_H
 #define DX_PARQUET_HYBRID_H

@@ -11,6 +11,7 @@
  * DX_PQ_BOUND_MAX bytes and still bounds: a minimum is a prefix cut between characters, a
  * maximum is a prefix whose last byte was made greater by one and stays ASCII. A maximum
  * without such a byte is given up (has_max false). Plain values, nothing is owned.
+ * No state; any thread.
  */
 #ifndef DX_PARQUET_PAGE_INDEX_H
 #define DX_PARQUET_PAGE_INDEX_H

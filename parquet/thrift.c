@@ -86,6 +86,11 @@ static void skip_struct(struct dx_thrift *t, unsigned depth)
         skip(t, f.type, false, depth);
 }
 
+static struct dx_span read_binary(struct dx_thrift *t)
+{
+    return dx_bytes_take(&t->bytes, dx_bytes_varint(&t->bytes));
+}
+
 static void skip(struct dx_thrift *t, uint8_t type, bool in_list, unsigned depth)
 {
     if (depth == DX_THRIFT_DEPTH_MAX) {
@@ -110,7 +115,7 @@ static void skip(struct dx_thrift *t, uint8_t type, bool in_list, unsigned depth
         (void)dx_bytes_take(&t->bytes, 8);
         break;
     case DX_THRIFT_BINARY:
-        (void)dx_thrift_element_binary(t);
+        (void)read_binary(t);
         break;
     case DX_THRIFT_LIST:
     case DX_THRIFT_SET:
@@ -180,7 +185,7 @@ bool dx_thrift_binary(struct dx_thrift *t, const struct dx_thrift_field *f, stru
 {
     if (!expect(t, f, DX_THRIFT_BINARY))
         return false;
-    *out = dx_thrift_element_binary(t);
+    *out = read_binary(t);
     return !t->bytes.failed;
 }
 
@@ -207,11 +212,6 @@ bool dx_thrift_list(struct dx_thrift *t, const struct dx_thrift_field *f, uint8_
 int32_t dx_thrift_element_i32(struct dx_thrift *t)
 {
     return (int32_t)read_int(t, INT32_MIN, INT32_MAX);
-}
-
-struct dx_span dx_thrift_element_binary(struct dx_thrift *t)
-{
-    return dx_bytes_take(&t->bytes, dx_bytes_varint(&t->bytes));
 }
 
 static void put_varint(struct dx_thrift_out *o, int64_t v)

@@ -77,7 +77,6 @@ bool dx_thrift_list(struct dx_thrift *t, const struct dx_thrift_field *f, uint8_
 
 /* Elements of lists, which have no field. */
 int32_t dx_thrift_element_i32(struct dx_thrift *t);
-struct dx_span dx_thrift_element_binary(struct dx_thrift *t);
 
 struct dx_thrift_out {
     struct dx_buf *buf;

@@ -7,6 +7,8 @@ include what its line names, and what those name in turn. A line names only room
 Inside a room the includes form no circle, where a .c file and its header count as one; KNOT lists the circles that
 are still there, and a new one is an error. A room has at most ROOM_MAX files.
 
+A header of two functions and more says what threads may do with them.
+
 check_includes.py --self-test breaks each rule once in a small tree and expects to see it named.
 Exit: 0 all rules hold, 1 some do not (each printed as file:line: words).
 """
@@ -35,6 +37,7 @@ IO_WORDS = re.compile(
     r"f(open|dopen|reopen|read|write|close|seeko?|tello?|flush|gets|scanf)|getc|getline|scanf|"
     r"tmpfile|open|openat|creat|mmap|pread|pwrite|readv|writev|socket)\s*(?=\()|\bFILE\s*\*|"
     r"\bstd(in|out|err)\b")
+PROTOTYPE = re.compile(r"^(?!#|typedef\b|extern\b|struct \w+ \{)[a-z][^;{}]*?\b(\w+)\s*\([^;{}]*\)[^;{}]*(?:;|\n\{)", re.M)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"", re.S)
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)')
 
@@ -151,6 +154,15 @@ def check_form(tree, path):
         yield 1, f"the include guard must be {guard}"
 
 
+def check_manual(path):
+    """A header of two functions and more says what threads may do with them."""
+    text = path.read_text(encoding="utf-8")
+    functions = set(PROTOTYPE.findall(re.sub(r"/\*.*?\*/", "", text, flags=re.S))) - {"__attribute__"}
+    comments = " ".join(re.findall(r"/\*.*?\*/", text, re.S))
+    if len(functions) > 1 and not re.search(r"\bthreads?\b", comments, re.I):
+        yield 1, f"{len(functions)} functions, and no word on threads"
+
+
 def sources(tree, rooms):
     """(room, path) of each C file; tests and bench are one room each."""
     folders = sorted({top(room) for room in rooms.may}) + list(FREE)
@@ -247,6 +259,7 @@ def check(tree):
         if room in rooms.may or room in FREE:
             found += check_lines(tree, rooms, path, room)
             found += check_words(path, room)
+            found += check_manual(path) if path.suffix == ".h" and room not in FREE else []
         problems.extend((path, number, words) for number, words in found)
     problems.extend(check_names(tree, rooms))
     problems.extend(check_unit_tests(tree, rooms))
@@ -317,6 +330,8 @@ def self_test():
         ("cache/b.c", "int x;\n", "SPDX"),
         ("cache/b.h", f"{SPDX}#ifndef B_H\n#define B_H\n#endif\n", "must be DX_CACHE_B_H"),
         ("cache/b.h", f"{SPDX}#pragma once\n", "must be DX_CACHE_B_H"),
+        ("cache/b.h", f"{SPDX}#ifndef DX_CACHE_B_H\n#define DX_CACHE_B_H\nint f(void);\nstatic inline int g(void)\n{{\n"
+         "    return 0;\n}\n#endif\n", "2 functions, and no word on threads"),
         ("cache/a_base.c", SPDX, "name is taken"),
         ("cache/util.c", SPDX, "no noun"),
         ("server/b.c", SPDX, "not a room"),

@@ -3,7 +3,7 @@
 """check_words.py [--self-test | FILE…] - words and phrases that documents, comments and messages must not use, and long lines.
 
 Checked are the prose of *.md, and the comments and string literals of *.c, *.h and *.def; in tests/ the comments only, since literals
-there are data. Code, inline code, fenced blocks and link targets are not checked. Lines
+there are data. Of C code the identifiers are checked for the few words of BANNED_NAMES; inline code, fenced blocks and link targets are not. Lines
 of prose in *.md have at most 160 characters; tables may be wider. Without FILE: all files of the tree. A line that has to quote such a word is in
 ALLOWED below, with its reason.
 
@@ -30,8 +30,14 @@ BANNED = (
     (r"\bthat cannot be taken\b", "'rejected'"),
     (r"\b(?:tell|tells|telling) (?:of|one)\b", "'says', 'lists', 'describes'"),
     (r"\b(?:tolls?|residents)\b", "'charge', 'open versions'"),
+    (r"\b(?:to|for|of|by|but|than|from|with|at|on|in|as|is|are|after|before|unless|whether|because|so) who\b|(?:[.;:!?)] |/\* ?|\n\n)who\b(?![^.;]*\?)",
+     "name the actor: 'the client', 'the caller', 'a process that'"),
 )
 BANNED = tuple((re.compile(pattern, re.I), instead) for pattern, instead in BANNED)
+
+# Parts of identifiers, between underscores, and what to write instead.
+BANNED_NAMES = {"told": "'reported', 'commands', what it holds", "lent": "'ref'", "toll": "'charge'", "tolls": "'charges'",
+                "residents": "'open_versions'", "bringing": "'fetching'", "nobody": "'none'", "anew": "'again'"}
 
 # path suffix, text of the line: why it may stand
 ALLOWED = (
@@ -60,6 +66,12 @@ def prose_of_c(text, literals):
     return "".join(kept)
 
 
+def names_of_c(text):
+    """(offset, identifier) of C code, which is all but comments and literals."""
+    for match in re.finditer(r"[A-Za-z_]\w*", C_PIECE.sub(blank, text)):
+        yield match.start(), match.group()
+
+
 def prose_of_md(text):
     text = re.sub(r"^```.*?^```", blank, text, flags=re.M | re.S)
     text = re.sub(r"`[^`\n]*`", lambda m: "x" * len(m.group()), text)
@@ -79,6 +91,9 @@ def findings(name, text):
         for number, line in enumerate(prose.split("\n"), 1):
             if len(line.rstrip()) > LINE_MAX and not line.startswith("|"):
                 yield number, f"{len(line)} characters", f"at most {LINE_MAX} a line"
+    for at, identifier in names_of_c(text) if name.endswith((".c", ".h")) else ():
+        for part in set(identifier.lower().split("_")) & set(BANNED_NAMES):
+            yield text.count("\n", 0, at) + 1, identifier, BANNED_NAMES[part]
     for pattern, instead in BANNED:
         for match in pattern.finditer(packed):
             if match.group().isupper():     # a name of the code
@@ -98,7 +113,11 @@ TRIES = (
     ("a.md", "If it is none of these; the other is none.", 1),
     ("a.c", "/* made anew */", 1),
     ("a.c", "/* made\n * anew */", 1),
-    ("a.c", "int anew, told; char c = '\"'; int nobody;", 0),
+    ("a.c", "int anew, told; char c = '\"'; int nobody;", 3),
+    ("a.c", "int tolded = the_told, TOLD_MAX; /* it is a name */", 2),
+    ("a.md", "A file for who reads. Who reads gets it; who does not, not.", 3),
+    ("a.md", "Who reads? It says who reads, and clients who read.", 0),
+    ("a.c", "/* Who reads\n * gets it. */", 1),
     ("a.c", 'say("which is no "\n    "root");', 1),
     ("a.c", 'say("ok"); /* he said: "told" */', 2),
     ("a.c", '#include "server/told.h"', 0),

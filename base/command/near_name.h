@@ -9,6 +9,7 @@
  * Near is an edit distance (insert, delete, replace, swap of neighbours; '_' is '-', case does not
  * count) of at most a third of the typed length, or a typed piece of four letters and more of the
  * name. Of equally near names the first one tried wins. No storage: names are borrowed.
+ * One thread at a time.
  */
 #ifndef DX_BASE_COMMAND_NEAR_NAME_H
 #define DX_BASE_COMMAND_NEAR_NAME_H

@@ -308,7 +308,8 @@ static void put_bound(const struct dx_option *option, uint64_t value, struct dx_
         dx_buf_u8(out, (uint8_t)units[unit]);
 }
 
-void dx_option_bounds(const struct dx_option *option, struct dx_buf *out)
+/* "1 to 64", "0, or 64K to 1T", "at least 64M"; nothing where the kind or the arg says all. */
+static void write_bounds(const struct dx_option *option, struct dx_buf *out)
 {
     bool has_max = option->max != DX_OPTION_OPEN;
 
@@ -334,7 +335,7 @@ static int fail_bounds(const struct dx_option *option, const char *text, uint64_
     struct dx_buf bounds = DX_BUF_INIT(128);
 
     if (value < option->min || option->max != DX_OPTION_OPEN)
-        dx_option_bounds(option, &bounds);
+        write_bounds(option, &bounds);
     (void)dx_fail(err, DX_E_INVALID, "--%s: %s is too %s%s%.*s", option->name, text,
                   value < option->min ? "small" : "large", bounds.size > 0 ? "; give " : "",
                   (int)bounds.size, (const char *)bounds.data);
@@ -441,7 +442,7 @@ static void put_facts(const struct dx_option *option, struct dx_buf *out)
 {
     struct dx_buf facts = DX_BUF_INIT(1024);
 
-    dx_option_bounds(option, &facts);
+    write_bounds(option, &facts);
     if (option->fallback != NULL)
         dx_buf_fmt(&facts, "%sdefault: %s", facts.size > 0 ? "; " : "", option->fallback);
     if (facts.size > 0)

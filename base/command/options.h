@@ -20,7 +20,7 @@
  * "--name value" and "--name=value" are the same; an option without `arg` is a flag; "--" ends
  * options; "-" is an operand. Unknown or incomplete options, and values out of their bounds, are
  * DX_E_INVALID with a message: the bounds, or the option that is spelled nearly so. Values are
- * borrowed from argv.
+ * borrowed from argv. One thread at a time; once parsed, any thread may read it.
  */
 #ifndef DX_BASE_COMMAND_OPTIONS_H
 #define DX_BASE_COMMAND_OPTIONS_H
@@ -129,9 +129,6 @@ int dx_options_operands(const struct dx_options *o, size_t most, struct dx_error
 /* The option lines of --help, and of the manual page (mdoc), with bounds and default. */
 void dx_options_help(const struct dx_option *table, size_t table_size, struct dx_buf *out);
 void dx_options_mdoc(const struct dx_option *table, size_t table_size, struct dx_buf *out);
-
-/* "1 to 64", "0, or 64K to 1T", "at least 64M"; nothing where the kind or the arg says all. */
-void dx_option_bounds(const struct dx_option *option, struct dx_buf *out);
 
 /* "64M" -> 67108864; false if it is not a size. */
 bool dx_size_parse(const char *text, uint64_t *bytes);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static void raise_thread_stacks(void)
 {
@@ -25,6 +26,16 @@ void dx_process_begin(void)
 {
     (void)signal(SIGXFSZ, SIG_IGN);
     raise_thread_stacks();
+}
+
+void dx_process_raise_files(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
 }
 
 #ifdef __GLIBC__

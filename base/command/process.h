@@ -4,6 +4,7 @@
  *   dx_process_begin();              the first statement of main, before there are threads
  *   dx_process_bound_heap();         a server: behind it, before there are threads
  *   dx_process_trim_heap();          then every few seconds, by any thread
+ *   dx_process_raise_files();        as many open files as the hard limit allows
  *   bytes = dx_process_peak();       resident memory at its highest; 0: unknown
  *
  * A write over a limit of file size fails with EFBIG, as over a full disk with ENOSPC, where the
@@ -38,6 +39,7 @@
 void dx_process_begin(void);
 void dx_process_bound_heap(void);
 void dx_process_trim_heap(void);
+void dx_process_raise_files(void);
 uint64_t dx_process_peak(void);
 
 #endif

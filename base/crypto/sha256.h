@@ -7,7 +7,7 @@
  *   dx_sha256_update(s, span);  dx_sha256_end(&s, sum); frees it
  *
  * By libcrypto, which libcurl fetches along anyway and which uses the processor's instructions.
- * false: libcrypto cannot, for want of memory.
+ * false: libcrypto cannot, for want of memory. Any thread; a state is for one at a time.
  */
 #ifndef DX_BASE_CRYPTO_SHA256_H
 #define DX_BASE_CRYPTO_SHA256_H

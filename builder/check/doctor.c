@@ -180,7 +180,7 @@ static void examine_certificate(struct examination *e)
                "%s: expires in %" PRId64 " days", ask->tls_certificate, days);
     if (c.key_is_open)
         report(e, DX_FINDING_FAULT, "key",
-               "chmod 600 it, and replace it: who has read it can pose as this server",
+               "chmod 600 it, and replace it: a user that has read it can pose as this server",
                "%s: everybody on this machine can read it",
                ask->tls_key == NULL ? ask->tls_certificate : ask->tls_key);
     dx_certificate_release(&c);

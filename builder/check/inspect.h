@@ -11,6 +11,7 @@
  * deep reads everything: all blocks, frames and pages; the first damage is the error. The
  * JSON is one object with "file", "kind" and what the kind has; sizes are bytes. An object is read
  * into memory whole, up to DX_INSPECT_OBJECT_MAX; larger ones are refused.
+ * Calls have nothing in common: any thread, each with a json of its own.
  */
 #ifndef DX_BUILDER_CHECK_INSPECT_H
 #define DX_BUILDER_CHECK_INSPECT_H

@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* One wrong suffix list can make every domain of a version a damage: who reads a thousand lines
- * will not read a million. */
-#define TOLD_MAX 1000
+/* One wrong suffix list can make every domain of a version a damage: a reader of a thousand lines
+ * does not want a million. */
+#define REPORTED_MAX 1000
 #define THREADS 8 /* that fetch objects */
 
 void dx_verify_found(struct dx_verify *w, const char *fmt, ...)
@@ -23,9 +23,9 @@ void dx_verify_found(struct dx_verify *w, const char *fmt, ...)
     size_t n = 0;
     va_list ap;
 
-    if (++w->result->damages > TOLD_MAX + 1)
+    if (++w->result->damages > REPORTED_MAX + 1)
         return;
-    if (w->result->damages > TOLD_MAX) {
+    if (w->result->damages > REPORTED_MAX) {
         w->options->found(w->options->ctx, "more: all are counted, but no more are listed");
         return;
     }

@@ -101,7 +101,7 @@ int dx_verify(const struct dx_verify_options *options, struct dx_verify_result *
 struct dx_verify_part {
     uint64_t postings_sum; /* of the payloads of live domains, by dx_verify_payload_sum */
     uint64_t url_places;   /* of url_ids.dat.zst */
-    uint64_t url_sum;      /* of all of them, by dx_verify_place_sum */
+    uint64_t url_sum;      /* of all of them: a sum of hashes */
     struct dx_verify_dataset {
         uint64_t domains, urls;
     } * datasets; /* parallel to the registry; of dx_verify_index */
@@ -142,7 +142,6 @@ void dx_verify_phase_of(const struct dx_verify *w, const char *name, uint64_t by
 /* payload: as stored; it has been opened or was just encoded. */
 uint64_t dx_verify_payload_sum(uint64_t domain_id, uint32_t dataset_id, struct dx_span payload);
 bool dx_verify_is_damage(const struct dx_verify *w, int code);
-uint64_t dx_verify_place_sum(const struct dx_url_place *place);
 int dx_verify_files(struct dx_verify *w, struct dx_error *err);
 int dx_verify_index(struct dx_verify *w, struct dx_error *err);
 /* dead.dxb of all parts against their dictionaries and counts. */

@@ -30,7 +30,7 @@ struct urls_check {
     size_t files;
 };
 
-uint64_t dx_verify_place_sum(const struct dx_url_place *place)
+static uint64_t sum_place(const struct dx_url_place *place)
 {
     const uint64_t words[] = { dx_url_id_kept(place->id), place->group, place->row, place->rows };
 
@@ -93,7 +93,7 @@ static int check_place(struct urls_check *c, const struct dx_url_place *place, s
     if (dx_cold_is_old(&c->w->part->cold))
         dx_url_place_widen(&kept, place->rows > next - g->begin - place->row);
     c->w->parts[c->w->at].url_places++;
-    c->w->parts[c->w->at].url_sum += dx_verify_place_sum(&kept);
+    c->w->parts[c->w->at].url_sum += sum_place(&kept);
     return DX_OK;
 }
 
@@ -240,7 +240,7 @@ static int add_record(struct places *p, const uint8_t *bytes, struct dx_error *w
         .id = r.id, .group = p->first[r.file_id] + r.row_group, .row = r.row, .rows = r.rows
     };
     p->parts[part].url_places++;
-    p->parts[part].url_sum += dx_verify_place_sum(&place);
+    p->parts[part].url_sum += sum_place(&place);
     return DX_OK;
 }
 

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * access_call.h - what the parts of 'domaindex access' share: its options, and one call of it.
  *
- *   cmd_access.c         the command, grants, principals, reports
- *   access_tokens.c      tokens
+ *   struct dx_access_call c = { .root = root, .options = &options, .operand = words, .operand_count = n };
+ *   rc = dx_access_call_words(&c, most, &err);               more operands are an error
+ *   rc = dx_access_call_edit(&c, kind, edit, &err);          `edit` gets the table; c.changed, c.outcome
+ *   rc = dx_access_call_token_new(&c, &err);                 and _token_revoke: edits of their own
+ *
+ * cmd_access.c has the command, grants, principals and reports, access_tokens.c tokens. One thread.
  */
 #ifndef DX_BUILDER_CLI_ACCESS_CALL_H
 #define DX_BUILDER_CLI_ACCESS_CALL_H

@@ -9,7 +9,7 @@
  *
  * Each {} of the pattern is the name, percent-encoded. A file has a name a line, up to a tab; the first is the most
  * popular one. Names of the server are its first n.max by GET /v1/domains, in an order of chance that the seed repeats,
- * so that popular ones are not neighbours in the index.
+ * so that popular ones are not neighbours in the index. One thread.
  */
 #ifndef DX_BUILDER_CLI_BENCH_NAMES_H
 #define DX_BUILDER_CLI_BENCH_NAMES_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cmd_access.c - domaindex access: who may see which datasets.
+ * cmd_access.c - domaindex access: which principals may see which datasets.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,9 +19,9 @@
 
 static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_ONE_TEXT },
-    [OPT_TO] = { "to", "PRINCIPAL", NULL,
-                 "grant: who shall see it; * is everybody; may be given again", DX_OPT_TEXT },
-    [OPT_FROM] = { "from", "PRINCIPAL", NULL, "revoke: who shall not; may be given again",
+    [OPT_TO] = { "to", "PRINCIPAL", NULL, "grant: shall see it; * is everybody; may be given again",
+                 DX_OPT_TEXT },
+    [OPT_FROM] = { "from", "PRINCIPAL", NULL, "revoke: shall not; may be given again",
                    DX_OPT_TEXT },
     [OPT_DATASET] = { "dataset", "DATASET", NULL, "list: of this one alone", DX_OPT_ONE_TEXT },
     [OPT_PRINCIPAL] = { "principal", "PRINCIPAL", NULL,
@@ -191,7 +191,7 @@ static int edit_revoke(struct dx_access_edit *e, struct dx_access_json *j, struc
     return c->changed > 0;
 }
 
-/* Who keeps seeing it all the same: a revocation that has no effect should not look like one. */
+/* The principals that see it all the same: a revocation that has no effect should not look like one. */
 static void say_who_still_sees(struct dx_access_call *c)
 {
     struct dx_access_json j;

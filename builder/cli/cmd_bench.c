@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cmd_bench.c - domaindex bench: requests at a server, and how long they took.
  */
+#include "base/command/process.h"
 #include "builder/cli/command.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "base/civil_time.h"
@@ -249,16 +249,6 @@ static void write_text(const struct bench *b, const struct dx_load_result *r,
     dx_buf_fmt(out, "%s\n", dx_report_method(&b->plan));
 }
 
-static void raise_descriptor_limit(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 /* Fills `out`; 1: every reply came and was an answer, 0: not. */
 static int load(struct bench *b, struct dx_mix_part *part, bool json, struct dx_buf *out,
                 struct dx_error *err)
@@ -267,7 +257,7 @@ static int load(struct bench *b, struct dx_mix_part *part, bool json, struct dx_
     int rc;
 
     (void)dx_civil_text_us((int64_t)time(NULL) * 1000000, b->when);
-    raise_descriptor_limit();
+    dx_process_raise_files();
     rc = dx_load_run(&b->plan, part, 1, &result, err);
     if (rc < 0)
         return rc;

@@ -5,6 +5,7 @@
  *   dx_detect_command(&out, &d, path, root, operand, count);         root: NULL: not given yet
  *
  * The command is one line for a POSIX shell ($'...' only for a name with control characters). No I/O.
+ * Any thread.
  */
 #ifndef DX_BUILDER_CLI_DETECT_REPORT_H
 #define DX_BUILDER_CLI_DETECT_REPORT_H

@@ -5,6 +5,8 @@
  *   dx_publish_report(entry, lake_bytes, &buf);     lines of text, appended; buf.failed as ever
  *   dx_publish_report_held(entry, &stats, &buf);    of a version that was made just now
  *   dx_publish_report_left_out("publish", &left);   on standard error, if there are any
+ *
+ * One thread.
  */
 #ifndef DX_BUILDER_CLI_PUBLISH_REPORT_H
 #define DX_BUILDER_CLI_PUBLISH_REPORT_H

@@ -21,7 +21,7 @@ static int find_ids(struct dx_index_state *b, struct dx_error *err)
     struct dx_index_pass p = { .b = b, .domain = collect_name, .texts = true };
     int rc = dx_index_ids_find(&b->domain_ids, b->hashes, b->n, b->options->hash_bits, err);
 
-    /* Who has which id depends on all who share the hash: pairs that did not change might. */
+    /* Which domain has which id depends on all that share the hash: that of pairs that did not change might. */
     if (rc == DX_OK && b->domain_ids.needs_names && b->lake->base != NULL)
         return DX_INDEX_FULL;
     if (rc == DX_OK && b->domain_ids.needs_names) {

@@ -7,6 +7,7 @@
  *
  * docs/FORMAT.md section 1 says what is hashed. The same lake gives the same id, if its files have
  * the same numbers, and the version the same older parts. `files` has the files of the new part.
+ * One thread at a time.
  */
 #ifndef DX_BUILDER_INDEX_INDEX_IDENTITY_H
 #define DX_BUILDER_INDEX_INDEX_IDENTITY_H

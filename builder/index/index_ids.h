@@ -12,7 +12,7 @@
  * hashes[ordinal] is XXH3 of the domain. With hash_bits below 64 (tests) ids keep only
  * that many leading bits of the hash, so that collisions are everywhere; ids.collisions
  * then lists every domain whose id is not its XXH3, which keeps all answers exact.
- * Memory of find: n / 2 bytes; of the rest: what collides.
+ * Memory of find: n / 2 bytes; of the rest: what collides. One thread at a time.
  */
 #ifndef DX_BUILDER_INDEX_INDEX_IDS_H
 #define DX_BUILDER_INDEX_INDEX_IDS_H

@@ -12,7 +12,7 @@
 #include "loader/version.h"
 
 #define THREADS_MAX 16
-#define SLOTS_A_THREAD 4 /* pages that wait: enough for who is slow with one */
+#define SLOTS_A_THREAD 4 /* pages that wait: enough for a thread that is slow with one */
 #define RING_MAX (SLOTS_A_THREAD * (THREADS_MAX + 1))
 #define LEVEL \
     3 /* of zstd: entries are bits, and runs at 9 are 1 % smaller for four times the work */

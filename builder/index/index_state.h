@@ -16,6 +16,7 @@
  *
  * Of the state the last two use hashes and domain_ids, and the places of URLs, which the first one
  * leaves alone; stats and entry are shared: stats by member, the entry under a lock (index_out.h).
+ * Phases run one after the other, on the thread of the build.
  */
 #ifndef DX_BUILDER_INDEX_INDEX_STATE_H
 #define DX_BUILDER_INDEX_INDEX_STATE_H

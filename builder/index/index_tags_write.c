@@ -351,10 +351,10 @@ static void write_end(struct write *w)
         roaring_bitmap_free(w->domains);
 }
 
-int dx_index_tags_write(struct dx_index_tags *t, const struct dx_index_lake *lake,
-                        const struct dx_dictionary *dictionary, const struct dx_build_id *build,
-                        int (*sink)(void *ctx, struct dx_span bytes, struct dx_error *err),
-                        void *ctx, struct dx_error *err)
+static int write_tags(struct dx_index_tags *t, const struct dx_index_lake *lake,
+                      const struct dx_dictionary *dictionary, const struct dx_build_id *build,
+                      int (*sink)(void *ctx, struct dx_span bytes, struct dx_error *err), void *ctx,
+                      struct dx_error *err)
 {
     const struct dx_version *base = lake->base;
     struct write w = { .t = t, .lake = lake, .dictionary = dictionary };
@@ -387,8 +387,8 @@ static int write_file(struct dx_index_state *b, const struct dx_dictionary *dict
     int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_TAGS, b->options->sync, err);
 
     if (rc == DX_OK)
-        rc = dx_index_tags_write(b->lake->tags, b->lake, dictionary, &b->id->build,
-                                 dx_index_out_sink, &out, err);
+        rc = write_tags(b->lake->tags, b->lake, dictionary, &b->id->build, dx_index_out_sink, &out,
+                        err);
     if (rc == DX_OK)
         rc = dx_index_out_commit(&out, b->entry, err);
     dx_index_out_abort(&out);

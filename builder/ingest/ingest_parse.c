@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/civil_time.h"
+#include "base/decimal.h"
 #include "base/utf8.h"
 #include "builder/input/records/host_record.h"
 #include "builder/input/records/row_record.h"
@@ -214,26 +215,15 @@ static void count_row(struct dx_ingest_worker *w, struct dx_ingest_dataset *set)
     w->counted++;
 }
 
-/* A number of CDX. */
-static bool read_place(struct dx_span text, uint64_t *number)
-{
-    *number = 0;
-    for (size_t i = 0; i < text.size; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9' || *number > INT64_MAX / 10 - 1)
-            return false;
-        *number = *number * 10 + (text.data[i] - '0');
-    }
-    return text.size > 0;
-}
-
 /* Of the WARC record that a line of CDX is about; false: the line does not say it. */
 static bool locate_warc(const struct dx_fields *f, struct dx_locator *l)
 {
     const struct dx_span *place = f->place;
 
-    if (place[DX_PLACE_FILE].size == 0 || !read_place(place[DX_PLACE_OFFSET], &l->place[0]))
+    if (place[DX_PLACE_FILE].size == 0 ||
+        !dx_decimal(place[DX_PLACE_OFFSET], INT64_MAX, &l->place[0]))
         return false;
-    if (!read_place(place[DX_PLACE_LENGTH], &l->place[1]))
+    if (!dx_decimal(place[DX_PLACE_LENGTH], INT64_MAX, &l->place[1]))
         l->place[1] = 0;
     l->kind = DX_LOCATOR_WARC;
     l->name = place[DX_PLACE_FILE];

@@ -16,6 +16,7 @@
  * removed by begin; no version can have named it.
  *
  * The caller holds the lock of the directory, or else the claim to the datasets.
+ * One thread at a time.
  */
 #ifndef DX_BUILDER_INGEST_INGEST_REPLACE_H
 #define DX_BUILDER_INGEST_INGEST_REPLACE_H

@@ -9,7 +9,7 @@
  * registry allows, as a local run would give it, and is put if nothing has that name; a name that
  * is taken nevertheless is left alone, and the next one tried. What is there is removed from dir.
  * An error ends the run, once the files that are on their way have come or failed: those that are
- * there stay, each of them whole.
+ * there stay, each of them whole. One thread calls; several put files meanwhile.
  */
 #ifndef DX_BUILDER_INGEST_INGEST_UPLOAD_H
 #define DX_BUILDER_INGEST_INGEST_UPLOAD_H

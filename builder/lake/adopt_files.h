@@ -14,6 +14,7 @@
  * Nothing else can be named: not an object that the lake or a version has.
  *
  * A place is given by one writer only: the registry has reserved the numbers (lake_adopt.c).
+ * One thread at a time.
  */
 #ifndef DX_BUILDER_LAKE_ADOPT_FILES_H
 #define DX_BUILDER_LAKE_ADOPT_FILES_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/lake/adopt_list.h"
 
+#include "base/decimal.h"
 #include "builder/lake/dataset_registry.h"
 
 #include <limits.h>
@@ -31,17 +32,6 @@ static bool read_range(struct dx_span s, struct dx_adopt_file *f)
         return false;
     return read_hex(dx_span_of(s.data, 2), &f->first) &&
            read_hex(dx_span_of(s.data + s.size - 2, 2), &f->last) && f->first <= f->last;
-}
-
-static bool read_size(struct dx_span s, uint64_t *size)
-{
-    *size = 0;
-    for (size_t i = 0; i < s.size; i++) {
-        if (s.data[i] < '0' || s.data[i] > '9' || *size > UINT64_MAX / 10 - 1)
-            return false;
-        *size = *size * 10 + (s.data[i] - '0');
-    }
-    return s.size > 0;
 }
 
 /* What stands before the next tab, which is passed over; false: there is none. */
@@ -86,7 +76,7 @@ static int read_line(struct dx_adopt_list *l, struct dx_span line, const char *n
     struct dx_span size, range, dataset;
 
     if (!next_word(&line, &size) || !next_word(&line, &range) || !next_word(&line, &dataset) ||
-        !read_size(size, &f.size) || !read_range(range, &f) ||
+        !dx_decimal(size, UINT64_MAX, &f.size) || !read_range(range, &f) ||
         !dx_dataset_registry_name_valid(dataset) || line.size == 0 || line.size >= PATH_MAX ||
         memchr(line.data, '\0', line.size) != NULL)
         return dx_fail(err, DX_E_INVALID,

@@ -152,28 +152,6 @@ int dx_dataset_registry_parse(struct dx_dataset_registry **reg, struct dx_span t
     return rc;
 }
 
-int dx_dataset_registry_open(struct dx_dataset_registry **reg, const char *root,
-                             struct dx_error *err)
-{
-    struct dx_buf text = DX_BUF_INIT(DX_REGISTRY_MAX);
-    char path[PATH_MAX];
-    int rc;
-
-    *reg = NULL;
-    rc = dx_path_format(path, sizeof path, err, "%s/" DX_DATASET_REGISTRY_FILE, root);
-    if (rc < 0)
-        return rc;
-    if (access(path, F_OK) < 0 && errno == ENOENT) {
-        rc = dx_lake_check_names(root, NULL, err);
-        return rc < 0 ? rc : dx_dataset_registry_new(reg, err);
-    }
-    rc = dx_file_read(path, DX_REGISTRY_MAX, &text, err);
-    if (rc == DX_OK)
-        rc = dx_dataset_registry_parse(reg, dx_span_of(text.data, text.size), path, err);
-    dx_buf_release(&text);
-    return rc;
-}
-
 int dx_dataset_registry_save(struct dx_dataset_registry *reg, const char *root,
                              struct dx_error *err)
 {

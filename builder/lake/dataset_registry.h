@@ -3,7 +3,6 @@
  * ROOT/registry.json. The text and what it may hold is format/root/registry_json's
  * (dx_registry_parse_root).
  *
- *   rc = dx_dataset_registry_open(&reg, root, &err);              no file: an empty registry
  *   id = dx_dataset_registry_find(reg, name);                     0: unknown
  *   rc = dx_dataset_registry_add(reg, name, &id, &err);           the next free id
  *   dx_dataset_registry_set_kind(reg, id, kind);                  of a new one
@@ -53,8 +52,6 @@ struct dx_lake_list;
 struct dx_dataset_registry;
 struct dx_root;
 
-int dx_dataset_registry_open(struct dx_dataset_registry **reg, const char *root,
-                             struct dx_error *err);
 void dx_dataset_registry_free(struct dx_dataset_registry **reg);
 
 int dx_dataset_registry_new(struct dx_dataset_registry **reg,

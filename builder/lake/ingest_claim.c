@@ -47,7 +47,7 @@ struct dx_ingest_claim {
     bool took_over;    /* the entry of another run with a dataset of ours was removed */
 };
 
-/* Goes on while the machine sleeps: who waits elsewhere does not sleep with it. */
+/* Goes on while the machine sleeps: waiters on other machines do not sleep with it. */
 static uint64_t now_ms(void)
 {
     struct timespec now;
@@ -72,7 +72,8 @@ static void sleep_ms(uint64_t ms)
     (void)nanosleep(&t, NULL);
 }
 
-void dx_ingest_claim_jitter(unsigned most_ms)
+/* Sleeps up to most_ms, a random part of it, so that those who collided do not meet again. */
+static void sleep_at_random(unsigned most_ms)
 {
     sleep_ms(random64() % (most_ms + 1));
 }
@@ -532,7 +533,7 @@ static void leave(struct dx_ingest_claim *c)
         }
         dx_writers_release(&t.writers);
         if (rc != 1)
-            dx_ingest_claim_jitter(COLLIDED_MS);
+            sleep_at_random(COLLIDED_MS);
     }
 }
 

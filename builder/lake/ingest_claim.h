@@ -68,7 +68,4 @@ int dx_ingest_claim_confirm(const struct dx_ingest_claim *claim, struct dx_error
 /* Removes the entry; if the store does not answer it is left to run out. */
 void dx_ingest_claim_drop(struct dx_ingest_claim **claim);
 
-/* Sleeps up to most_ms, a random part of it, so that those who collided do not meet again. */
-void dx_ingest_claim_jitter(unsigned most_ms);
-
 #endif

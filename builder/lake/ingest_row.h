@@ -15,7 +15,7 @@
  * the least one, and with a locator, the least one.
  *
  * Canonical URLs hold no zero byte, so they need no escapes. Spans got point into key,
- * value or scratch.
+ * value or scratch. No state; any thread, each with buffers of its own.
  */
 #ifndef DX_BUILDER_LAKE_INGEST_ROW_H
 #define DX_BUILDER_LAKE_INGEST_ROW_H

@@ -10,7 +10,7 @@
  * A listing of a store may be empty or short, and a folder may be one that is not mounted yet: only
  * the answer to a question for the object itself says that it is not there, or that there is no permission to read it, which is one
  * dataset's matter too. Any other answer (no reply, an error of the disk) is an error. On a store it costs one GET of one byte
- * for each file, 16 at a time.
+ * for each file, 16 at a time. One thread at a time.
  */
 #ifndef DX_BUILDER_LAKE_LAKE_ABSENT_H
 #define DX_BUILDER_LAKE_LAKE_ABSENT_H

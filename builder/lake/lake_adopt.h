@@ -7,8 +7,8 @@
  *
  * Into a directory files are moved by rename, so they must lie on its file system; into object
  * storage they are put, or copied by the store from below its spool/ (adopt_files.h). Their rows must
- * be distinct, which is checked (adopt_rows.h), and, of one dataset, in the order of the list: who writes
- * them in parallel gives each writer a range of domains (python/src/domaindex/spark). Names and the form
+ * be distinct, which is checked (adopt_rows.h), and, of one dataset, in the order of the list: a program that
+ * writes them in parallel gives each writer a range of domains (python/src/domaindex/spark). Names and the form
  * of rows are checked by the next publish, as those of any other new file. A file of the lake itself, and one that stands twice in the
  * list, are refused (DX_E_INVALID) before anything is moved.
  *

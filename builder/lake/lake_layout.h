@@ -23,6 +23,7 @@
  * too deep or cannot be read are noted in `left` (left_out.h): the caller says so. On object
  * storage the same rules hold for the parts of an object's name. A store that cannot list (http://,
  * https://) does not open as one: fetch/store/store.h.
+ * Paths: no state, any thread. A list: one thread at a time; several may read it.
  */
 #ifndef DX_BUILDER_LAKE_LAKE_LAYOUT_H
 #define DX_BUILDER_LAKE_LAKE_LAYOUT_H
@@ -67,7 +68,7 @@ bool dx_lake_path_parse(struct dx_span text, struct dx_lake_path *path);
 /* The dataset of any path below urls/dataset_id=N/. */
 bool dx_lake_dataset_of(const char *path, uint32_t *id);
 
-/* urls/ has Parquet files alone, so that programs can read it as a folder. For who finds no
+/* urls/ has Parquet files alone, so that programs can read it as a folder. For a caller that finds no
  * DX_LAKE_PSL or no registry: DX_E_UNSUPPORTED with what to do if they are where they were before.
  * source: NULL for a directory. */
 struct dx_source;

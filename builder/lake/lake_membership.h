@@ -27,6 +27,7 @@
  * m is borrowed until the return; without versions in it all files are new, but for those of
  * compactions.
  * Memory: 72 bytes a file that is named, by however many versions, beside the list.
+ * One thread at a time.
  */
 #ifndef DX_BUILDER_LAKE_LAKE_MEMBERSHIP_H
 #define DX_BUILDER_LAKE_LAKE_MEMBERSHIP_H

@@ -13,6 +13,7 @@
  *
  * The registry is read last. On object storage it may say more than the lists for datasets that
  * others write to: ask only for those that the caller has claimed (ingest_claim.h).
+ * One thread at a time.
  */
 #ifndef DX_BUILDER_LAKE_LAKE_SNAPSHOT_H
 #define DX_BUILDER_LAKE_LAKE_SNAPSHOT_H

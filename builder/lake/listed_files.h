@@ -15,7 +15,7 @@
  * Files of older parts that left are none of the version's: dx_listed_files_all passes over them. Their numbers are a
  * Roaring bitmap, the caller's; NULL: none left.
  * A version that is dropped may have parts that went before it: their files are not listed. It has its own list until its entry goes (docs/model/README.md, collector step
- * 7).
+ * 7). No state; `each` is called on the caller's thread.
  */
 #ifndef DX_BUILDER_LAKE_LISTED_FILES_H
 #define DX_BUILDER_LAKE_LISTED_FILES_H

@@ -9,7 +9,7 @@
  *
  * Equal are rows of one URL with the same time and extras but for the locator; an extra that is null
  * counts as missing, and columns may stand in any order. Costs a hash of each row, and 16 bytes for
- * each row of the URL at hand.
+ * each row of the URL at hand. One thread at a time.
  */
 #ifndef DX_BUILDER_LAKE_ROWS_TWICE_H
 #define DX_BUILDER_LAKE_ROWS_TWICE_H

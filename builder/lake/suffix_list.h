@@ -9,7 +9,7 @@
  *
  * A lake keeps the list that it began with (DX_LAKE_PSL): rows reduced by another one would put a
  * host under two domains. DX_E_LIMIT: over DX_PSL_TEXT_MAX bytes, which no version could have.
- * DX_E_UNSUPPORTED: the root has the names of before (dx_lake_check_names).
+ * DX_E_UNSUPPORTED: the root has the names of before (dx_lake_check_names). No state; any thread.
  */
 #ifndef DX_BUILDER_LAKE_SUFFIX_LIST_H
 #define DX_BUILDER_LAKE_SUFFIX_LIST_H

@@ -4,6 +4,8 @@
  *   uint64_t state = seed;
  *   uint64_t bits = dx_chance_bits(&state);
  *   double u = dx_chance_unit(&state);        in (0, 1]: a logarithm may be taken of it
+ *
+ * A state is for one thread at a time.
  */
 #ifndef DX_BUILDER_LOAD_CHANCE_H
 #define DX_BUILDER_LOAD_CHANCE_H

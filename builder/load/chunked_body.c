@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/load/chunked_body.h"
 
+#include "base/hex.h"
+
 #define DIGITS_MAX 13 /* below 2^52 */
 #define BODY_MAX (UINT64_C(1) << 53)
-
-static int digit_of(uint8_t byte)
-{
-    if (byte >= '0' && byte <= '9')
-        return byte - '0';
-    byte |= 0x20;
-    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
-}
 
 static int refuse(struct dx_error *err, const char *what, uint8_t byte)
 {
@@ -19,7 +13,7 @@ static int refuse(struct dx_error *err, const char *what, uint8_t byte)
 
 static int read_size(struct dx_chunked *c, uint8_t byte, struct dx_error *err)
 {
-    int digit = digit_of(byte);
+    int digit = dx_hex_digit(byte);
 
     if (digit >= 0 && c->digits < DIGITS_MAX) {
         c->left = 16 * c->left + (unsigned)digit;

@@ -59,18 +59,6 @@ void dx_hdr_add(struct dx_hdr *h, uint64_t value)
         h->max = value;
 }
 
-void dx_hdr_merge(struct dx_hdr *into, const struct dx_hdr *from)
-{
-    for (unsigned i = 0; i < DX_HDR_BUCKETS; i++)
-        into->buckets[i] += from->buckets[i];
-    into->count += from->count;
-    into->sum += from->sum;
-    if (from->min < into->min)
-        into->min = from->min;
-    if (from->max > into->max)
-        into->max = from->max;
-}
-
 uint64_t dx_hdr_percentile(const struct dx_hdr *h, double p)
 {
     uint64_t rank, seen = 0;

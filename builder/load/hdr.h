@@ -37,7 +37,6 @@ int dx_hdr_init(struct dx_hdr *h, struct dx_error *err);
 void dx_hdr_release(struct dx_hdr *h);
 
 void dx_hdr_add(struct dx_hdr *h, uint64_t value);
-void dx_hdr_merge(struct dx_hdr *into, const struct dx_hdr *from);
 
 /* p from 0 (the least value) to 100 (the greatest); 0 where there are no values. */
 uint64_t dx_hdr_percentile(const struct dx_hdr *h, double p);

@@ -8,10 +8,10 @@
 static const struct {
     const char *name;
     double percentile;
-} told[] = { { "p50", 50 }, { "p90", 90 },     { "p95", 95 },
-             { "p99", 99 }, { "p99.9", 99.9 }, { "p99.99", 99.99 } };
+} shown_percentiles[] = { { "p50", 50 }, { "p90", 90 },     { "p95", 95 },
+                          { "p99", 99 }, { "p99.9", 99.9 }, { "p99.99", 99.99 } };
 
-#define TOLD (sizeof(told) / sizeof(told[0]))
+#define SHOWN (sizeof(shown_percentiles) / sizeof(shown_percentiles[0]))
 
 static double us(uint64_t ns)
 {
@@ -59,8 +59,8 @@ static void text_latency(struct dx_buf *out, const char *name, uint64_t count, d
                          const struct dx_hdr *h)
 {
     dx_buf_fmt(out, "%-16s %11.0f/s", name, rate_of(count, seconds));
-    for (size_t i = 0; i < TOLD; i++)
-        dx_buf_fmt(out, " %9.1f", us(dx_hdr_percentile(h, told[i].percentile)));
+    for (size_t i = 0; i < SHOWN; i++)
+        dx_buf_fmt(out, " %9.1f", us(dx_hdr_percentile(h, shown_percentiles[i].percentile)));
     dx_buf_fmt(out, " %9.1f\n", us(h->count == 0 ? 0 : h->max));
 }
 
@@ -78,8 +78,8 @@ void dx_report_text(struct dx_buf *out, const struct dx_load_plan *plan,
                r->seconds, (unsigned long long)r->requests,
                rate_of(r->received, r->seconds + plan->warm_s) / 1e6);
     dx_buf_fmt(out, "%-16s %13s", "latency, us", "");
-    for (size_t i = 0; i < TOLD; i++)
-        dx_buf_fmt(out, " %9s", told[i].name);
+    for (size_t i = 0; i < SHOWN; i++)
+        dx_buf_fmt(out, " %9s", shown_percentiles[i].name);
     dx_buf_fmt(out, " %9s\n", "max");
     text_latency(out, "all", r->requests, r->seconds, &r->latency);
     for (size_t i = 0; i < count; i++) {
@@ -110,12 +110,6 @@ void dx_report_text(struct dx_buf *out, const struct dx_load_plan *plan,
 
 /* ---- JSON ---- */
 
-static void number(struct dx_json *j, const char *key, uint64_t value)
-{
-    dx_json_key(j, key);
-    dx_json_u64(j, value);
-}
-
 static void real(struct dx_json *j, const char *key, double value)
 {
     dx_json_key(j, key);
@@ -142,11 +136,12 @@ static void json_latency(struct dx_json *j, const char *key, const struct dx_hdr
 {
     dx_json_key(j, key);
     dx_json_object(j);
-    number(j, "count", h->count);
+    dx_json_key_u64(j, "count", h->count);
     real(j, "min", us(h->count == 0 ? 0 : h->min));
     real(j, "mean", dx_hdr_mean(h) / 1000);
-    for (size_t i = 0; i < TOLD; i++)
-        real(j, told[i].name, us(dx_hdr_percentile(h, told[i].percentile)));
+    for (size_t i = 0; i < SHOWN; i++)
+        real(j, shown_percentiles[i].name,
+             us(dx_hdr_percentile(h, shown_percentiles[i].percentile)));
     real(j, "max", us(h->max));
     curve(j, h);
     dx_json_end(j);
@@ -158,8 +153,8 @@ static void json_part(struct dx_json *j, const struct dx_mix_part *p, double sec
     dx_json_key(j, "name");
     dx_json_str(j, p->name);
     real(j, "share", p->share);
-    number(j, "targets", p->targets.count);
-    number(j, "requests", p->latency.count);
+    dx_json_key_u64(j, "targets", p->targets.count);
+    dx_json_key_u64(j, "requests", p->latency.count);
     real(j, "rate", rate_of(p->latency.count, seconds));
     dx_json_key(j, "status");
     dx_json_object(j);
@@ -169,13 +164,13 @@ static void json_part(struct dx_json *j, const struct dx_mix_part *p, double sec
         if (p->status[i] == 0)
             continue;
         (void)snprintf(key, sizeof(key), "%u", i);
-        number(j, key, p->status[i]);
+        dx_json_key_u64(j, key, p->status[i]);
     }
     dx_json_end(j);
-    number(j, "verified", p->verified);
-    number(j, "wrong_status", p->wrong_status);
-    number(j, "wrong_size", p->wrong_size);
-    number(j, "wrong_body", p->wrong_body);
+    dx_json_key_u64(j, "verified", p->verified);
+    dx_json_key_u64(j, "wrong_status", p->wrong_status);
+    dx_json_key_u64(j, "wrong_size", p->wrong_size);
+    dx_json_key_u64(j, "wrong_body", p->wrong_body);
     json_latency(j, "latency_us", &p->latency);
     dx_json_end(j);
 }
@@ -184,13 +179,13 @@ static void json_failures(struct dx_json *j, const struct dx_load_result *r)
 {
     dx_json_key(j, "errors");
     dx_json_object(j);
-    number(j, "connect", r->connect_errors);
-    number(j, "broken", r->broken);
-    number(j, "timeout", r->timeouts);
-    number(j, "unsent", r->unsent);
+    dx_json_key_u64(j, "connect", r->connect_errors);
+    dx_json_key_u64(j, "broken", r->broken);
+    dx_json_key_u64(j, "timeout", r->timeouts);
+    dx_json_key_u64(j, "unsent", r->unsent);
     dx_json_end(j);
-    number(j, "wrong", r->wrong);
-    number(j, "refused", r->refused);
+    dx_json_key_u64(j, "wrong", r->wrong);
+    dx_json_key_u64(j, "refused", r->refused);
     dx_json_key(j, "ended_early");
     dx_json_bool(j, r->ended_early);
     dx_json_key(j, "words");
@@ -211,14 +206,14 @@ void dx_report_json(struct dx_buf *out, const struct dx_load_plan *plan,
     dx_json_object(&j);
     dx_json_key(&j, "loop");
     dx_json_str(&j, plan->rate > 0 ? "open" : "closed");
-    number(&j, "connections", plan->connections);
+    dx_json_key_u64(&j, "connections", plan->connections);
     real(&j, "due_rate", plan->rate);
-    number(&j, "seed", plan->seed);
+    dx_json_key_u64(&j, "seed", plan->seed);
     real(&j, "seconds", r->seconds);
-    number(&j, "requests", r->requests);
-    number(&j, "requests_total", r->requests_total);
+    dx_json_key_u64(&j, "requests", r->requests);
+    dx_json_key_u64(&j, "requests_total", r->requests_total);
     real(&j, "rate", rate_of(r->requests, r->seconds));
-    number(&j, "received_bytes", r->received);
+    dx_json_key_u64(&j, "received_bytes", r->received);
     real(&j, "cpu_share", r->cpu_share);
     json_failures(&j, r);
     json_latency(&j, "latency_us", &r->latency);

@@ -7,6 +7,7 @@
  * Times are microseconds. A curve is [[percentile, us] …]: finer towards 100, as far as the count
  * of replies says anything, and 100 itself. cpu_share near 1 in a closed loop: the load itself was
  * what could not go faster; an open loop polls. Errors are those of the buffer.
+ * No state; any thread.
  */
 #ifndef DX_BUILDER_LOAD_REPORT_H
 #define DX_BUILDER_LOAD_REPORT_H

@@ -8,7 +8,7 @@
  *
  * Sizes and hashes are those of the manifest and of files.tsv, which is checked against the
  * manifest. Each name stands once, in byte order; one name with two contents is DX_E_CORRUPT.
- * Memory: some 100 bytes an object.
+ * Memory: some 100 bytes an object. One thread at a time.
  */
 #ifndef DX_BUILDER_MAINTAIN_BACKUP_LIST_H
 #define DX_BUILDER_MAINTAIN_BACKUP_LIST_H

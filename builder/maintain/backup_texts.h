@@ -6,7 +6,7 @@
  *
  * Both read `from` after its manifest. The access table, the suffix list, the registry, the
  * numbers of names, the log of suppressions, which must have at least lines_min lines: so many some
- * version was cleansed by. A text that is in the copy already is not written.
+ * version was cleansed by. A text that is in the copy already is not written. One thread at a time.
  */
 #ifndef DX_BUILDER_MAINTAIN_BACKUP_TEXTS_H
 #define DX_BUILDER_MAINTAIN_BACKUP_TEXTS_H

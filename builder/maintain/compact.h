@@ -14,7 +14,7 @@
  * the rows that are left out, and the order of rows within a listing.
  *
  * With dry_run nothing is written, and nothing is read but lists: which files suppressions would
- * add is not known then.
+ * add is not known then. One thread calls it; publish.threads work.
  */
 #ifndef DX_BUILDER_MAINTAIN_COMPACT_H
 #define DX_BUILDER_MAINTAIN_COMPACT_H

@@ -355,7 +355,7 @@ static int read_lane(void *ctx, size_t number, struct dx_error *err)
     return rc;
 }
 
-/* Of a dataset of counts equal rows are added up by who reads them (docs/FORMAT.md, 12.5): all of them stay. */
+/* Of a dataset of counts equal rows are added up by their readers (docs/FORMAT.md, 12.5): all of them stay. */
 static int new_sort(struct reading *r, struct dx_error *err)
 {
     struct dx_spill_sort_options o = { .dir = r->m->in->tmp_dir,

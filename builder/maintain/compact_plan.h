@@ -12,7 +12,7 @@
  * ranges it covers. What belongs together is merged if it has more files than full-sized ones would
  * be; else only the files with rows to be left out are rewritten. So a compaction of what a
  * compaction has made finds nothing to do. Files of other writers are taken only for rows to be
- * left out.
+ * left out. Any thread.
  */
 #ifndef DX_BUILDER_MAINTAIN_COMPACT_PLAN_H
 #define DX_BUILDER_MAINTAIN_COMPACT_PLAN_H

@@ -7,7 +7,7 @@
  *   dx_compact_survey_close(&s);
  *
  * file is filled for compact_plan.h, but for what suppressions hit; one that the current version
- * does not name is `fixed`.
+ * does not name is `fixed`. One thread at a time.
  */
 #ifndef DX_BUILDER_MAINTAIN_COMPACT_SURVEY_H
 #define DX_BUILDER_MAINTAIN_COMPACT_SURVEY_H

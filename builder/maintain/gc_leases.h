@@ -11,6 +11,7 @@
  *
  * A lease that cannot be read, or is malformed, is an error that names it: what it would have held
  * cannot be known. Names below leases/ that do not end in .json are not of leases.
+ * One thread at a time.
  */
 #ifndef DX_BUILDER_MAINTAIN_GC_LEASES_H
 #define DX_BUILDER_MAINTAIN_GC_LEASES_H

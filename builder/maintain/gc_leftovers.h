@@ -12,7 +12,7 @@
  * entry has is a leftover. The lake files that the list of its compaction names
  * (index/claims/N.lake) are leftovers too, if no entry has them. The list stays: a compaction that
  * has slept long may still put such a file, and without the list a publish would take it for new
- * data.
+ * data. One thread at a time.
  */
 #ifndef DX_BUILDER_MAINTAIN_GC_LEFTOVERS_H
 #define DX_BUILDER_MAINTAIN_GC_LEFTOVERS_H

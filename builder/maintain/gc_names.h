@@ -13,7 +13,7 @@
  * Objects of the index are those of each entry's files or pack, in the folder where they are; lake files
  * are those of its files.tsv and of its missing.tsv. Of all entries: listed, condemned, dropped.
  * Indexes are those of manifest.versions. A list that is missing or damaged is an error
- * (DX_E_NOT_FOUND, DX_E_CORRUPT). Memory: 32 bytes a name an entry.
+ * (DX_E_NOT_FOUND, DX_E_CORRUPT). Memory: 32 bytes a name an entry. One thread at a time.
  */
 #ifndef DX_BUILDER_MAINTAIN_GC_NAMES_H
 #define DX_BUILDER_MAINTAIN_GC_NAMES_H

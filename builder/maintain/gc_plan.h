@@ -9,7 +9,7 @@
  * with it, and is dropped not before it.
  *
  * now_us is the store's. Times of the manifest are whole seconds, so a wait that is not 0 is a
- * second longer.
+ * second longer. Any thread.
  */
 #ifndef DX_BUILDER_MAINTAIN_GC_PLAN_H
 #define DX_BUILDER_MAINTAIN_GC_PLAN_H

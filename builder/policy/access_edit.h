@@ -7,7 +7,7 @@
  *   rc = dx_access_edit_read(root, &j, &err);    generation 0: there is none
  *
  * edit changes the table and writes into e->did what it does ("grant 3 to team-a"); it may be
- * called again with another table. Who did it, and when, is added. But for DX_ACCESS_EDIT_BEGINS
+ * called again with another table. The user and the time are added. But for DX_ACCESS_EDIT_BEGINS
  * there has to be a table in force: a grant does not begin to deny by mistake.
  *
  *   rc = dx_access_datasets_open(&d, root, &err);          names of datasets, from the lake's registry
@@ -15,6 +15,8 @@
  *                        an id or a name; "id:7", "name:7" where it may be either. known: it has to be there
  *   dx_access_datasets_name(d, id)                         NULL: not known
  *   dx_access_datasets_close(&d);
+ *
+ * One thread at a time.
  */
 #ifndef DX_BUILDER_POLICY_ACCESS_EDIT_H
 #define DX_BUILDER_POLICY_ACCESS_EDIT_H

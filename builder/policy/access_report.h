@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * access_report.h - what an access table says, for people (text) and programs (JSON).
  *
- *   dx_access_list(&j, datasets, &of, json, &out);     who sees what; of: all of it, or of one
+ *   dx_access_list(&j, datasets, &of, json, &out);     principals and what they see; of: all, or one
  *   dx_access_tokens(&j, name, now_s, json, &out);     of all principals, or of one
  *   dx_access_status(&j, now_s, json, &out);
  *   dx_access_log(&j, json, &out);
  *
  * A token is shown by the beginning of its SHA-256. Errors are those of the buffer.
+ * No state; any thread.
  */
 #ifndef DX_BUILDER_POLICY_ACCESS_REPORT_H
 #define DX_BUILDER_POLICY_ACCESS_REPORT_H

@@ -11,7 +11,7 @@
  * (builder/root/index_text.h), so of two at once both are in it, and who is killed leaves the old
  * log or the new one. Behind it the floor is raised (format/root/suppressions_floor.h), to that of
  * the longest log that was written: a process that is killed in between leaves a log that is ahead,
- * and the next change raises it.
+ * and the next change raises it. One thread at a time.
  */
 #ifndef DX_BUILDER_POLICY_SUPPRESS_H
 #define DX_BUILDER_POLICY_SUPPRESS_H

@@ -6,7 +6,7 @@
  *
  * A rule is in one of two states for each version that is kept: its rows are hidden by the log
  * alone ("hidden"), or they are not in the version's lake files any more ("gone": the manifest's
- * `cleansed` is its number or above). Errors are those of the buffer.
+ * `cleansed` is its number or above). Errors are those of the buffer. No state; any thread.
  */
 #ifndef DX_BUILDER_POLICY_SUPPRESS_REPORT_H
 #define DX_BUILDER_POLICY_SUPPRESS_REPORT_H

@@ -12,6 +12,7 @@
  * DX_E_INVALID, and the message says what to write instead. So is, for _add and _read, one whose
  * canonical form would hide other URLs than its text says: a dot segment, a fragment, a user name,
  * a path behind a domain, a port that is dropped, a URL without a scheme, blanks.
+ * One thread at a time.
  */
 #ifndef DX_BUILDER_POLICY_SUPPRESS_VALUES_H
 #define DX_BUILDER_POLICY_SUPPRESS_VALUES_H

@@ -33,7 +33,7 @@ struct dx_publish_etags {
 
 struct dx_publish_etags_of {
     const struct dx_root *remote;
-    const char *url; /* dx_root_store_url */
+    const char *url; /* dx_root.url */
     const struct dx_manifest *manifest;
     const struct dx_index_lake *lake;
     const struct dx_publish_listing *listing;

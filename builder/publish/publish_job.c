@@ -304,7 +304,7 @@ static int scan(struct dx_publish_job *job, const struct dx_index_fetch *fetch,
 }
 
 /* Suppressions up to the base's `cleansed` hit no row of its files, so they are not asked for when
- * those are read by who serves them: up to which number that is true of new rows too, is found by
+ * those are read by the server of them: up to which number that is true of new rows too, is found by
  * the scan. A log that has not all those numbers is another one, and nothing is said of it. */
 static int scan_cleansed(struct dx_publish_job *job, const struct dx_index_fetch *fetch,
                          struct dx_scan_faults *faults, struct dx_error *err)
@@ -436,7 +436,7 @@ int dx_publish_job_scan(struct dx_publish_job *job, const struct dx_index_fetch 
     return rc;
 }
 
-/* Who wants a version of the whole lake, and who has cleansed it, has the same build id as a merged
+/* A version of the whole lake that was asked for, or cleansed, has the same build id as a merged
  * one whose files happen to have those numbers. Fewer parts are made of the same lake too. */
 static bool is_as_wanted(const struct dx_publish_job *job, const struct dx_manifest_version *v)
 {

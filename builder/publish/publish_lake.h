@@ -17,7 +17,7 @@
  * the next version is empty. Files of other writers, whose folders say no domain_prefix of ours,
  * count as 00-ff. A file of the current version that is not there is DX_E_NOT_FOUND, but for those
  * of datasets that `allow` names (publish_missing.h); named.missing and named.lacked then say which
- * files the next version lacks.
+ * files the next version lacks. One thread at a time.
  */
 #ifndef DX_BUILDER_PUBLISH_PUBLISH_LAKE_H
 #define DX_BUILDER_PUBLISH_PUBLISH_LAKE_H

@@ -11,7 +11,8 @@
  *   dx_publish_listing_release(&l);
  *
  * A younger version may be that of a publisher at work. Nothing is removed: that is safe only for
- * who has changed the manifest before, so that a publisher that has slept cannot name it any more.
+ * a process that has changed the manifest before, so that a publisher that has slept cannot name it any more.
+ * One thread at a time.
  */
 #ifndef DX_BUILDER_PUBLISH_PUBLISH_LISTING_H
 #define DX_BUILDER_PUBLISH_PUBLISH_LISTING_H

@@ -7,10 +7,10 @@
  *   }
  *
  * A merge makes a version that has what the current one has, lake files and datasets alike, in fewer
- * parts; nothing of the lake is listed or read. It is one step (parts_policy.h): ask again after it. In a directory it takes the root's lock to put the
- * version in place alone, so no publish waits for it; if one was faster (DX_E_CONFLICT), or it is
+ * parts; nothing of the lake is listed or read. It is one step (parts_policy.h): ask again after it. In a directory it takes
+ * the root's lock to put the version in place alone, so no publish waits for it; if one was faster (DX_E_CONFLICT), or it is
  * killed, its work is lost, nothing was changed, and the next one begins again. On object storage a
- * publish that a merge was faster than runs again by itself (publish.h).
+ * publish that a merge was faster than runs again by itself (publish.h). No state; any thread.
  */
 #ifndef DX_BUILDER_PUBLISH_PUBLISH_MERGE_H
 #define DX_BUILDER_PUBLISH_PUBLISH_MERGE_H

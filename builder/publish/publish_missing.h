@@ -10,6 +10,7 @@
  * named: of builder/lake/lake_membership.h, applied. What the new version lacks is what its base
  * lacked and is still not there, and what was allowed. It is written down so that the files stay
  * when older versions are collected, and so that a publish takes them when they are back.
+ * One thread at a time.
  */
 #ifndef DX_BUILDER_PUBLISH_PUBLISH_MISSING_H
 #define DX_BUILDER_PUBLISH_PUBLISH_MISSING_H

@@ -7,6 +7,7 @@
  * On object storage each file costs a request to put it and one to read it back, and each server a
  * request to fetch it: of a small version they cost more than its bytes. A large one keeps its
  * files: joined they would be written twice, and servers would fetch what they read by range.
+ * One thread at a time.
  */
 #ifndef DX_BUILDER_PUBLISH_PUBLISH_PACK_H
 #define DX_BUILDER_PUBLISH_PUBLISH_PACK_H

@@ -20,7 +20,7 @@
  *     reason: a suffix list that was changed by mistake would empty the version.
  *
  * Every file that is left out is noted in left_out, and the command exits with 1. The files stay
- * new: each later publish looks at them again.
+ * new: each later publish looks at them again. One thread at a time.
  */
 #ifndef DX_BUILDER_PUBLISH_PUBLISH_REFUSE_H
 #define DX_BUILDER_PUBLISH_PUBLISH_REFUSE_H

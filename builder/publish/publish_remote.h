@@ -15,7 +15,7 @@
  * What a reader sees: up to the last put the old manifest with its files, none of which is
  * touched; after it the new one, all of whose files are there. A publisher that is killed leaves
  * objects that no manifest names: the next one takes another number, and reports those that are
- * over a day old (result->leftovers). They are not removed here: who removes them must first have
+ * over a day old (result->leftovers). They are not removed here: a remover must first have
  * put another manifest, or a publisher that has slept all the time could still name them.
  *
  * If the outcome of the last put is unknown, the manifest is read back and says it. If that

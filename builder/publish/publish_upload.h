@@ -9,10 +9,10 @@
  *   dx_publish_upload_undo(&u);                  takes away what was put
  *   dx_publish_upload_release(&u);
  *
- * A version's name belongs to who first put index/claims/VERSION, which stays for ever: so no two
+ * A version's name belongs to the publisher that first put index/claims/VERSION, which stays for ever: so no two
  * publishers, nor a put that arrives late and a later publisher, write under one name. Each file is
  * put on the condition that there is no such object. What undo cannot take away (the store is
- * gone), no manifest names.
+ * gone), no manifest names. One thread calls; `threads` put and remove files meanwhile.
  */
 #ifndef DX_BUILDER_PUBLISH_PUBLISH_UPLOAD_H
 #define DX_BUILDER_PUBLISH_PUBLISH_UPLOAD_H

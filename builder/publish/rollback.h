@@ -6,7 +6,7 @@
  *
  * Only the manifest is changed: one put, under the next sequence, that makes the version current
  * and clears its mark if it was condemned. In a directory under the root's lock; on object storage
- * on the condition that the manifest is still the one that was read. Who is refused because a
+ * on the condition that the manifest is still the one that was read. A rollback that is refused because a
  * collector has changed entries tries again on what is there then; one that is refused because
  * another version has become current fails with DX_E_CONFLICT, and nothing was changed.
  * DX_E_UNKNOWN: the put may have been applied.

@@ -6,10 +6,10 @@
  *   rc = dx_index_text_change(root, &c, &err);                           1 written, 0 nothing to write
  *
  * It is replaced only if it is still the one that was edited, so of two writers at once nothing is
- * lost. A directory: by rename, under the lock ROOT/index/.lock, which is held for an instant: who
- * changes this does not wait for the end of a publish, which has the root's. Object storage:
- * If-Match; who is refused reads again and edits again. Who is killed leaves the old text or the
- * new one.
+ * lost. A directory: by rename, under the lock ROOT/index/.lock, which is held for an instant: a
+ * change does not wait for the end of a publish, which has the root's. Object storage:
+ * If-Match; a writer that is refused reads again and edits again. One that is killed leaves the old text or the
+ * new one. One thread at a time.
  */
 #ifndef DX_BUILDER_ROOT_INDEX_TEXT_H
 #define DX_BUILDER_ROOT_INDEX_TEXT_H

@@ -10,22 +10,22 @@
 int dx_opened_version_open(struct dx_opened_version *o, const char *root, const char *name,
                            const struct dx_version_options *options, struct dx_error *err)
 {
-    struct dx_version_options told = *options;
+    struct dx_version_options used = *options;
     struct dx_source_options source;
     int rc = DX_OK;
 
     *o = (struct dx_opened_version){ .version = NULL };
     if (!dx_root_in_place(root)) {
         rc = dx_root_options(&source, err);
-        told.source = &source;
+        used.source = &source;
     }
     if (rc == DX_OK)
-        rc = dx_caches_new(&o->caches, &told, err);
+        rc = dx_caches_new(&o->caches, &used, err);
     if (rc == DX_OK)
-        rc = dx_suppressions_live_open(&o->caches->suppressions, root, told.source,
+        rc = dx_suppressions_live_open(&o->caches->suppressions, root, used.source,
                                        DX_SUPPRESSIONS_LIVE_WAIT, err);
     if (rc == DX_OK)
-        rc = dx_version_open_named(&o->version, root, name, o->caches, &told, err);
+        rc = dx_version_open_named(&o->version, root, name, o->caches, &used, err);
     return rc == DX_OK ? dx_version_canon_new(o->version, &o->canon, err) : rc;
 }
 

@@ -36,6 +36,20 @@ bool dx_root_in_place(const char *name)
     return strstr(name, "://") == NULL;
 }
 
+/* dx_source_root_url, or the name if it is a directory. To be freed. */
+static int find_store_url(const char *name, char **url, struct dx_error *err)
+{
+    struct dx_source_options options;
+    int rc = dx_root_options(&options, err);
+
+    *url = NULL;
+    if (rc == DX_OK && !dx_root_in_place(name))
+        return dx_source_root_url(name, &options, url, err);
+    if (rc == DX_OK && (*url = strdup(name)) == NULL)
+        rc = dx_no_memory(err, "root");
+    return rc;
+}
+
 static int open_store(struct dx_root *r, const struct dx_source_options *options,
                       enum dx_root_use use, struct dx_error *err)
 {
@@ -47,7 +61,7 @@ static int open_store(struct dx_root *r, const struct dx_source_options *options
         rc = dx_store_open(&r->store, r->name, &writing, err);
     if (rc == DX_E_UNSUPPORTED && use == DX_ROOT_LIST)
         rc = DX_OK;
-    return rc == DX_OK && use == DX_ROOT_WRITE ? dx_root_store_url(r->name, &r->url, err) : rc;
+    return rc == DX_OK && use == DX_ROOT_WRITE ? find_store_url(r->name, &r->url, err) : rc;
 }
 
 int dx_root_open(struct dx_root *r, const char *name, enum dx_root_use use, struct dx_error *err)
@@ -114,19 +128,6 @@ int dx_root_get(const struct dx_root *r, const char *object, size_t cap, struct 
     return rc;
 }
 
-int dx_root_store_url(const char *name, char **url, struct dx_error *err)
-{
-    struct dx_source_options options;
-    int rc = dx_root_options(&options, err);
-
-    *url = NULL;
-    if (rc == DX_OK && !dx_root_in_place(name))
-        return dx_source_root_url(name, &options, url, err);
-    if (rc == DX_OK && (*url = strdup(name)) == NULL)
-        rc = dx_no_memory(err, "root");
-    return rc;
-}
-
 int dx_root_identity(const char *name, char **id, struct dx_error *err)
 {
     char shown[DX_ROOT_SHOWN];
@@ -137,7 +138,7 @@ int dx_root_identity(const char *name, char **id, struct dx_error *err)
         *id = realpath(name, NULL);
         return *id != NULL ? DX_OK : dx_fail_errno(err, errno, "%s: cannot resolve", name);
     }
-    rc = dx_root_store_url(name, &url, err);
+    rc = find_store_url(name, &url, err);
     if (rc == DX_OK && (*id = strdup(dx_root_shown(url, shown))) == NULL)
         rc = dx_no_memory(err, "%s", name);
     free(url);

@@ -44,7 +44,8 @@ struct dx_root {
     struct dx_store *store;
     bool in_place;            /* tests set it to false to treat a directory as object storage */
     struct dx_root_lock lock; /* if it is in place and was entered */
-    char *url; /* of DX_ROOT_WRITE: what belongs to one store goes by this (dx_root_store_url) */
+    char *
+        url; /* of DX_ROOT_WRITE: what belongs to one store goes by this: dx_source_root_url, or the name of a directory */
     /* borrowed, set after open: lists of lake files are read from these copies, by content; NULL: none */
     struct dx_mirror *copies;
 };
@@ -71,9 +72,6 @@ int dx_root_manifest(const char *name, struct dx_manifest *m, struct dx_error *e
 /* A small object whole. etag: "" if it is absent or the store gives none. */
 int dx_root_get(const struct dx_root *r, const char *object, size_t cap, struct dx_buf *out,
                 char etag[DX_SOURCE_ETAG], struct dx_error *err);
-
-/* dx_source_root_url, or the name if it is a directory. To be freed. */
-int dx_root_store_url(const char *name, char **url, struct dx_error *err);
 
 /* The same for one root however it is written, without what is secret; of a directory, which must
  * be there, its path. To be freed. */

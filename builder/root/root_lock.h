@@ -7,7 +7,7 @@
  *   dx_root_lock_drop(&lock);                      also done by the end of the process
  *
  * An exclusive flock on ROOT/.lock; the file stays. ROOT is made if it is not there.
- * Readers take no lock: published files never change.
+ * Readers take no lock: published files never change. A lock is for one thread at a time.
  */
 #ifndef DX_BUILDER_ROOT_ROOT_LOCK_H
 #define DX_BUILDER_ROOT_ROOT_LOCK_H

@@ -3,11 +3,13 @@
  *
  *   rc = dx_root_probe(source, store, url, now_us, &err);     DX_E_UNSUPPORTED: it does not
  *
- * Commands call dx_root_enter (root.h). url: dx_root_store_url. The store is tried once
+ * Commands call dx_root_enter (root.h). url: dx_root.url. The store is tried once
  * (dx_store_probe), then index/store.json says so, with the URL it was tried under: a root that was
  * copied to another store is tried again there.
  *
  *   {"format": "domaindex-store", "version": 1, "url": "https://...", "probed": "2026-11-21T..."}
+ *
+ * One thread at a time.
  */
 #ifndef DX_BUILDER_ROOT_ROOT_PROBE_H
 #define DX_BUILDER_ROOT_ROOT_PROBE_H

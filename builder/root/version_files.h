@@ -9,7 +9,7 @@
  *   rc = dx_version_text_read(source, entry, name, cap, &buf, &err);   its plain bytes
  *
  * Size and XXH3-128 of each are held against the entry (loader/mirror.h). What the mirror holds
- * already is not read from the root again: who wants to know what is there begins with an empty
+ * already is not read from the root again: to find out what is there, begin with an empty
  * one.
  */
 #ifndef DX_BUILDER_ROOT_VERSION_FILES_H

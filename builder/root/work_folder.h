@@ -10,7 +10,7 @@
  * dir NULL: TMPDIR, else /tmp. Only its owner can read the folder. A process that is killed leaves
  * its folder behind; the next one of the same purpose in dir, and of the same user, removes it.
  * A lock on the folder, which ends with the process, says that it lives: dir must be on
- * a local disk.
+ * a local disk. One thread at a time.
  */
 #ifndef DX_BUILDER_ROOT_WORK_FOLDER_H
 #define DX_BUILDER_ROOT_WORK_FOLDER_H

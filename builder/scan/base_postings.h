@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * base_postings.h - postings of a part of an open version, for who makes the next version.
+ * base_postings.h - postings of a part of an open version, for the next version.
  *
  *   struct dx_base_postings b = { 0 };
  *   rc = dx_base_postings_open(&b, part, &err);

@@ -15,16 +15,6 @@
 
 #include <roaring/roaring.h>
 
-static int compare_paths(const void *a, const void *b)
-{
-    const struct dx_index_file *x = a;
-    const struct dx_index_file *y = b;
-
-    if (x->path == NULL || y->path == NULL) /* holes last */
-        return (x->path == NULL) - (y->path == NULL);
-    return strcmp(x->path, y->path);
-}
-
 struct path_key {
     struct dx_span path;
 };
@@ -353,18 +343,4 @@ int dx_index_retain(struct dx_index_lake *lake, const struct dx_parts_policy *po
                          ? dx_parts_kept_of_merge(pairs, count, base->entry.pairs, policy)
                          : dx_parts_kept(pairs, count, fresh, policy));
     return DX_OK;
-}
-
-void dx_index_unbase(struct dx_index_lake *lake)
-{
-    dx_index_lake_release(lake);
-    lake->base = NULL;
-    lake->kept_parts = 0;
-    lake->first_file = 0;
-    if (lake->file_count > 0)
-        qsort(lake->files, lake->file_count, sizeof *lake->files, compare_paths);
-    while (lake->file_count > 0 && lake->files[lake->file_count - 1].path == NULL)
-        lake->file_count--;
-    for (size_t i = 0; i < lake->file_count; i++)
-        lake->files[i].known = false;
 }

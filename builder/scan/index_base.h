@@ -9,9 +9,8 @@
  *   rc = dx_index_retain(&lake, &policy, merge, &err);   which parts of the base stay; not called: none does
  *   rc = dx_index_identity(&lake, ...);
  *   rc = dx_index_build(&lake, ...);
- *     DX_INDEX_FULL   two domains have one domain_id, which a merge does not do: empty the folder,
- *                     take the entry out of the manifest, and:
- *   dx_index_unbase(&lake);                         files by path, without holes; then scan again
+ *     DX_INDEX_FULL   two domains have one domain_id, which a merge does not do: empty the folder, take the entry
+ *                     out of the manifest, and build of a lake without a base
  *   dx_index_lake_release(&lake);
  *
  * Given are the files that the new version shall have, by path (publish_lake.h), with their sizes,
@@ -61,7 +60,6 @@ struct dx_index_dataset {
 
 int dx_index_rebase(struct dx_index_lake *lake, struct dx_version *base, char why[DX_INDEX_WHY],
                     struct dx_error *err);
-void dx_index_unbase(struct dx_index_lake *lake);
 
 /* After the scan of a lake with a base: the new version has its own part, for what the scan found
  * and the domains that it is of, and the older parts of the base that are not merged into it: which,

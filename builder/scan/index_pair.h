@@ -15,6 +15,7 @@
  *
  * Keys order as the index does: by key of the domain (format/core/surt.h), then dataset_id. A
  * decoded pair borrows from key and value, and has the key of its domain, not the text.
+ * No state; any thread.
  */
 #ifndef DX_BUILDER_SCAN_INDEX_PAIR_H
 #define DX_BUILDER_SCAN_INDEX_PAIR_H

@@ -13,7 +13,7 @@ void dx_index_stray_key(const struct dx_page_stray *stray, uint8_t key[DX_INDEX_
     dx_store_u64(key + 8, __builtin_bswap64(stray->row));
 }
 
-int dx_index_stray_of_key(struct dx_span key, struct dx_page_stray *stray, struct dx_error *err)
+static int read_stray_key(struct dx_span key, struct dx_page_stray *stray, struct dx_error *err)
 {
     if (key.size != DX_INDEX_STRAY_KEY)
         return dx_fail(err, DX_E_CORRUPT, "scan: a record of a row has a bad key");
@@ -37,7 +37,7 @@ static int next_scanned(struct dx_index_strays *s, uint32_t file_id, struct dx_p
     if (!s->ahead && !s->ended) {
         rc = dx_spill_sort_next(s->lake->strays, &key, &value, err);
         if (rc == 1)
-            rc = dx_index_stray_of_key(key, &s->stray, err) < 0 ? DX_E_CORRUPT : 1;
+            rc = read_stray_key(key, &s->stray, err) < 0 ? DX_E_CORRUPT : 1;
         s->ended = rc == 0;
         s->ahead = rc == 1;
     }

@@ -30,7 +30,6 @@ struct dx_index_strays {
 };
 
 void dx_index_stray_key(const struct dx_page_stray *stray, uint8_t key[DX_INDEX_STRAY_KEY]);
-int dx_index_stray_of_key(struct dx_span key, struct dx_page_stray *stray, struct dx_error *err);
 void dx_index_strays_begin(struct dx_index_strays *s, struct dx_index_lake *lake);
 int dx_index_strays_next(struct dx_index_strays *s, uint32_t file_id, struct dx_page_stray *stray,
                          struct dx_error *err);

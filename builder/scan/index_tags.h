@@ -15,9 +15,8 @@
  *   rc = dx_index_tags_base(t, base, first_part, &err);           of the parts from that one on
  *   dx_index_tags_domain(t, part, ordinal_in_part, ordinal);      each domain that stays
  *
- * and when the dictionary is written:
+ * and when the dictionary is written (by builder/index/index_tags_write):
  *
- *   rc = dx_index_tags_write(t, lake, dictionary, &build, sink, ctx, &err);
  *   t->counts  t->spilled_bytes
  *   dx_index_tags_free(&t);
  *
@@ -94,11 +93,6 @@ void dx_tag_run_release(struct dx_tag_run *run);
 int dx_index_tags_base(struct dx_index_tags *t, const struct dx_version *base, size_t first_part,
                        struct dx_error *err);
 void dx_index_tags_domain(struct dx_index_tags *t, size_t part, uint64_t then, uint64_t now);
-
-int dx_index_tags_write(struct dx_index_tags *t, const struct dx_index_lake *lake,
-                        const struct dx_dictionary *dictionary, const struct dx_build_id *build,
-                        int (*sink)(void *ctx, struct dx_span bytes, struct dx_error *err),
-                        void *ctx, struct dx_error *err);
 
 /* Whether the new part has the file: one of its lake files has the column. */
 bool dx_index_tagged(const struct dx_index_lake *lake);

@@ -7,7 +7,7 @@
  *
  * The tag ends in a zero byte, which no tag has, so that byte order of keys is that of tags;
  * numbers are big-endian. The value: varint size and bytes of the domain, then for each further row
- * a varint (row - the one before - 1).
+ * a varint (row - the one before - 1). No state; any thread.
  */
 #ifndef DX_BUILDER_SCAN_INDEX_TAGS_RECORD_H
 #define DX_BUILDER_SCAN_INDEX_TAGS_RECORD_H

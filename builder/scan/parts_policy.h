@@ -20,6 +20,7 @@
  * live: pairs of the version. What parts have beyond these is dead: newer parts have the domain, or it went. If that is
  * more than what lives, a merge beside publishes takes all parts. So a version takes up at most twice of what it has,
  * files that left can be deleted at some time, and a pair that was written once more, or went, costs one more at most.
+ * No state; any thread.
  */
 #ifndef DX_BUILDER_SCAN_PARTS_POLICY_H
 #define DX_BUILDER_SCAN_PARTS_POLICY_H

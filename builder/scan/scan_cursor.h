@@ -12,7 +12,7 @@
  *
  * Refused, with file and row: what index_scan.h says (DX_E_INVALID where a row can be read and must
  * not be shown). c.runs are those since the caller cleared them. A place keeps (domain, host,
- * path_query) of a row to see how the next one follows.
+ * path_query) of a row to see how the next one follows. One thread at a time.
  */
 #ifndef DX_BUILDER_SCAN_SCAN_CURSOR_H
 #define DX_BUILDER_SCAN_SCAN_CURSOR_H

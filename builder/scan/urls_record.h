@@ -7,7 +7,7 @@
  *   stream = dx_urls_record_stream(bytes);             by the leading bits of the id
  *
  * The number of the row group among all is not known yet: how many the files before have, the
- * scan tells at its end.
+ * scan tells at its end. No state; any thread.
  */
 #ifndef DX_BUILDER_SCAN_URLS_RECORD_H
 #define DX_BUILDER_SCAN_URLS_RECORD_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * spill_ahead.h - reads a sorter in a thread of its own, a few batches ahead of who works on them.
+ * spill_ahead.h - reads a sorter in a thread of its own, a few batches ahead of the caller.
  *
  *   rc = dx_spill_ahead_new(&a, sort, &err);                   finished, and before its first record
  *   while ((rc = dx_spill_ahead_next(a, &key, &value, &err)) == 1)

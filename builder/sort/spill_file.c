@@ -102,11 +102,6 @@ int dx_spill_file_append(struct dx_spill_file *f, struct dx_span bytes, struct d
     return rc;
 }
 
-uint64_t dx_spill_file_size(const struct dx_spill_file *f)
-{
-    return f->size;
-}
-
 int dx_spill_file_replay(struct dx_spill_file *f,
                          int (*sink)(void *ctx, struct dx_span bytes, struct dx_error *err),
                          void *ctx, struct dx_error *err)

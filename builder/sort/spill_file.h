@@ -3,7 +3,6 @@
  *
  *   rc = dx_spill_file_new(&f, dir, &err);
  *   rc = dx_spill_file_append(f, bytes, &err);            buffered
- *   n  = dx_spill_file_size(f);
  *   rc = dx_spill_file_replay(f, sink, ctx, &err);        all bytes, in pieces
  *   dx_spill_file_free(&f);
  *
@@ -22,7 +21,6 @@ struct dx_spill_file;
 
 int dx_spill_file_new(struct dx_spill_file **f, const char *dir, struct dx_error *err);
 int dx_spill_file_append(struct dx_spill_file *f, struct dx_span bytes, struct dx_error *err);
-uint64_t dx_spill_file_size(const struct dx_spill_file *f);
 int dx_spill_file_replay(struct dx_spill_file *f,
                          int (*sink)(void *ctx, struct dx_span bytes, struct dx_error *err),
                          void *ctx, struct dx_error *err);

@@ -18,7 +18,7 @@
  *
  * The same nonce goes with all attempts, so a second one cannot write a second object: with a
  * condition it fails, without one it writes the same bytes. Read back is a GET of one byte, since
- * HEAD has no words in its errors.
+ * HEAD has no words in its errors. A commit is for one thread at a time.
  */
 #ifndef DX_FETCH_STORE_S3_COMMIT_H
 #define DX_FETCH_STORE_S3_COMMIT_H

@@ -31,7 +31,7 @@ struct upload {
     struct dx_error error; /* the first one */
 };
 
-uint64_t dx_s3_part_size(uint64_t size)
+static uint64_t size_of_part(uint64_t size)
 {
     uint64_t mib = UINT64_C(1) << 20;
     uint64_t least = (size + DX_S3_PARTS_MAX - 1) / DX_S3_PARTS_MAX;
@@ -229,7 +229,7 @@ int dx_s3_upload(struct dx_s3_session *session, struct dx_s3_commit *commit, int
         u->session = session;
         u->commit = commit;
         u->fd = fd;
-        u->part_size = dx_s3_part_size(commit->size);
+        u->part_size = size_of_part(commit->size);
         u->part_count = (size_t)((commit->size + u->part_size - 1) / u->part_size);
         u->etags = calloc(u->part_count, sizeof *u->etags);
     }

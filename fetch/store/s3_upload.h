@@ -17,8 +17,6 @@
 #define DX_S3_PART_SIZE (UINT64_C(16) << 20)
 #define DX_S3_PARTS_MAX 10000 /* of the protocol: parts of larger files grow */
 
-uint64_t dx_s3_part_size(uint64_t size);
-
 int dx_s3_upload(struct dx_s3_session *session, struct dx_s3_commit *commit, int fd,
                  char etag[DX_SOURCE_ETAG], struct dx_error *err);
 

@@ -24,7 +24,7 @@
  * two minutes (12 x options.deadline_ms) beyond what the bytes take: a request that fails for good
  * takes as long. Timeouts and limits are those of the source's options.
  *
- * Who may lose the right to write while a put waits says so by `may`: it is asked before each
+ * A caller that may lose the right to write while a put waits says so by `may`: it is asked before each
  * attempt of the request that makes the object appear (of an upload in parts, its completion; of a
  * directory, the link or rename). A negative result ends the put with that code and text, unless
  * an attempt before it is found to have succeeded. It narrows the window in which a late write can

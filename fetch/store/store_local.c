@@ -367,7 +367,7 @@ static int64_t us_of(const struct timespec *t)
 }
 
 /* What the file system stamps a file with that is written now: another machine's time if it is
- * theirs. Who may not write there has this machine's clock. */
+ * theirs. A process that may not write there has this machine's clock. */
 static int clock_of(const struct store_local *local, int64_t *now_us, struct dx_error *err)
 {
     struct timespec now = { 0, 0 };

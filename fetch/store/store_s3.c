@@ -94,7 +94,7 @@ static int file_of(const struct dx_put *put, struct dx_error *err)
 }
 
 /* The store copies; metadata are replaced, for the nonce. A condition on the new object beside it is
- * not known to all stores, so who copies has a name that no other writer takes. */
+ * not known to all stores, so the caller has a name that no other writer takes. */
 static int put_copy(struct store_s3 *s3, struct dx_s3_commit *c, char etag[DX_SOURCE_ETAG],
                     struct dx_error *err)
 {

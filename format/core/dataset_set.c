@@ -142,8 +142,10 @@ static uint32_t container_first(const struct container *c)
     return c->high | (uint32_t)(8 * i + (size_t)__builtin_ctz(c->data.data[i] | 0x100u));
 }
 
-int dx_roaring_check(struct dx_span bitmap, uint32_t *count, uint32_t *first, const char *name,
-                     struct dx_error *err)
+/* The bounded walk of a Roaring bitmap in the portable format; all structure is checked.
+ * count and first get what it holds. An empty bitmap and one of 2^32 ids are refused. */
+static int check_roaring(struct dx_span bitmap, uint32_t *count, uint32_t *first, const char *name,
+                         struct dx_error *err)
 {
     struct container c = { 0 };
     struct walk w;
@@ -237,7 +239,7 @@ int dx_dataset_set_open(struct dx_dataset_set *set, struct dx_span stored, const
         return open_deltas(set, r, name, err);
     set->kind = DX_DATASET_SET_ROARING;
     set->bytes = dx_bytes_take(&r, size);
-    return dx_roaring_check(set->bytes, &set->count, &set->first, name, err);
+    return check_roaring(set->bytes, &set->count, &set->first, name, err);
 }
 
 void dx_dataset_set_one(struct dx_dataset_set *set, uint32_t id)

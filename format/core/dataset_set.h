@@ -18,6 +18,7 @@
  * portable format: docs/FORMAT.md section 6. Opening walks the whole set, so the
  * functions behind it cannot fail and allocate nothing (the bitmap: NULL is out of
  * memory). A set borrows its bytes and is a plain value: copy it, share it, drop it.
+ * Threads may share one.
  */
 #ifndef DX_FORMAT_CORE_DATASET_SET_H
 #define DX_FORMAT_CORE_DATASET_SET_H
@@ -70,10 +71,5 @@ int dx_dataset_set_encode(const uint32_t *ids, size_t count, struct dx_buf *out,
 /* The same of a bitmap that is not empty; its containers become runs where that is shorter. */
 int dx_dataset_set_encode_bitmap(struct roaring_bitmap_s *b, struct dx_buf *out,
                                  struct dx_error *err);
-
-/* The bounded walk of a Roaring bitmap in the portable format; all structure is checked.
- * count and first get what it holds. An empty bitmap and one of 2^32 ids are refused. */
-int dx_roaring_check(struct dx_span bitmap, uint32_t *count, uint32_t *first, const char *name,
-                     struct dx_error *err);
 
 #endif

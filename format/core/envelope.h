@@ -156,7 +156,7 @@ int dx_envelope_writer_append(struct dx_envelope_writer *w, struct dx_span bytes
 int dx_envelope_writer_finish(struct dx_envelope_writer *w, struct dx_error *err);
 void dx_envelope_writer_release(struct dx_envelope_writer *w);
 
-/* A sink that appends to the struct dx_buf which is its ctx: for tests and small files. */
+/* A sink that appends to the struct dx_buf which is its ctx: for tests. */
 int dx_envelope_sink_buf(void *ctx, struct dx_span bytes, struct dx_error *err);
 
 #endif

@@ -8,6 +8,7 @@
  * An IP literal (begins with '[', or its last label is all digits) is its own key. The
  * two functions are exact inverses: dx_surt_domain accepts only what dx_surt_key makes.
  * A space sorts below every byte of a host, so byte order of keys is order label by label.
+ * No state; any thread.
  */
 #ifndef DX_FORMAT_CORE_SURT_H
 #define DX_FORMAT_CORE_SURT_H

@@ -221,22 +221,6 @@ struct dx_zseek_frame dx_zseek_at(const struct dx_zseek *z, uint32_t i)
                                     .sum = dx_load_u32(entry + 8) };
 }
 
-uint32_t dx_zseek_find(const struct dx_zseek *z, uint64_t plain_offset)
-{
-    uint32_t low = 0; /* frames before it end at or before plain_offset */
-    uint32_t high = z->frame_count;
-
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-
-        if (z->starts[2 * ((size_t)middle + 1) + 1] <= plain_offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 int dx_zseek_decode_to(const struct dx_zseek *z, struct dx_zstd_decoder *d, uint32_t i, uint8_t *to,
                        struct dx_error *err)
 {

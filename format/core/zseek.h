@@ -16,7 +16,6 @@
  *
  *   struct dx_zstd_decoder *decoder = dx_zstd_decoder_new();     one a thread
  *   rc = dx_zseek_open(&z, file, path, &err);
- *   i = dx_zseek_find(&z, plain_offset);                         which frame holds a byte
  *   rc = dx_zseek_decode(&z, decoder, i, &buf, &err);            buf: exactly that frame
  *   dx_zseek_close(&z);
  *
@@ -91,7 +90,6 @@ void dx_zseek_close(struct dx_zseek *z);
 struct dx_zseek_frame dx_zseek_at(const struct dx_zseek *z, uint32_t i);
 
 /* The frame that holds the plain byte at this offset; frame_count if it is behind the end. */
-uint32_t dx_zseek_find(const struct dx_zseek *z, uint64_t plain_offset);
 
 /* Replaces the content of `to` by the plain bytes of frame i. */
 int dx_zseek_decode(const struct dx_zseek *z, struct dx_zstd_decoder *d, uint32_t i,

@@ -6,7 +6,7 @@
  *   rc = dx_zseek_expand(&buf, path, cap, &err);       the same in the place of the stored bytes
  *
  * DX_E_LIMIT: the plain bytes are more than the buffer's max, or than cap, which is its max then;
- * none of them was decoded.
+ * none of them was decoded. No state; any thread.
  */
 #ifndef DX_FORMAT_CORE_ZSEEK_WHOLE_H
 #define DX_FORMAT_CORE_ZSEEK_WHOLE_H

@@ -17,6 +17,7 @@
  * count + 1 that the sender's queue is known to have forgotten the last segment; both with the end
  * of the last segment and a hash of zeros. Behind them comes one for each segment that has come
  * again since, with its sequence as the end and a hash of zeros. Numbers are little-endian. No I/O.
+ * Any thread.
  */
 #ifndef DX_FORMAT_EXCHANGE_SEGMENT_JOURNAL_H
 #define DX_FORMAT_EXCHANGE_SEGMENT_JOURNAL_H

@@ -10,6 +10,7 @@
 #include "base/json_in.h"
 #include "base/json_out.h"
 #include "base/search.h"
+#include "base/text_copy.h"
 #include "format/root/registry_json.h"
 
 #define SHA256_HEX 64
@@ -45,18 +46,6 @@ static int bad_name(struct dx_span name, struct dx_error *err)
         "'%.*s' is not a principal's name: 1 to %d letters, digits and . _ : @ + - and not "
         "'" DX_ACCESS_ANONYMOUS "'",
         (int)(name.size < 140 ? name.size : 140), (const char *)name.data, DX_ACCESS_NAME_MAX);
-}
-
-static char *copy_of(struct dx_span s)
-{
-    char *to = malloc(s.size + 1);
-
-    if (to == NULL)
-        return NULL;
-    if (s.size > 0)
-        memcpy(to, s.data, s.size);
-    to[s.size] = '\0';
-    return to;
 }
 
 /* ---- finding ---- */
@@ -149,7 +138,7 @@ int dx_access_json_add(struct dx_access_json *j, struct dx_span name,
     if (list == NULL)
         return dx_no_memory(err, "access table");
     j->principal = list;
-    copy = copy_of(name);
+    copy = dx_text_copy(name);
     if (copy == NULL)
         return dx_no_memory(err, "access table");
     *p = &j->principal[at];
@@ -181,7 +170,7 @@ static int add_entry(struct dx_access_json *j, uint32_t dataset_id, size_t at, s
 static int add_grantee(struct dx_access_entry *e, struct dx_span name, size_t at,
                        struct dx_error *err)
 {
-    char *copy = copy_of(name);
+    char *copy = dx_text_copy(name);
 
     assert(at <= e->count);
     if (copy != NULL && (e->count & (e->count - 1)) == 0) {
@@ -326,8 +315,8 @@ static int add_change(struct dx_access_json *j, const struct dx_access_change *c
                        DX_ACCESS_HISTORY_TEXT);
     to = &j->history[j->history_count];
     *to = *c;
-    to->by = copy_of(by);
-    to->did = copy_of(did);
+    to->by = dx_text_copy(by);
+    to->did = dx_text_copy(did);
     j->history_count++;
     return to->by == NULL || to->did == NULL ? dx_no_memory(err, "access table") : DX_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * access_json.h - index/access.json as it is written: who may see which datasets. No I/O.
+ * access_json.h - index/access.json as it is written: which principals may see which datasets. No I/O.
  *
  *   struct dx_access_json j = DX_ACCESS_JSON_INIT;
  *   rc = dx_access_json_parse(&j, text, name, &err);       strict; sorted when it returns

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * access_table.h - the table of who may see which datasets: index/access.json. No I/O.
+ * access_table.h - which principals may see which datasets: index/access.json. No I/O.
  *
  *   rc = dx_access_table_parse(&t, text, name, former, &err);   what is wrong, with the place
  *   dx_access_table_open(t)                                  true: it is out of force, all may see all

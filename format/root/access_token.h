@@ -7,7 +7,7 @@
  * Base62 of the 256 random bits, the first digit the highest; then the CRC32 (IEEE) of the 47
  * characters before it, in base62 too. So that a scanner for leaked secrets knows one when it sees
  * it, and so that mistyped ones are refused before any look-up. The checksum protects nothing: the
- * bits are the secret.
+ * bits are the secret. Any thread.
  */
 #ifndef DX_FORMAT_ROOT_ACCESS_TOKEN_H
 #define DX_FORMAT_ROOT_ACCESS_TOKEN_H

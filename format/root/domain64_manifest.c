@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/root/domain64_manifest.h"
 
+#include "base/decimal.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -134,17 +136,10 @@ static void word(struct reading *r, const char *want, uint8_t end)
 static uint64_t number(struct reading *r, uint64_t most, uint8_t end)
 {
     struct dx_span s = until(r, end);
-    uint64_t v = 0;
+    uint64_t v;
 
-    if (s.size == 0 || s.size > 20 || (s.size > 1 && s.data[0] == '0'))
-        r->bad = true;
-    for (size_t i = 0; i < s.size && !r->bad; i++) {
-        unsigned digit = (unsigned)s.data[i] - '0';
-
-        r->bad = digit > 9 || digit > most || v > (most - digit) / 10;
-        v = v * 10 + digit;
-    }
-    return r->bad || v > most ? (r->bad = true, 0) : v;
+    r->bad = !dx_decimal_plain(s, most, &v) || r->bad;
+    return r->bad ? 0 : v;
 }
 
 static void text(struct reading *r, char *out, size_t room, uint8_t end)

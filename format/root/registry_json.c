@@ -6,6 +6,8 @@
 #include "base/json_in.h"
 #include "base/json_out.h"
 #include "base/search.h"
+#include "base/text_copy.h"
+#include "base/utf8.h"
 #include "format/root/registry_lines.h"
 
 #include <assert.h>
@@ -19,66 +21,18 @@
 
 enum form { OF_VERSION, OF_ROOT }; /* datasets.json, registry.json */
 
-/* Length of the well-formed UTF-8 sequence at p that is not a control character, else 0. */
-static size_t text_length(const uint8_t *p, size_t left)
-{
-    uint32_t c = p[0];
-    uint32_t least;
-    size_t n;
-
-    if (c < 0x80)
-        return c >= 0x20 && c != 0x7f ? 1 : 0;
-    if (c >= 0xf0) {
-        n = 4;
-        least = 0x10000;
-        c &= 0x0f;
-        if (p[0] > 0xf4)
-            return 0;
-    } else if (c >= 0xe0) {
-        n = 3;
-        least = 0x800;
-        c &= 0x0f;
-    } else if (c >= 0xc2) {
-        n = 2;
-        least = 0xa0; /* U+0080..U+009F are controls */
-        c &= 0x1f;
-    } else {
-        return 0;
-    }
-    if (left < n)
-        return 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-        c = c << 6 | (p[i] & 0x3f);
-    }
-    return c >= least && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff) ? n : 0;
-}
-
 bool dx_dataset_text_ok(struct dx_span text, size_t max)
 {
     size_t i = 0;
 
     while (i < text.size) {
-        size_t n = text_length(text.data + i, text.size - i);
+        size_t n = dx_utf8_printable_size(text.data + i, text.size - i);
 
         if (n == 0)
             return false;
         i += n;
     }
     return text.size >= 1 && text.size <= max;
-}
-
-static char *copy_text(struct dx_span s)
-{
-    char *to = malloc(s.size + 1);
-
-    if (to == NULL)
-        return NULL;
-    if (s.size > 0)
-        memcpy(to, s.data, s.size);
-    to[s.size] = '\0';
-    return to;
 }
 
 static void dataset_release(struct dx_dataset *d)
@@ -182,7 +136,7 @@ static int append_dataset(struct dx_registry *r, uint32_t dataset_id, struct dx_
            (r->count == 0 || dataset_id > r->datasets[r->count - 1].dataset_id));
     if (rc < 0)
         return rc;
-    copy = copy_text(name);
+    copy = dx_text_copy(name);
     if (copy == NULL)
         return dx_no_memory(err, "name of a dataset");
     memmove(r->by_name + name_at + 1, r->by_name + name_at,
@@ -230,7 +184,7 @@ void dx_registry_set_kind(struct dx_registry *r, struct dx_dataset *d, enum dx_d
 static int append_meta(struct dx_dataset *d, size_t at, struct dx_span key, struct dx_span value,
                        struct dx_error *err)
 {
-    struct dx_dataset_meta fresh = { copy_text(key), copy_text(value) };
+    struct dx_dataset_meta fresh = { dx_text_copy(key), dx_text_copy(value) };
     struct dx_dataset_meta *grown = NULL;
 
     if (fresh.key != NULL && fresh.value != NULL)
@@ -270,7 +224,7 @@ int dx_registry_meta(struct dx_dataset *d, struct dx_span key, struct dx_span va
                            d->dataset_id, DX_DATASET_META_MAX);
         return append_meta(d, at, key, value, err);
     }
-    copy = copy_text(value);
+    copy = dx_text_copy(value);
     if (copy == NULL)
         return dx_no_memory(err, "metadata");
     free(d->metadata[at].value);
@@ -424,12 +378,6 @@ bool dx_registry_same_standing(const struct dx_registry *a, const struct dx_regi
 
 /* ---- writing ---- */
 
-static void write_number(struct dx_json *j, const char *key, uint64_t v)
-{
-    dx_json_key(j, key);
-    dx_json_u64(j, v);
-}
-
 static void write_time(struct dx_json *j, const char *key, bool has_ts, int64_t us)
 {
     dx_json_key(j, key);
@@ -452,10 +400,10 @@ void dx_registry_metadata_write(struct dx_json *j, const struct dx_dataset *d)
 
 static void write_totals(struct dx_json *j, const struct dx_dataset *d)
 {
-    write_number(j, "files", d->files);
-    write_number(j, "rows", d->rows);
-    write_number(j, "urls", d->urls);
-    write_number(j, "domains", d->domains);
+    dx_json_key_u64(j, "files", d->files);
+    dx_json_key_u64(j, "rows", d->rows);
+    dx_json_key_u64(j, "urls", d->urls);
+    dx_json_key_u64(j, "domains", d->domains);
     write_time(j, "first_ts", d->has_ts, d->first_us);
     write_time(j, "last_ts", d->has_ts, d->last_us);
 }
@@ -463,7 +411,7 @@ static void write_totals(struct dx_json *j, const struct dx_dataset *d)
 static void write_part(struct dx_json *j, const char *key, uint32_t part)
 {
     if (part > 0)
-        write_number(j, key, part);
+        dx_json_key_u64(j, key, part);
 }
 
 static void write_merged(struct dx_json *j, const struct dx_dataset *d)
@@ -485,7 +433,7 @@ static void write_dataset(const struct dx_dataset *d, enum form form, struct dx_
 
     dx_json_open(&j, out);
     dx_json_object(&j);
-    write_number(&j, "dataset_id", d->dataset_id);
+    dx_json_key_u64(&j, "dataset_id", d->dataset_id);
     dx_json_key(&j, "name");
     dx_json_str(&j, d->name);
     if (d->kind == DX_DATASET_COUNTS) {

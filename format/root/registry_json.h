@@ -142,7 +142,7 @@ enum dx_lake_standing dx_registry_standing(const struct dx_registry *r, uint32_t
 /* All lie above those before; of more than DX_DATASET_MERGED_MAX the first goes. */
 void dx_dataset_merged_add(struct dx_dataset *d, struct dx_part_range range);
 
-/* Whether both say the same of every lake file: who lists a lake reads the registry before and
+/* Whether both say the same of every lake file: a caller that lists a lake reads the registry before and
  * after, and lists again if not (a replacement may have ended between). */
 bool dx_registry_same_standing(const struct dx_registry *a, const struct dx_registry *b);
 

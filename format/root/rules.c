@@ -44,7 +44,8 @@ static bool is_ip(struct dx_span host)
             (digits > 0 && (digits == host.size || host.data[host.size - 1 - digits] == '.')));
 }
 
-struct dx_span dx_rule_name(struct dx_span host)
+/* The DNS name of a host: without its port and without one trailing dot. */
+static struct dx_span name_of_host(struct dx_span host)
 {
     struct dx_span name = host;
 
@@ -108,7 +109,7 @@ static struct dx_span next_name(struct dx_span name, size_t labels)
 static size_t keys_of(const struct dx_rule *rule, uint32_t index, struct dx_rule_key *keys)
 {
     const struct dx_suppress_parts *p = &rule->parts;
-    struct dx_span name = dx_rule_name(p->host);
+    struct dx_span name = name_of_host(p->host);
     size_t labels = is_ip(name) ? 1 : labels_of(name);
     uint64_t target = target_of(rule->kind, p->scheme, p->host, p->path_query);
     size_t n = 0;
@@ -371,7 +372,7 @@ static bool hits(const struct dx_rule *rule, struct dx_span scheme, struct dx_sp
 
     switch (rule->kind) {
     case DX_SUPPRESS_DOMAIN:
-        return at_or_below(dx_rule_name(host), p->host);
+        return at_or_below(name_of_host(host), p->host);
     case DX_SUPPRESS_HOST:
         return dx_span_equal(p->host, host);
     case DX_SUPPRESS_PREFIX:
@@ -446,7 +447,7 @@ struct dx_rule_hit dx_rules_row(const struct dx_rules_of *of, struct dx_span sch
 {
     struct dx_rule row = { .parts = { scheme, host, path_query } };
     struct dx_rule_hit hit = of->whole;
-    struct dx_span name = dx_rule_name(host);
+    struct dx_span name = name_of_host(host);
     bool ip = is_ip(name);
 
     if (of->first == of->end)

@@ -74,9 +74,6 @@ struct dx_rules_of {
     size_t first, end; /* keys */
 };
 
-/* The DNS name of a host: without its port and without one trailing dot. */
-struct dx_span dx_rule_name(struct dx_span host);
-
 bool dx_rules_of(const struct dx_rules *rules, struct dx_span domain, struct dx_rules_of *of);
 struct dx_rule_hit dx_rules_row(const struct dx_rules_of *of, struct dx_span scheme,
                                 struct dx_span host, struct dx_span path_query);

@@ -48,18 +48,6 @@ bool dx_scope_has(const struct dx_scope *scope, uint32_t dataset_id)
     return scope == NULL || roaring_bitmap_contains(scope->ids, dataset_id);
 }
 
-size_t dx_scope_filter(const struct dx_scope *scope, uint32_t *ids, size_t count)
-{
-    size_t kept = 0;
-
-    if (scope == NULL)
-        return count;
-    for (size_t i = 0; i < count; i++)
-        if (roaring_bitmap_contains(scope->ids, ids[i]))
-            ids[kept++] = ids[i];
-    return kept;
-}
-
 int dx_scope_more(struct dx_scope **out, const struct dx_scope *base, const uint32_t *ids,
                   size_t count, struct dx_error *err)
 {
@@ -83,11 +71,6 @@ int dx_scope_more(struct dx_scope **out, const struct dx_scope *base, const uint
     return DX_OK;
 }
 
-int dx_scope_new(struct dx_scope **scope, const uint32_t *ids, size_t count, struct dx_error *err)
-{
-    return dx_scope_more(scope, NULL, ids, count, err);
-}
-
 bool dx_scope_equal(const struct dx_scope *a, const struct dx_scope *b)
 {
     if (a == NULL || b == NULL)
@@ -102,7 +85,7 @@ bool dx_scope_within(const struct dx_scope *a, const struct dx_scope *b)
 
 const struct dx_scope *dx_scope_hold(const struct dx_scope *scope)
 {
-    /* The count is not of what a scope says: who only reads a scope may hold it. */
+    /* The count is not of what a scope says: a reader of a scope may hold it. */
     if (scope != NULL)
         (void)atomic_fetch_add_explicit(&((struct dx_scope *)scope)->holds, 1,
                                         memory_order_relaxed);

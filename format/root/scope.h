@@ -2,11 +2,9 @@
  * scope.h - a set of datasets that a principal may see.
  *
  *   if (dx_scope_has(scope, dataset_id))                 scope NULL: everything
- *   n = dx_scope_filter(scope, ids, n);                  keeps those it has, in order
  *   dx_scope_key(scope)                                  what depends on a scope is kept under this
  *
- *   rc = dx_scope_new(&scope, ids, count, &err);         in any order; none is a scope too
- *   rc = dx_scope_more(&scope, base, ids, count, &err);  those of base as well
+ *   rc = dx_scope_more(&scope, base, ids, count, &err);  in any order, and those of base, if not NULL; none is a scope too
  *   dx_scope_hold(scope);  dx_scope_drop(&scope);
  *
  * A list that names every dataset there is is another thing than no scope: see
@@ -24,13 +22,11 @@
 struct dx_scope;
 
 /* Two scopes of a process have the same key only if they have the same datasets; each that is made
- * has a new one, so who makes tables takes one that is there already. 0: no scope. */
+ * has a new one, so the maker of a table takes one that is there already. 0: no scope. */
 uint64_t dx_scope_key(const struct dx_scope *scope);
 
 bool dx_scope_has(const struct dx_scope *scope, uint32_t dataset_id);
-size_t dx_scope_filter(const struct dx_scope *scope, uint32_t *ids, size_t count);
 
-int dx_scope_new(struct dx_scope **scope, const uint32_t *ids, size_t count, struct dx_error *err);
 int dx_scope_more(struct dx_scope **scope, const struct dx_scope *base, const uint32_t *ids,
                   size_t count, struct dx_error *err);
 bool dx_scope_equal(const struct dx_scope *a, const struct dx_scope *b);

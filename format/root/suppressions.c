@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/civil_time.h"
+#include "base/decimal.h"
 #include "base/hash.h"
 #include "format/root/registry_json.h"
 
@@ -51,7 +52,7 @@ bool dx_suppress_kind_parse(struct dx_span name, enum dx_suppress_kind *kind)
     return found;
 }
 
-bool dx_suppress_policy_parse(struct dx_span name, enum dx_suppress_policy *policy)
+static bool parse_policy(struct dx_span name, enum dx_suppress_policy *policy)
 {
     unsigned at;
     bool found = name_index(name, policy_names, sizeof policy_names / sizeof *policy_names, &at);
@@ -297,18 +298,10 @@ bool dx_suppressions_continues(const struct dx_suppressions *newer,
 
 /* ---- parsing ---- */
 
-/* Decimal without sign, blanks or leading zeros. */
+/* Of at most nine digits; 0 is not one. */
 static bool decimal(struct dx_span s, uint64_t *out)
 {
-    *out = 0;
-    if (s.size == 0 || s.size > 9 || s.data[0] == '0')
-        return false;
-    for (size_t i = 0; i < s.size; i++) {
-        if (s.data[i] < '0' || s.data[i] > '9')
-            return false;
-        *out = *out * 10 + (uint64_t)(s.data[i] - '0');
-    }
-    return true;
+    return dx_decimal_plain(s, 999999999, out) && *out > 0;
 }
 
 static bool time_parse(struct dx_span text, int64_t *us)
@@ -344,8 +337,7 @@ static const char *read_line(struct dx_suppressions *log, struct dx_span line)
     if (f.lift ? !dx_span_equal(at[3], dx_span_str("rule")) ||
                      !dx_span_equal(at[4], dx_span_str("-")) || !decimal(at[5], &f.rule)
                : !dx_span_equal(at[2], dx_span_str("add")) ||
-                     !dx_suppress_kind_parse(at[3], &f.kind) ||
-                     !dx_suppress_policy_parse(at[4], &f.policy))
+                     !dx_suppress_kind_parse(at[3], &f.kind) || !parse_policy(at[4], &f.policy))
         return "neither a rule that is added nor one that is lifted";
     why = fault(log, &f);
     if (why == NULL)

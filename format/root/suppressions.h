@@ -109,6 +109,5 @@ bool dx_suppress_parts_of(enum dx_suppress_kind kind, struct dx_span value,
 const char *dx_suppress_kind_name(enum dx_suppress_kind kind);
 const char *dx_suppress_policy_name(enum dx_suppress_policy policy);
 bool dx_suppress_kind_parse(struct dx_span name, enum dx_suppress_kind *kind);
-bool dx_suppress_policy_parse(struct dx_span name, enum dx_suppress_policy *policy);
 
 #endif

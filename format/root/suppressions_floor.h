@@ -8,7 +8,7 @@
  *
  * The log alone cannot say that it is an older copy, or that it was there. The floor is written
  * after the log, so a log is never behind it unless lines were removed. Read it before the log. No
- * lines: any log will do.
+ * lines: any log will do. No state; any thread.
  */
 #ifndef DX_FORMAT_ROOT_SUPPRESSIONS_FLOOR_H
 #define DX_FORMAT_ROOT_SUPPRESSIONS_FLOOR_H

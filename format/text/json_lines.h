@@ -9,7 +9,7 @@
  * which can only stand between its parts. The elements themselves are not checked, which is for the
  * reader of the lines; brackets, strings and commas are, as far as it takes to cut. Any way the
  * bytes are cut into calls gives the same lines. After an error all further calls fail. Nothing is
- * allocated.
+ * allocated. One thread at a time.
  */
 #ifndef DX_FORMAT_TEXT_JSON_LINES_H
 #define DX_FORMAT_TEXT_JSON_LINES_H

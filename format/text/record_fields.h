@@ -8,6 +8,7 @@
  * every other byte is literal. CSV: RFC 4180; a quote inside an unquoted field is literal;
  * ok is false where text follows a closing quote or a quote is not closed. Fields point
  * into the record, or into scratch (cleared first) where "" had to become ".
+ * No state; any thread, each with a scratch of its own.
  */
 #ifndef DX_FORMAT_TEXT_RECORD_FIELDS_H
 #define DX_FORMAT_TEXT_RECORD_FIELDS_H

@@ -94,7 +94,7 @@ struct dx_cold_writer {
     struct dx_zseek_writer out;
     struct dx_buf pages;   /* records, for the directory */
     struct dx_buf stored;  /* the last page as it is in the file */
-    struct dx_buf url_ids; /* of DX_COLD_URL_IDS: its section, put here by who writes pages */
+    struct dx_buf url_ids; /* of DX_COLD_URL_IDS: its section, put here by the writer of pages */
     uint64_t entries;
     bool ended;
 };

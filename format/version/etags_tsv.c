@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/version/etags_tsv.h"
 
+#include "base/decimal.h"
 #include "format/version/cold.h"
 
 #include <inttypes.h>
@@ -118,17 +119,11 @@ static int next_line(struct dx_etags *r, struct dx_span *line, struct dx_error *
 /* Decimal without sign, blanks or leading zeros. */
 static bool decimal(struct dx_span s, uint32_t *out)
 {
-    uint64_t v = 0;
+    uint64_t v;
+    bool ok = dx_decimal_plain(s, UINT32_MAX, &v);
 
-    if (s.size == 0 || s.size > 10 || (s.size > 1 && s.data[0] == '0'))
-        return false;
-    for (size_t i = 0; i < s.size; i++) {
-        if (s.data[i] < '0' || s.data[i] > '9')
-            return false;
-        v = v * 10 + (uint64_t)(s.data[i] - '0');
-    }
     *out = (uint32_t)v;
-    return v <= UINT32_MAX;
+    return ok;
 }
 
 static bool field(struct dx_span *line, struct dx_span *to)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/version/files_tsv.h"
 
+#include "base/decimal.h"
+
 #include <assert.h>
 #include <inttypes.h>
 
@@ -44,7 +46,7 @@ static int hex_byte(const uint8_t *p)
     return hi < 0 || lo < 0 ? -1 : hi * 16 + lo;
 }
 
-bool dx_lake_prefix_ok(struct dx_span s)
+static bool is_prefix_ok(struct dx_span s)
 {
     if (s.size == 2)
         return hex_byte(s.data) >= 0;
@@ -58,24 +60,6 @@ static bool etag_ok(struct dx_span s)
         if (s.data[i] <= 0x20 || s.data[i] >= 0x7f)
             return false;
     return s.size > 0 && s.size <= DX_FILES_ETAG_MAX;
-}
-
-/* Decimal without sign, blanks or leading zeros. */
-static bool decimal(struct dx_span s, uint64_t max, uint64_t *out)
-{
-    uint64_t v = 0;
-
-    if (s.size == 0 || s.size > 20 || (s.size > 1 && s.data[0] == '0'))
-        return false;
-    for (size_t i = 0; i < s.size; i++) {
-        uint64_t digit = (uint64_t)s.data[i] - '0';
-
-        if (digit > 9 || v > (max - digit) / 10)
-            return false;
-        v = v * 10 + digit;
-    }
-    *out = v;
-    return true;
 }
 
 void dx_files_tsv_begin(struct dx_files_tsv *t, struct dx_span plain, const char *name)
@@ -103,7 +87,7 @@ static bool split(struct dx_span line, struct dx_span field[FIELDS])
 
 static const char *file_fault(const struct dx_files_row *f)
 {
-    if (!dx_lake_prefix_ok(f->domain_prefix))
+    if (!is_prefix_ok(f->domain_prefix))
         return "domain_prefix is neither hh nor hh-hh";
     if (!dx_lake_path_ok(f->path))
         return "path is not a plain relative path";
@@ -135,13 +119,13 @@ static const char *parse_line(struct dx_span line, uint64_t want_id, struct dx_f
 
     if (!split(line, field))
         return "not 7 fields";
-    if (!decimal(field[0], UINT32_MAX, &file_id) || file_id != want_id)
+    if (!dx_decimal_plain(field[0], UINT32_MAX, &file_id) || file_id != want_id)
         return "file_id is not the number of the line";
-    if (!decimal(field[1], UINT32_MAX, &dataset_id))
+    if (!dx_decimal_plain(field[1], UINT32_MAX, &dataset_id))
         return "dataset_id is not a number of 32 bits";
-    if (!decimal(field[4], INT64_MAX, &f->size))
+    if (!dx_decimal_plain(field[4], INT64_MAX, &f->size))
         return "size is not a number of 63 bits";
-    if (!decimal(field[6], INT64_MAX, &f->rows))
+    if (!dx_decimal_plain(field[6], INT64_MAX, &f->rows))
         return "rows is not a number of 63 bits";
     f->file_id = (uint32_t)file_id;
     f->dataset_id = (uint32_t)dataset_id;

@@ -13,8 +13,9 @@
  * version that was made from the whole lake there are none, and paths ascend; in one that was
  * merged from an older one they stand as files came. That no path stands twice is for `verify`.
  *
- * The bytes are the plain file; who has files.tsv.zst decodes its frames first. Spans of a
+ * The bytes are the plain file; a caller with files.tsv.zst decodes its frames first. Spans of a
  * file are borrowed from the plain bytes. Nothing is allocated by the reader.
+ * One thread at a time for a reader and for a writer.
  */
 #ifndef DX_FORMAT_VERSION_FILES_TSV_H
 #define DX_FORMAT_VERSION_FILES_TSV_H
@@ -44,7 +45,6 @@ static inline bool dx_files_hole(const struct dx_files_row *file)
 /* Relative, of components [A-Za-z0-9_][A-Za-z0-9._=-]* joined by single slashes: no "..", no
  * hidden name, no option-like name, nothing that a URL or a shell reads in its own way. */
 bool dx_lake_path_ok(struct dx_span path);
-bool dx_lake_prefix_ok(struct dx_span prefix);
 
 struct dx_files_tsv {
     struct dx_bytes at;

@@ -127,7 +127,7 @@ static inline bool dx_page_stray_is_unknown(const struct dx_page_stray *s)
 
 struct dx_pages {
     struct dx_envelope envelope;
-    uint64_t first_file; /* number of the first one: 0, or set by who opened it (loader/part.h) */
+    uint64_t first_file; /* number of the first one: 0, or set by its opener (loader/part.h) */
     uint64_t files;
     uint64_t groups;
     uint64_t rows;

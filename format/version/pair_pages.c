@@ -194,14 +194,3 @@ int dx_pair_page_next(struct dx_pair_page *p, uint64_t *ordinal, uint32_t *sub,
 {
     return dx_pair_page_seek(p, 0, 0, ordinal, sub, bytes, err);
 }
-
-int dx_pair_page_find(const struct dx_cold_page *page, uint32_t version, struct dx_span plain,
-                      uint64_t ordinal, uint32_t sub, struct dx_span *bytes, struct dx_error *err)
-{
-    struct dx_pair_page p = dx_pair_page_of(page, version, plain);
-    uint64_t o;
-    uint32_t s;
-    int rc = dx_pair_page_seek(&p, ordinal, sub, &o, &s, bytes, err);
-
-    return rc == 1 ? o == ordinal && s == sub : rc;
-}

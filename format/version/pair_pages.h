@@ -10,7 +10,6 @@
  *   while ((rc = dx_pair_page_next(&p, &ordinal, &sub, &bytes, &err)) == 1) ...
  *   rc = dx_pair_page_seek(&p, at_ordinal, at_sub, &ordinal, &sub, &bytes, &err);    the next one that
  *                                                                   is not before that pair: 1, 0, <0
- *   rc = dx_pair_page_find(&page, version, plain, ordinal, sub, &bytes, &err);     1, 0, <0
  *   sub = dx_pair_sub(version, dataset_id, rank);
  *
  * Every pair of a part has an entry, so which dataset an entry is of, the set of its domain says: sub is the rank of the pair, its
@@ -73,7 +72,5 @@ int dx_pair_page_next(struct dx_pair_page *p, uint64_t *ordinal, uint32_t *sub,
 int dx_pair_page_seek(struct dx_pair_page *p, uint64_t at_ordinal, uint32_t at_sub,
                       uint64_t *ordinal, uint32_t *sub, struct dx_span *bytes,
                       struct dx_error *err);
-int dx_pair_page_find(const struct dx_cold_page *page, uint32_t version, struct dx_span plain,
-                      uint64_t ordinal, uint32_t sub, struct dx_span *bytes, struct dx_error *err);
 
 #endif

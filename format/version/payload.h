@@ -16,6 +16,7 @@
  * moment (DX_E_NOMEM). The payload is borrowed. Nothing in it says whose it is: that is bound by
  * the sums of the page that it comes from, which postings.h checks before it gives a payload away.
  * first_file: the least file_id that lists of the dataset name in this part; a list counts from there (postings.h has it).
+ * One thread at a time.
  */
 #ifndef DX_FORMAT_VERSION_PAYLOAD_H
 #define DX_FORMAT_VERSION_PAYLOAD_H

@@ -140,7 +140,7 @@ int dx_postings_entry_find(const struct dx_postings_page *page, struct dx_span p
                            struct dx_error *err);
 int dx_postings_entry_at(const struct dx_postings_page *page, struct dx_span plain, uint32_t index,
                          struct dx_posting *out, struct dx_error *err); /* 1, 0 beyond */
-/* The first entries of a plain postings.idx (what `zstd -dc` gives), for who has no directory: how
+/* The first entries of a plain postings.idx (what `zstd -dc` gives), for a caller without a directory: how
  * many are there, at most `most`; how many the file says it has in all its pages; and by what it
  * knows pairs. */
 int dx_postings_idx_peek(struct dx_span plain, uint64_t *entries, bool *by_ids,

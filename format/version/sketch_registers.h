@@ -6,7 +6,7 @@
  *
  * The most frequent value takes no bits: what stands there are the others, with the number of registers before each that
  * have it. Of 513 to 1,000 URLs, which most such pairs of collected links have, that is 530 bytes where 6 bits a register
- * are 3,072; of a million 1,600.
+ * are 3,072; of a million 1,600. No state; any thread.
  */
 #ifndef DX_FORMAT_VERSION_SKETCH_REGISTERS_H
 #define DX_FORMAT_VERSION_SKETCH_REGISTERS_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/version/store_index.h"
 
+#include "base/hex.h"
 #include "base/utf8.h"
 
 static const char *const flaw_names[DX_STORE_FLAWS] = {
@@ -159,34 +160,20 @@ static int32_t hex4(struct dx_bytes *r)
     int32_t v = 0;
 
     for (int i = 0; i < 4; i++) {
-        uint8_t c = dx_bytes_u8(r);
+        int digit = dx_hex_digit(dx_bytes_u8(r));
 
-        if (c >= '0' && c <= '9')
-            v = v * 16 + (c - '0');
-        else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-            v = v * 16 + ((c | 0x20) - 'a' + 10);
-        else
+        if (digit < 0)
             return -1;
+        v = v << 4 | digit;
     }
     return r->failed ? -1 : v;
 }
 
-static void put_utf8(struct dx_buf *out, uint32_t c)
+static void put_code(struct dx_buf *out, uint32_t code)
 {
-    if (c < 0x80) {
-        dx_buf_u8(out, (uint8_t)c);
-    } else if (c < 0x800) {
-        dx_buf_u8(out, (uint8_t)(0xc0 | c >> 6));
-    } else if (c < 0x10000) {
-        dx_buf_u8(out, (uint8_t)(0xe0 | c >> 12));
-        dx_buf_u8(out, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-    } else {
-        dx_buf_u8(out, (uint8_t)(0xf0 | c >> 18));
-        dx_buf_u8(out, (uint8_t)(0x80 | (c >> 12 & 0x3f)));
-        dx_buf_u8(out, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-    }
-    if (c >= 0x80)
-        dx_buf_u8(out, (uint8_t)(0x80 | (c & 0x3f)));
+    uint8_t bytes[DX_UTF8_MAX];
+
+    dx_buf_append(out, bytes, dx_utf8_write(bytes, code));
 }
 
 /* Behind "\u". Half of a pair is U+FFFD: no key has it, so it belongs to none. */
@@ -204,11 +191,11 @@ static bool unicode_escape(struct dx_bytes *r, struct dx_buf *out)
         low = hex4(&ahead);
         if (low >= 0xdc00 && low < 0xe000) {
             *r = ahead;
-            put_utf8(out, 0x10000 + ((uint32_t)(c - 0xd800) << 10) + (uint32_t)(low - 0xdc00));
+            put_code(out, 0x10000 + ((uint32_t)(c - 0xd800) << 10) + (uint32_t)(low - 0xdc00));
             return true;
         }
     }
-    put_utf8(out, c >= 0xd800 && c < 0xe000 ? 0xfffd : (uint32_t)c);
+    put_code(out, c >= 0xd800 && c < 0xe000 ? 0xfffd : (uint32_t)c);
     return true;
 }
 

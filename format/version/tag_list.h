@@ -10,7 +10,7 @@
  * Each member is a string with its escapes undone; half a surrogate pair is U+FFFD. Members may
  * come before it is seen that the text is not an array; a caller that needs all or none counts
  * first. null and the empty text are lists without members. No state, nothing allocated but the
- * tag.
+ * tag. A list is for one thread at a time.
  */
 #ifndef DX_FORMAT_VERSION_TAG_LIST_H
 #define DX_FORMAT_VERSION_TAG_LIST_H

@@ -6,6 +6,7 @@
  *
  * Rows of a row group stand in units of DX_URL_UNIT, of which the last may be shorter. The text of the rows says which are of the
  * URL, so the number of the unit is enough, and takes 8 bits less than that of a row.
+ * No state; any thread.
  */
 #ifndef DX_FORMAT_VERSION_URL_PLACE_H
 #define DX_FORMAT_VERSION_URL_PLACE_H

@@ -72,7 +72,7 @@ static bool is_changed(const struct dx_domain64_live *n)
 }
 
 /* 1 another one, 0 none, or <0. */
-static int open_anew(struct dx_domain64_live *n, uint64_t now_ms, struct dx_error *err)
+static int open_again(struct dx_domain64_live *n, uint64_t now_ms, struct dx_error *err)
 {
     struct dx_domain64_registry *numbers = NULL;
     int rc = DX_OK;
@@ -114,7 +114,7 @@ static int look(struct dx_domain64_live *n, bool asked, uint64_t now_ms, bool *s
     /* Also of one that cannot be opened: it is not tried at every look. */
     if (rc == 1)
         dx_followed_take(&n->followed, etag);
-    rc = open_anew(n, now_ms, err);
+    rc = open_again(n, now_ms, err);
     return rc < 0 ? rc : rc == 1 || had;
 }
 
@@ -135,7 +135,7 @@ int dx_domain64_live_poll(struct dx_domain64_live *n, bool asked, uint64_t now_m
     (void)pthread_mutex_lock(&n->lock);
     n->failure = why;
     /* A store that does not answer tells nothing of a root that had none; and one that denies a
-     * list says the same of what is not there to who may not list names. */
+     * list says the same of what is not there to clients that may not list names. */
     n->there = n->numbers != NULL ||
                (rc < 0 && (seen || n->there || (!n->known && rc != DX_E_DENIED)));
     n->known = n->known || seen;

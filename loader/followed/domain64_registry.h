@@ -13,7 +13,7 @@
  *   dx_domain64_registry_close(&n);
  *
  *   struct dx_domain64_registry_options o = { .dir = "/var/cache/x", .whole = true };
- *   rc = dx_domain64_registry_open_as(&n, root, source, &o, &err);             for who keeps it open for long
+ *   rc = dx_domain64_registry_open_as(&n, root, source, &o, &err);             to keep it open for long
  *   other = dx_domain64_registry_hold(n);                                      one close more, of any thread
  *   rc = dx_domain64_registry_intact(n, &err);                                 that no file was changed so far
  *

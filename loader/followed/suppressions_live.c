@@ -265,14 +265,6 @@ int dx_suppressions_live_look(struct dx_suppressions_live *o, struct dx_error *e
     return o == NULL ? 0 : look(o, NULL, err);
 }
 
-int dx_suppressions_live_poll(struct dx_suppressions_live *o, struct dx_error *err)
-{
-    int rc = dx_suppressions_live_look(o, err);
-
-    dx_suppressions_live_exchange(o);
-    return rc;
-}
-
 int dx_suppressions_live_open(struct dx_suppressions_live **out, const char *root,
                               const struct dx_source_options *options,
                               enum dx_suppressions_live_use use, struct dx_error *err)

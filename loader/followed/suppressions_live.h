@@ -3,9 +3,8 @@
  *
  *   rc = dx_suppressions_live_open(&o, root, &options, DX_SUPPRESSIONS_LIVE_SERVE, &err);    no log: no rules
  *   caches->suppressions = o;                             versions opened with these caches obey it
- *   rc = dx_suppressions_live_poll(o, &err);                   1 other rules, 0 the same, <0 kept the old ones
- *   rc = dx_suppressions_live_look(o, &err);                   the same, but other rules only come next, so that
- *                                                              what they concern can be found before they hold
+ *   rc = dx_suppressions_live_look(o, &err);                   1 other rules, 0 the same, <0 kept the old ones; other rules
+ *                                                              only come next, so that what they concern can be found first
  *   dx_suppressions_live_exchange(o);                          they hold now; none come next: nothing happens
  *
  *   const struct dx_rules *rules = dx_suppressions_live_pin(o);      NULL: nothing is suppressed; no lock then
@@ -14,14 +13,14 @@
  *   dx_caches_free(&caches);                               closes it; or, of one's own:
  *   dx_suppressions_live_close(&o);                                  after the last version
  *
- * The log is index/suppressions.log (format/root/suppressions.h). A poll costs a stat, or a
+ * The log is index/suppressions.log (format/root/suppressions.h). A look costs a stat, or a
  * conditional GET. It is only ever followed forwards: one that does not continue the last, that is
  * damaged or cannot be read, or that was there and is gone, is refused, and what was known stays in
  * force. A process that begins with a log that cannot be read does not begin: open fails. Nor does
  * one whose log has fewer lines than were in force, or others (format/root/suppressions_floor.h):
  * it was lost, or is an older copy.
  *
- * Rules are counted snapshots and never change. Poll, look and exchange are for one thread at a time; all else is safe
+ * Rules are counted snapshots and never change. Look and exchange are for one thread at a time; all else is safe
  * from every thread. o NULL is a log of suppressions without rules.
  */
 #ifndef DX_LOADER_FOLLOWED_SUPPRESSIONS_LIVE_H
@@ -47,7 +46,6 @@ int dx_suppressions_live_open(struct dx_suppressions_live **o, const char *root,
                               const struct dx_source_options *options,
                               enum dx_suppressions_live_use use, struct dx_error *err);
 void dx_suppressions_live_close(struct dx_suppressions_live **o);
-int dx_suppressions_live_poll(struct dx_suppressions_live *o, struct dx_error *err);
 int dx_suppressions_live_look(struct dx_suppressions_live *o, struct dx_error *err);
 void dx_suppressions_live_exchange(struct dx_suppressions_live *o);
 

@@ -74,7 +74,7 @@ static bool map_zeros(uintptr_t begin, size_t size)
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == (long)begin;
 }
 
-/* What is marked before the zeros can be seen is seen by who has read them. */
+/* What is marked before the zeros can be seen is seen by a thread that has read them. */
 static void on_bus(int number, siginfo_t *info, void *context)
 {
     uint64_t one = 1;
@@ -95,7 +95,7 @@ static void on_bus(int number, siginfo_t *info, void *context)
         pass_on(number, info);
     wake_fd = atomic_load(&table.wake_fd);
     if (wake_fd >= 0 && write(wake_fd, &one, sizeof one) < 0)
-        errno = saved; /* its counter is full: who waits is awake */
+        errno = saved; /* its counter is full: the waiter is awake */
     errno = saved;
 }
 

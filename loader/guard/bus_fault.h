@@ -9,7 +9,7 @@
  *   dx_bus_uninstall();                                      the action that was there before
  *
  * A SIGBUS in a range puts anonymous zero pages in the place of all of it, marks the word and adds
- * one to the eventfd wake_fd (-1: none). Who computed from the range looks at the word before the
+ * one to the eventfd wake_fd (-1: none). A caller that computed from the range looks at the word before the
  * result is believed. A SIGBUS anywhere else, one that was sent by kill, and one for which no
  * zeros can be had, gets the action that was there before.
  *

@@ -30,8 +30,8 @@
  *            inotify distinguishes a writer that sets them back from a rename. An answer costs
  *            5 µs more (six fstat, in a virtual machine); with leases 20 ns.
  *
- * What is left without a lease: who had the file mapped for writing, and had written to it, before
- * we mapped it; who writes through a mapping and sets the times back before closing the file, or on
+ * What is left without a lease: a process that had the file mapped for writing, and had written to it, before
+ * we mapped it; one that writes through a mapping and sets the times back before closing the file, or on
  * tmpfs until closing it; network file systems, where another machine's writes show after a while
  * (NFS: up to a minute). With and without: writes past the file system (to the device, below an
  * overlay). Blocks that had not been touched are safe even then: their checksums are checked at the

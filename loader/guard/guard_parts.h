@@ -2,6 +2,12 @@
  * guard_parts.h - what loader/guard/guard.c and loader/guard/guard_watch.c, the thread that watches its files,
  * share.
  *
+ *   err = dx_guard_watch_lease(fd);                            0, or errno: no lease
+ *   f = dx_guard_watch_file(g, path, fd, base, leased);        one more file of g
+ *   dx_guard_watch_add(g);                                     the thread looks at it from now on
+ *   ok = dx_guard_look(g);  dx_guard_leases_hold()             before what was read is believed
+ *   dx_guard_watch_take(f, &out);  dx_guard_watch_remove(g);   one file less; all of it
+ *
  * The thread waits for signals of leases, events of inotify and the wake of loader/guard/bus_fault.h, and
  * looks at all files at least once a second. Files come and go under the watch's lock.
  */
@@ -38,7 +44,7 @@ struct dx_guard {
     char *name;
     _Atomic unsigned word; /* 0: sound; else cause and file of the first that was noticed */
     _Atomic bool unleased; /* some file has no lease */
-    bool told;
+    bool reported;
     size_t count;
     struct dx_guard_file files[DX_GUARD_FILES];
 };

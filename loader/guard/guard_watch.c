@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
 #include "loader/guard/guard_parts.h"
 
 #include "base/quiet_thread.h"
@@ -47,14 +48,6 @@ static struct {
             .event_fd = -1,
             .inotify_fd = -1 };
 
-static int64_t coarse_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void wake(void)
 {
     uint64_t one = 1;
@@ -74,7 +67,7 @@ static void poison(struct dx_guard *g, const struct dx_guard_file *f, enum dx_gu
 
 /* ---- looking ---- */
 
-/* Poisons before it lets go: who was held back writes only afterwards. */
+/* Poisons before it lets go: the writer that was held back writes only afterwards. */
 static void look_at_lease(struct dx_guard *g, struct dx_guard_file *f)
 {
     if (fcntl(f->fd, F_GETLEASE) == F_RDLCK)
@@ -166,13 +159,14 @@ bool dx_guard_look(struct dx_guard *g)
 bool dx_guard_leases_hold(void)
 {
     return watch.lease_break_ms == 0 ||
-           coarse_ms() - atomic_load(&watch.looked_ms) < watch.lease_break_ms - LEASE_MARGIN_MS;
+           (int64_t)dx_clock_coarse_ms() - atomic_load(&watch.looked_ms) <
+               watch.lease_break_ms - LEASE_MARGIN_MS;
 }
 
 /* All leases that were asked back are given back, also those of versions that are poisoned. */
 static void look_at_all(void)
 {
-    int64_t begun_ms = coarse_ms();
+    int64_t begun_ms = (int64_t)dx_clock_coarse_ms();
 
     (void)pthread_mutex_lock(&watch.lock);
     read_events();
@@ -193,7 +187,7 @@ static void count_poisoned(struct dx_guard *g)
 {
     enum dx_guard_cause cause = dx_guard_word_cause(atomic_load(&g->word));
 
-    g->told = true;
+    g->reported = true;
     if (cause == DX_GUARD_BUS)
         watch.counts.poisoned_by_bus++;
     else if (cause == DX_GUARD_WRITER)
@@ -208,7 +202,7 @@ static bool next_untold(struct dx_error *why)
 
     (void)pthread_mutex_lock(&watch.lock);
     for (g = watch.first; g != NULL; g = g->next)
-        if (!g->told && atomic_load(&g->word) != 0)
+        if (!g->reported && atomic_load(&g->word) != 0)
             break;
     if (g != NULL) {
         count_poisoned(g);
@@ -327,7 +321,7 @@ int dx_guard_start(unsigned flags, struct dx_error *err)
     watch.flags = flags;
     watch.lease_break_ms = read_lease_break_ms();
     atomic_store(&watch.stopping, false);
-    atomic_store(&watch.looked_ms, coarse_ms());
+    atomic_store(&watch.looked_ms, (int64_t)dx_clock_coarse_ms());
     atomic_store(&watch.tid, 0);
     rc = start_thread(err);
     if (rc < 0)
@@ -383,7 +377,7 @@ void dx_guard_watch_remove(struct dx_guard *g)
         at = &(*at)->next;
     if (*at != NULL)
         *at = g->next;
-    if (!g->told && atomic_load(&g->word) != 0)
+    if (!g->reported && atomic_load(&g->word) != 0)
         count_poisoned(g);
     for (size_t i = 0; i < g->count; i++)
         if (g->files[i].watch >= 0)

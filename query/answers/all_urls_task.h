@@ -2,11 +2,16 @@
  * all_urls_task.h - the task of a listing of a domain or host over its datasets; for answer_all_urls.c, which lists them as they are
  * stored, and merged_urls.c, which lists them in another order.
  *
+ *   rc = dx_merged_urls_begin(task, &err);                      MERGED: once
+ *   rc = dx_merged_urls_page(task, &j, &err);                   the members of its page
+ *   dx_all_urls_dataset(task, dataset_id, &j);                  a dataset of the page, as an object
+ *   rc = dx_all_urls_cursor(task, next, end, has_kept, position, &j, &err);    a cursor, as a text
+ *
  *   WINDOW     rows by number: any offset
  *   FILTERED   rows that a filter takes, found one after the other
  *   MERGED     rows in another order
  *
- * Rows of one host are found before: `rows` then has the places of that host alone.
+ * Rows of one host are found before: `rows` then has the places of that host alone. A task is for one thread at a time.
  */
 #ifndef DX_QUERY_ANSWERS_ALL_URLS_TASK_H
 #define DX_QUERY_ANSWERS_ALL_URLS_TASK_H

@@ -7,6 +7,7 @@
  * While any suppression is in force no answer has a `cost`. Hidden rows are read with the others, so the numbers would say that there
  * are some; rows of pages could be counted without them, pages and bytes of files could not. That it is missing says nothing: it
  * is of all domains or of none. What is charged follows what was read (server/engine/charge.h).
+ * No state; any thread.
  */
 #ifndef DX_QUERY_ANSWERS_ANSWER_END_H
 #define DX_QUERY_ANSWERS_ANSWER_END_H

@@ -62,7 +62,7 @@ static bool is_other(const struct hosts_task *t, uint32_t id)
     return t->ask.one_dataset ? id != t->ask.dataset_id : !dx_view_shows(&t->view, id);
 }
 
-/* Facts and membership say the same of who is there, or one of them is wrong. */
+/* Facts and membership say the same of which datasets are there, or one of them is wrong. */
 static int add_pairs(struct hosts_task *t, struct dx_host_merge *m, struct dx_error *err)
 {
     struct dx_span facts;

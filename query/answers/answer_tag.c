@@ -269,7 +269,7 @@ static void place_next(const struct tag_task *t, struct dx_cursor *c)
     dx_tag_page_place(&t->page, c);
 }
 
-/* Into the answer, or to who asked in this process. */
+/* Into the answer, or to the caller in this process. */
 static int write_next(const struct tag_task *t, struct dx_json *j, struct dx_error *err)
 {
     struct dx_cursor c;

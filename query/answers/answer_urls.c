@@ -146,7 +146,7 @@ static uint64_t place_of(const struct urls_task *task, uint64_t visible)
 }
 
 /* Parts whose sizes differ by one row at most. With more parts than rows the last ones are empty:
- * who asked for so many gets as many. */
+ * a client that asked for so many gets as many. */
 static int write_plan(const struct urls_task *task, struct dx_json *j, struct dx_error *err)
 {
     uint64_t total = visible_total(task);

@@ -15,14 +15,6 @@ struct key {
     bool reverse;
 };
 
-static int compare_spans(struct dx_span a, struct dx_span b)
-{
-    size_t size = a.size < b.size ? a.size : b.size;
-    int c = size == 0 ? 0 : memcmp(a.data, b.data, size);
-
-    return c != 0 ? c : (a.size > b.size) - (a.size < b.size);
-}
-
 static int compare(const void *of_a, const void *of_b)
 {
     const struct key *a = of_a;
@@ -33,7 +25,7 @@ static int compare(const void *of_a, const void *of_b)
 
     if (a->missing != b->missing)
         return a->missing ? 1 : -1;
-    c = a->missing ? 0 : compare_spans(a->name, b->name);
+    c = a->missing ? 0 : dx_span_compare(a->name, b->name);
     if (c == 0 && !a->missing)
         c = (x > y) - (x < y);
     if (c != 0)

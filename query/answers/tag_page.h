@@ -7,7 +7,7 @@
  *   rc = dx_tag_page_cursor(&cursor, cursors, principal, &j, &err);            a value
  *
  * cursor: kind, tag_hash, rows, fields, limit, began_s, next_row, end_row and next_file; the rest
- * is put in.
+ * is put in. A page is for one thread at a time.
  */
 #ifndef DX_QUERY_ANSWERS_TAG_PAGE_H
 #define DX_QUERY_ANSWERS_TAG_PAGE_H

@@ -12,7 +12,7 @@
  *
  * step goes on as far as it can: DX_TASK_WAITS, or as query/answers/answer.h. fetched takes what
  * came of what it waited for; NULL: there is nothing to take. reading: what is waited for now.
- * release frees what the task has, and it.
+ * release frees what the task has, and it. A task is for one thread at a time.
  */
 #ifndef DX_QUERY_ANSWERS_TASK_KIND_H
 #define DX_QUERY_ANSWERS_TASK_KIND_H
@@ -28,7 +28,7 @@ struct dx_task_kind {
 
 struct dx_task {
     const struct dx_task_kind *kind;
-    /* of the step at work: set by who begins a task, and by dx_task_resume */
+    /* of the step at work: set by the function that begins a task, and by dx_task_resume */
     struct dx_answer_summary *summary;
 };
 

@@ -358,7 +358,7 @@ static int next_live(const struct dx_top_domains *t, size_t i, struct stretch *s
     return rc;
 }
 
-/* The number of URLs of who has the place: the least one that fewer or as many have more than. */
+/* The number of URLs of the domain in that place: the least one that fewer or as many have more than. */
 static int find_count(const struct dx_top_domains *t, uint64_t place, uint64_t *url_count,
                       uint64_t *above, struct dx_error *err)
 {

@@ -6,7 +6,7 @@
  *   rc = dx_url_may_show(&view, &url, &problem);                   1, or 0: what the rules that hold now
  *                                                              say of it, before anything is looked up
  *
- * A URL that is to be absent has the words of one that is not there.
+ * A URL that is to be absent has the words of one that is not there. No state; any thread.
  */
 #ifndef DX_QUERY_ANSWERS_URL_PROBLEM_H
 #define DX_QUERY_ANSWERS_URL_PROBLEM_H

@@ -8,7 +8,7 @@
  *   dx_cdx_column_name(c, dialect)
  *   c = dx_cdx_filter_column(name, dialect)  also by pywb's letters, and by Wayback's numbers from 0
  *
- * Plain values; spans are borrowed.
+ * Plain values; spans are borrowed. No state; any thread.
  */
 #ifndef DX_QUERY_CDX_CDX_ASK_H
 #define DX_QUERY_CDX_CDX_ASK_H

@@ -2,6 +2,7 @@
 #include "query/cdx/cdx_query.h"
 
 #include "base/civil_time.h"
+#include "base/decimal.h"
 #include "base/hex.h"
 #include "query/view/problem.h"
 
@@ -17,17 +18,6 @@ static int refuse(struct dx_problem *problem, const char *name, struct dx_span v
 
 /* ---- values ---- */
 
-static bool number(struct dx_span s, uint64_t max, uint64_t *value)
-{
-    *value = 0;
-    for (size_t i = 0; i < s.size; i++) {
-        if (s.data[i] < '0' || s.data[i] > '9' || *value > max / 10)
-            return false;
-        *value = *value * 10 + (uint64_t)(s.data[i] - '0');
-    }
-    return s.size > 0 && *value <= max;
-}
-
 static bool is_true(struct dx_span s)
 {
     return s.size > 0 && !dx_span_is_word(s, "0") && !dx_span_is_word(s, "false") &&
@@ -42,7 +32,7 @@ static bool timestamp(struct dx_span s, const char rest[15], uint64_t *value)
 
     memcpy(text, rest, sizeof text);
     memcpy(text, s.data, size);
-    return s.size > 0 && number(dx_span_of(text, 14), DX_CDX_TIMESTAMP_MAX, value);
+    return s.size > 0 && dx_decimal(dx_span_of(text, 14), DX_CDX_TIMESTAMP_MAX, value);
 }
 
 static const unsigned month_days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
@@ -56,7 +46,7 @@ static unsigned digits_at(struct dx_span s, size_t at, size_t count, unsigned mi
 {
     uint64_t value;
 
-    if (s.size < at + count || !number(dx_span_of(s.data + at, count), 9999, &value))
+    if (s.size < at + count || !dx_decimal(dx_span_of(s.data + at, count), 9999, &value))
         return max;
     return clamp((unsigned)value, min, max);
 }
@@ -187,7 +177,7 @@ static int set_collapse(struct dx_cdx_ask *ask, struct dx_span v, struct dx_prob
 
     if (column >= DX_CDX_STORED ||
         (colon != NULL &&
-         !number(dx_span_of(colon + 1, v.size - size - 1), UINT32_MAX, &characters)))
+         !dx_decimal(dx_span_of(colon + 1, v.size - size - 1), UINT32_MAX, &characters)))
         return refuse(problem, "collapse", v, "is not a field, or a field, ':' and a number");
     if (ask->collapse_count == DX_CDX_COLLAPSES_MAX)
         return refuse(problem, "collapse", v, "is the 9th; at most 8 are possible");
@@ -200,7 +190,7 @@ static int set_collapse_time(struct dx_cdx_ask *ask, struct dx_span v, struct dx
 {
     uint64_t digits;
 
-    if (!number(v, 14, &digits))
+    if (!dx_decimal(v, 14, &digits))
         return refuse(problem, "collapseTime", v, "is not a number of digits from 0 to 14");
     ask->collapse_time = (unsigned)digits;
     return 1;
@@ -234,7 +224,7 @@ static int set_limit(struct dx_cdx_ask *ask, struct dx_span v, struct dx_problem
 
     if (v.data[0] == '-')
         digits = dx_span_of(v.data + 1, v.size - 1);
-    if (!number(digits, INT64_MAX, &limit))
+    if (!dx_decimal(digits, INT64_MAX, &limit))
         return refuse(problem, "limit", v, "is not a whole number");
     ask->last = v.data[0] == '-' && limit > 0;
     if (limit > 0)
@@ -244,13 +234,14 @@ static int set_limit(struct dx_cdx_ask *ask, struct dx_span v, struct dx_problem
 
 static int set_offset(struct dx_cdx_ask *ask, struct dx_span v, struct dx_problem *problem)
 {
-    return number(v, INT64_MAX, &ask->offset) ? 1 : refuse(problem, "offset", v, "is not a number");
+    return dx_decimal(v, INT64_MAX, &ask->offset) ? 1
+                                                  : refuse(problem, "offset", v, "is not a number");
 }
 
 static int set_page(struct dx_cdx_ask *ask, struct dx_span v, struct dx_problem *problem)
 {
     ask->paged = true;
-    return number(v, UINT32_MAX, &ask->page)
+    return dx_decimal(v, UINT32_MAX, &ask->page)
                ? 1
                : refuse(problem, "page", v, "is not the number of a page, from 0");
 }
@@ -259,7 +250,7 @@ static int set_page_size(struct dx_cdx_ask *ask, struct dx_span v, struct dx_pro
 {
     uint64_t blocks;
 
-    if (!number(v, DX_CDX_PAGE_SIZE_MAX, &blocks) || blocks == 0)
+    if (!dx_decimal(v, DX_CDX_PAGE_SIZE_MAX, &blocks) || blocks == 0)
         return refuse(problem, "pageSize", v, "is not a number of blocks from 1 to 50");
     ask->page_size = (unsigned)blocks;
     return 1;

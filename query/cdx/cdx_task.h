@@ -16,7 +16,7 @@
  *
  * What an answer may look at is DX_CDX_LOOK_MAX rows, half of the time of the request and DX_CDX_REGEX_STEPS. Where showResumeKey lets it, it ends
  * before the domain, or the piece of keys, that would be too much, with fewer rows and a key to go on by; else it is DX_E_LIMIT, which is 422. query: what stands
- * behind '?'. Spans are needed for the first step only.
+ * behind '?'. Spans are needed for the first step only. A task is for one thread at a time.
  */
 #ifndef DX_QUERY_CDX_CDX_TASK_H
 #define DX_QUERY_CDX_CDX_TASK_H

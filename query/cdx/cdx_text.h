@@ -16,7 +16,7 @@
  *   pywb, json         an object on a line
  *   cdxj               urlkey, timestamp, and an object of the others
  *
- * The caller looks at out->failed. Pure.
+ * The caller looks at out->failed. Pure. A text is for one thread at a time.
  */
 #ifndef DX_QUERY_CDX_CDX_TEXT_H
 #define DX_QUERY_CDX_CDX_TEXT_H

@@ -2,6 +2,11 @@
  * answer_changes.h - the answers that compare two versions, as JSON text or a feed; query/answers/answer.h says how all answers
  * are called and what they return.
  *
+ *   rc = dx_answer_version_meant(v, text, name, &problem);                 which version the client names; then it is opened
+ *   rc = dx_answer_diff(&before, &after, canon, asked, &summary, &body, &problem);
+ *   rc = dx_answer_domain_changes(&view, canon, &ask, &summary, &body, &problem);
+ *   rc = dx_answer_changes(&before, &after, &ask, &body, &problem);
+ *
  * Both versions are pinned by the caller. Mapped memory only; any thread.
  */
 #ifndef DX_QUERY_CHANGES_ANSWER_CHANGES_H

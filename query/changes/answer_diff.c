@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/decimal.h"
 #include "loader/version_parts.h"
 #include "query/answers/answer_end.h"
 #include "query/changes/answer_changes.h"
@@ -7,8 +8,6 @@
 #include "query/view/lookup.h"
 #include "query/view/suppressed.h"
 #include "query/view/view.h"
-
-#include <ctype.h>
 
 /* ---- which version is meant ---- */
 
@@ -33,13 +32,7 @@ static const struct dx_manifest_version *before_this(const struct dx_manifest *m
 /* A number of at most six digits, as they stand in a name. */
 static bool number_of(struct dx_span text, uint64_t *number)
 {
-    *number = 0;
-    for (size_t i = 0; i < text.size; i++) {
-        if (!isdigit(text.data[i]))
-            return false;
-        *number = *number * 10 + (uint64_t)(text.data[i] - '0');
-    }
-    return text.size >= 1 && text.size <= 6 && *number > 0;
+    return text.size <= 6 && dx_decimal(text, 999999, number) && *number > 0;
 }
 
 static int meant(const struct dx_version *v, const struct dx_manifest *m, struct dx_span text,

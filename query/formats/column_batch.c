@@ -2,6 +2,7 @@
 #include "query/formats/column_batch.h"
 
 #include "base/civil_time.h"
+#include "base/decimal.h"
 #include "base/hex.h"
 #include "base/put.h"
 #include "query/formats/json_rows.h"
@@ -58,16 +59,6 @@ static bool read_hex64(struct dx_span s, uint64_t *v)
     return s.size == 20 && memcmp(s.data, "\"0x", 3) == 0 && dx_hex_number(s.data + 3, 16, v);
 }
 
-static bool read_u64(struct dx_span s, uint64_t *v)
-{
-    *v = 0;
-    for (size_t i = 0; i < s.size; i++)
-        if (s.data[i] < '0' || s.data[i] > '9' || __builtin_mul_overflow(*v, 10, v) ||
-            __builtin_add_overflow(*v, (uint64_t)(s.data[i] - '0'), v))
-            return false;
-    return s.size > 0;
-}
-
 /* The bits of the number. */
 static bool read_f64(struct dx_span s, uint64_t *v)
 {
@@ -100,7 +91,7 @@ static bool read_number(enum dx_column_type type, struct dx_span s, uint64_t *v)
     case DX_COLUMN_HEX64:
         return read_hex64(s, v);
     case DX_COLUMN_U64:
-        return read_u64(s, v);
+        return dx_decimal(s, UINT64_MAX, v);
     case DX_COLUMN_F64:
         return read_f64(s, v);
     case DX_COLUMN_TIME:

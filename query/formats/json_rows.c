@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/formats/json_rows.h"
 
+#include "base/decimal.h"
 #include "base/hex.h"
+#include "base/utf8.h"
 
 static int broken(const char *what, struct dx_error *err)
 {
@@ -161,16 +163,6 @@ int dx_json_rows_next(struct dx_json_rows *r, struct dx_span *row, struct dx_err
     return 1;
 }
 
-static bool read_number(struct dx_span s, uint64_t *v)
-{
-    *v = 0;
-    for (size_t i = 0; i < s.size; i++)
-        if (s.data[i] < '0' || s.data[i] > '9' || __builtin_mul_overflow(*v, 10, v) ||
-            __builtin_add_overflow(*v, (uint64_t)(s.data[i] - '0'), v))
-            return false;
-    return s.size > 0;
-}
-
 int dx_json_rows_end(struct dx_json_rows *r, struct dx_json_next *next, struct dx_error *err)
 {
     struct dx_json_members m = { r->at, r->end };
@@ -183,30 +175,18 @@ int dx_json_rows_end(struct dx_json_rows *r, struct dx_json_next *next, struct d
         if (dx_span_equal(name, dx_span_str("next_cursor")) && value.data[0] == '"')
             next->cursor = dx_span_of(value.data + 1, value.size - 2);
         else if (dx_span_equal(name, dx_span_str("next_offset")))
-            next->has_offset = read_number(value, &next->offset);
+            next->has_offset = dx_decimal(value, UINT64_MAX, &next->offset);
     }
     return rc;
 }
 
 /* ---- texts ---- */
 
-static void put_code(struct dx_buf *b, uint32_t c)
+static void put_code(struct dx_buf *out, uint32_t code)
 {
-    if (c < 0x80) {
-        dx_buf_u8(b, (uint8_t)c);
-    } else if (c < 0x800) {
-        dx_buf_u8(b, (uint8_t)(0xc0 | c >> 6));
-        dx_buf_u8(b, (uint8_t)(0x80 | (c & 0x3f)));
-    } else if (c < 0x10000) {
-        dx_buf_u8(b, (uint8_t)(0xe0 | c >> 12));
-        dx_buf_u8(b, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-        dx_buf_u8(b, (uint8_t)(0x80 | (c & 0x3f)));
-    } else {
-        dx_buf_u8(b, (uint8_t)(0xf0 | c >> 18));
-        dx_buf_u8(b, (uint8_t)(0x80 | (c >> 12 & 0x3f)));
-        dx_buf_u8(b, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-        dx_buf_u8(b, (uint8_t)(0x80 | (c & 0x3f)));
-    }
+    uint8_t bytes[DX_UTF8_MAX];
+
+    dx_buf_append(out, bytes, dx_utf8_write(bytes, code));
 }
 
 /* at: behind the 'u'. Bytes of it that were used; 0: it is not one. */

@@ -7,6 +7,7 @@
  * A suffix is any name: a TLD, a public suffix, a domain. `asked` is read as the host of a URL is, dots at its ends do not
  * count. A page may be short, and even empty, and go on all the same: what a request may examine is bounded. What is added
  * up at its end the cursor carries. Sums of the suffix are there as soon as they are complete, and then on each page.
+ * Any thread, each with a canon of its own.
  */
 #ifndef DX_QUERY_RANGE_ANSWER_SUFFIX_H
 #define DX_QUERY_RANGE_ANSWER_SUFFIX_H

@@ -14,7 +14,7 @@
  *
  * question: the SHA-256 of all that the rows and their order depend on: the version, the state of the suppressions, what the caller may see,
  * the range, filter, fields, order and limit. So a flip or a rule need not drop anything: what is outdated is not found again, and gives way in
- * time, like all that the cache has. The name of a page is the row that the one before ended with, and it was read: who makes up a cursor with
+ * time, like all that the cache has. The name of a page is the row that the one before ended with, and it was read: a client that makes up a cursor with
  * another position finds this page, and makes none.
  *
  * A page: one thread at a time. Pages may be found by any thread.

@@ -284,13 +284,6 @@ int dx_range_order_page(struct dx_range_order *o, struct dx_error *err)
     return rc < 0 ? rc : DX_OK;
 }
 
-const struct dx_range_order_at *dx_range_order_get(const struct dx_range_order *o, size_t i,
-                                                   struct dx_listing_row *row)
-{
-    dx_kept_rows_get(&o->rows, o->entries[o->first + i].at, row);
-    return &o->entries[o->first + i].of;
-}
-
 const struct dx_range_order_at *dx_range_order_last(const struct dx_range_order *o,
                                                     struct dx_listing_row *row)
 {

@@ -8,8 +8,7 @@
  *   rc = dx_range_order_add(&o, &row, &of, &err);                   each row, once
  *   dx_range_order_end(&o);
  *   rc = dx_range_order_page(&o, &err);                             the first page; then the next one, ...
- *   for (i = 0; i < o.count; i++)
- *       of = dx_range_order_get(&o, i, &row);                       spans until release
+ *                                                                   o.entries from o.first on, o.count of them; rows: kept_rows.h
  *   o.total, o.more                                                 rows that were added; whether some come behind these, and
  *   of = dx_range_order_last(&o, &row);                             behind which one to go on: of a whole page its last
  *   o.whole                                                         false: more rows would have to be looked at for all of the page
@@ -37,7 +36,7 @@
 
 #define DX_RANGE_ORDER_BYTES ((size_t)16 << 20) /* that stay: twice what a page may have */
 #define DX_RANGE_ORDER_ROWS 65536
-#define DX_RANGE_ORDER_PAGES 4 /* who reads the first page seldom reads all */
+#define DX_RANGE_ORDER_PAGES 4 /* readers of the first page seldom read all */
 
 /* Whose row it is. */
 struct dx_range_order_at {
@@ -85,8 +84,6 @@ int dx_range_order_add(struct dx_range_order *o, const struct dx_listing_row *ro
 void dx_range_order_like(struct dx_range_order *o, const uint8_t value[DX_CURSOR_VALUE]);
 void dx_range_order_end(struct dx_range_order *o);
 int dx_range_order_page(struct dx_range_order *o, struct dx_error *err);
-const struct dx_range_order_at *dx_range_order_get(const struct dx_range_order *o, size_t i,
-                                                   struct dx_listing_row *row);
 const struct dx_range_order_at *dx_range_order_last(const struct dx_range_order *o,
                                                     struct dx_listing_row *row);
 /* Of a row what a cursor behind it says of its value. */

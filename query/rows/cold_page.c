@@ -97,11 +97,6 @@ int dx_cold_page_advance(struct dx_cold_page_wanted *p, struct dx_read_batch *re
     return rc;
 }
 
-bool dx_cold_page_there(const struct dx_cold_page_wanted *p)
-{
-    return p->wanted.block != NULL;
-}
-
 struct dx_span dx_cold_page_bytes(const struct dx_cold_page_wanted *p)
 {
     return dx_span_of(p->wanted.block->bytes.data, p->page.plain_size);

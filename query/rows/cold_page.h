@@ -5,7 +5,7 @@
  *                                       1: the last page that begins at or before this key; 0: none
  *   rc = dx_cold_page_at(&p, part, caches, DX_COLD_FACTS, number, &err);    1, 0 behind the last page
  *   rc = dx_cold_page_advance(&p, &reading, decoder, &err);      as dx_block_request_advance: steps of a task
- *   if (dx_cold_page_there(&p))  ... p.page, dx_cold_page_bytes(&p) ...            until release
+ *   if (p.wanted.block != NULL)  ... p.page, dx_cold_page_bytes(&p) ...            until release
  *   dx_cold_page_release(&p);                                    at the end, on every path; zeroed is fine
  *
  * Pages that are advanced together are one batch. Reads go to dx_part_cold_source(part, file), so
@@ -36,7 +36,6 @@ int dx_cold_page_at(struct dx_cold_page_wanted *p, const struct dx_part *part,
                     struct dx_error *err);
 int dx_cold_page_advance(struct dx_cold_page_wanted *p, struct dx_read_batch *reading,
                          struct dx_zstd_decoder *decoder, struct dx_error *err);
-bool dx_cold_page_there(const struct dx_cold_page_wanted *p);
 struct dx_span dx_cold_page_bytes(const struct dx_cold_page_wanted *p);
 void dx_cold_page_release(struct dx_cold_page_wanted *p);
 

@@ -16,7 +16,7 @@
  * clients cannot read it, and it belongs to a principal: the name ("" or NULL where there is no
  * access table) is not in it, but it opens only with the same. That of another one is a bad
  * cursor like any other. The same cursor of the same principal is the same text; of others it is
- * another one, and so is every answer that has one in it: who keeps answers keeps those for each
+ * another one, and so is every answer that has one in it: a cache of answers keeps those for each
  * principal.
  *
  * Whose key it is sealed with:
@@ -24,7 +24,7 @@
  *   of a file            all cursors; servers with the same file take each other's
  *   else, a principal    a random one of the process: no other server accepts it, nor this one after a restart. Without dx_cursor_key_random it is DX_E_INVALID
  *   else                 one made of the build id, which then stands in front. There is nothing secret
- *                        in that: it finds damage, mix-ups and other roots, but who knows how can read
+ *                        in that: it finds damage, mix-ups and other roots, but a client that knows how can read
  *                        and write one. Nothing is hidden from anybody then, and a cursor grants
  *                        nothing (it repeats a question that its owner could ask)
  *

@@ -151,7 +151,7 @@ static inline struct dx_span dx_listing_extra(const struct dx_listing_row *row, 
 }
 
 /* Rows of which each column lies in one page: the usual ones, with texts that are there and plain
- * (query/rows/column_block.h) and times that are numbers, for who writes many rows at once. */
+ * (query/rows/column_block.h) and times that are numbers, for writers of many rows at once. */
 struct dx_listing_stretch {
     uint32_t row_count;
     struct dx_column_block scheme, host, path_query; /* rows from `first` of each on */

@@ -45,7 +45,7 @@ struct dx_url;
 /* Once its pages are there: each piece is then from the first row that is of the URL's host and path_query, or was led to by the
  * URL (the column requested_url), to the last one; it may have none. Rows of a file stand by (domain, host, path_query), so
  * those of one page of a site lie side by side, of whatever scheme; what lies between rows that were led to may be of other URLs.
- * A piece whose pages are not as the directory says is left as it is: who walks its rows finds that. */
+ * A piece whose pages are not as the directory says is left as it is: a walk of its rows finds that. */
 void dx_listing_keep_url(struct dx_listing *l, const struct dx_url *url);
 
 #endif

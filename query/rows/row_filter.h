@@ -52,7 +52,7 @@ struct dx_row_filter {
     struct dx_span from, to, status, lang;
     struct dx_span terms[DX_ROW_FILTER_TERMS]; /* those that are asked come first */
 
-    /* Only rows of this host, with whatever port, or of one below it. Not packed: who packs and unpacks sets it again. */
+    /* Only rows of this host, with whatever port, or of one below it. Not packed: the caller that unpacks sets it again. */
     struct dx_span below;
     /* Likewise: borrowed, of dx_row_filter_compile. One thread at a time. */
     const struct dx_row_regexes *regexes;

@@ -40,8 +40,8 @@ static int find_subdomain(struct dx_row_number *r, struct dx_span name, struct d
     return r->subdomain_rc;
 }
 
-int dx_row_number_of(struct dx_row_number *r, const struct dx_listing_row *row, uint64_t *key,
-                     struct dx_error *err)
+static int find_number(struct dx_row_number *r, const struct dx_listing_row *row, uint64_t *key,
+                       struct dx_error *err)
 {
     struct dx_domain64_names names;
     int rc;
@@ -59,7 +59,7 @@ int dx_row_number_of(struct dx_row_number *r, const struct dx_listing_row *row, 
 int dx_row_number_within(struct dx_row_number *r, const struct dx_listing_row *row,
                          struct dx_error *err)
 {
-    int rc = dx_row_number_of(r, row, &r->key, err);
+    int rc = find_number(r, row, &r->key, err);
 
     return rc == 1 ? dx_domain64_in(r->within, r->key) : rc;
 }

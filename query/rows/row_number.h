@@ -3,8 +3,7 @@
  *
  *   struct dx_row_number r;
  *   dx_row_number_begin(&r, numbers, domain, number);        number: of the domain. Both are borrowed
- *   rc = dx_row_number_of(&r, &row, &key, &err);             1; 0: the row has none; <0
- *   r.within = &range;                                       and then
+ *   r.within = &range;
  *   rc = dx_row_number_within(&r, &row, &err);               1: it has one in the range, r.key; 0; <0
  *   dx_row_number_end(&r);                                   also of one that is all zero
  *
@@ -37,8 +36,6 @@ struct dx_row_number {
 
 void dx_row_number_begin(struct dx_row_number *r, const struct dx_domain64_registry *numbers,
                          struct dx_span domain, uint64_t number);
-int dx_row_number_of(struct dx_row_number *r, const struct dx_listing_row *row, uint64_t *key,
-                     struct dx_error *err);
 int dx_row_number_within(struct dx_row_number *r, const struct dx_listing_row *row,
                          struct dx_error *err);
 void dx_row_number_end(struct dx_row_number *r);

@@ -67,10 +67,10 @@ static int give_row(void *ctx, const struct dx_listing_row *row, struct dx_error
     struct dx_filtered_domain *f = ctx;
     int rc;
 
-    f->told_dataset = f->rows->pairs[f->at].dataset_id;
-    if (!f->told)
-        f->taker.dataset(f->taker.ctx, f->told_dataset);
-    f->told = true;
+    f->named_dataset = f->rows->pairs[f->at].dataset_id;
+    if (!f->named)
+        f->taker.dataset(f->taker.ctx, f->named_dataset);
+    f->named = true;
     f->count++;
     rc = f->taker.row(f->taker.ctx, row, err);
     f->full = f->full || rc == 1;
@@ -164,7 +164,7 @@ static int enter_pair(struct dx_filtered_domain *f, struct dx_error *err)
     }
     if (is_enough(f))
         return ENDED;
-    f->told = f->told && p->dataset_id == f->told_dataset;
+    f->named = f->named && p->dataset_id == f->named_dataset;
     f->may_keep = false;
     rc = r->keeps && p->rows <= DX_PAIR_ROWS_MAX && dx_row_filter_is_times(&f->ask.filter)
              ? take_kept(f, &ask, err)

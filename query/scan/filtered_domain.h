@@ -56,8 +56,8 @@ struct dx_filtered_domain {
     size_t at;      /* in rows->pairs */
     bool busy;      /* with the pair at hand */
     bool may_keep;  /* that pair, if nothing was waited for */
-    bool told;      /* the taker knows the dataset of the last row */
-    uint32_t told_dataset;
+    bool named;     /* the taker knows the dataset of the last row */
+    uint32_t named_dataset;
     bool full;
     struct dx_filtered_rows pair;
     struct dx_read_batch nothing;

@@ -43,7 +43,7 @@ struct dx_tag_set_dataset {
 struct dx_tag_sets {
     struct dx_view view;
     struct dx_span tag;
-    uint64_t number; /* of who goes over the tags: tag_names.h */
+    uint64_t number; /* of the walk over the tags: tag_names.h */
     struct dx_tag_set_file *files;
     size_t file_count, file_capacity;
     struct dx_tag_set_dataset *datasets;

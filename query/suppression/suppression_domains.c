@@ -21,13 +21,6 @@ void dx_suppression_domains_release(struct dx_suppression_domains *h)
     *h = (struct dx_suppression_domains){ .whole = NULL };
 }
 
-bool dx_suppression_domains_whole(const struct dx_suppression_domains *h, uint64_t number)
-{
-    size_t i = dx_hidden_range_from(h->whole, h->whole_count, 0, number);
-
-    return i < h->whole_count && h->whole[i].first <= number;
-}
-
 size_t dx_suppression_domains_part_from(const struct dx_suppression_domains *h, size_t from,
                                         uint64_t number)
 {

@@ -50,8 +50,6 @@ int dx_suppression_domains_take_out(struct dx_suppression_domains *h, const stru
 /* The first part from this one on that is not below the number. */
 size_t dx_suppression_domains_part_from(const struct dx_suppression_domains *h, size_t from,
                                         uint64_t number);
-/* Whether nothing of the domain may be shown. */
-bool dx_suppression_domains_whole(const struct dx_suppression_domains *h, uint64_t number);
 /* NULL: no part of it is hidden, or all is. */
 const struct dx_hidden_part *dx_suppression_domains_part(const struct dx_suppression_domains *h,
                                                          uint64_t number);

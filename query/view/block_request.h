@@ -16,7 +16,7 @@
  * who want the block. A block whose leader gave up is claimed again.
  *
  * All wanted of one answer that are advanced together are read in one batch: no answer waits for
- * another one's read before its own are done.
+ * another one's read before its own are done. A request is for one thread at a time.
  */
 #ifndef DX_QUERY_VIEW_BLOCK_REQUEST_H
 #define DX_QUERY_VIEW_BLOCK_REQUEST_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/view/dataset_list.h"
 
+#include "base/decimal.h"
 #include "loader/version.h"
 #include "query/view/lookup.h"
 #include "query/view/view.h"
@@ -8,17 +9,11 @@
 /* False: not digits alone, or too large a number. */
 static bool parse_id(struct dx_span word, uint32_t *id)
 {
-    uint64_t v = 0;
+    uint64_t v;
+    bool ok = dx_decimal(word, UINT32_MAX, &v);
 
-    for (size_t i = 0; i < word.size; i++) {
-        if (word.data[i] < '0' || word.data[i] > '9')
-            return false;
-        v = v * 10 + (uint64_t)(word.data[i] - '0');
-        if (v > UINT32_MAX)
-            return false;
-    }
     *id = (uint32_t)v;
-    return word.size > 0;
+    return ok;
 }
 
 static int unknown(const struct dx_view *view, struct dx_span word, struct dx_problem *problem)

@@ -16,6 +16,7 @@
  * hide of a domain that is found is query/suppression/suppression_view.h's.
  *
  * `found` is a plain value; `dataset` is borrowed from the version.
+ * Any thread, each with a canon of its own.
  */
 #ifndef DX_QUERY_VIEW_LOOKUP_H
 #define DX_QUERY_VIEW_LOOKUP_H

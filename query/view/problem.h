@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * problem.h - why there is no answer, in terms a client can act on.
  *
+ *   return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "domain-not-found", "Domain not found", "%s ...", name);    0
+ *   return dx_problem_of_error(problem, &err);                  its code
+ *
  * Absent, withheld, badly asked and failed are different (DESIGN promise 10). The server maps
- * kinds to HTTP status; the command line prints title and detail.
+ * kinds to HTTP status; the command line prints title and detail. A plain value: one thread at a time.
  */
 #ifndef DX_QUERY_VIEW_PROBLEM_H
 #define DX_QUERY_VIEW_PROBLEM_H

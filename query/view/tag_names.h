@@ -9,6 +9,7 @@
  *
  * A tag that several parts have comes once. Its number is that of one of them: those of a part
  * follow those of older parts. The end is the number of the first tag behind, or how many there are.
+ * A walk is for one thread at a time.
  */
 #ifndef DX_QUERY_VIEW_TAG_NAMES_H
 #define DX_QUERY_VIEW_TAG_NAMES_H

@@ -11,14 +11,14 @@
  *                                                        scope that is not the last one asked about
  *   dx_view_shows(&view, dataset_id)
  *   urls = dx_view_urls(&view);                          for questions about URLs: it shows no dataset of counts (format/root/
- *   dx_view_of_counts(&view, dataset_id)                 registry_json.h), but to who looks for a domain or counts datasets
+ *   dx_view_of_counts(&view, dataset_id)                 registry_json.h), but to searches for a domain and counts of datasets
  *
  * What the scope leaves out is not there: an answer has the bytes that it would have from an index
  * without it (docs/notes/access.md). So nothing in query/ asks a version for its datasets, or a
  * domain for its pairs, but through here and lookup.h.
  *
  * A plain value: its creator pins the version and holds the scope, for as long as an answer or
- * its task is at work.
+ * its task is at work. Threads may share it.
  */
 #ifndef DX_QUERY_VIEW_VIEW_H
 #define DX_QUERY_VIEW_VIEW_H

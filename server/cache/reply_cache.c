@@ -102,7 +102,7 @@ bool dx_reply_cache_wants(struct dx_reply_cache *h, uint64_t scope, struct dx_sp
     return again && h->max_bytes > 0;
 }
 
-/* SIEVE: the hand goes from old to new and round again; who was asked for since it passed stays. */
+/* SIEVE: the hand goes from old to new and round again; what was asked for since it passed stays. */
 static void make_room(struct dx_reply_cache *h, size_t bytes)
 {
     while (h->bytes + bytes > h->max_bytes) {
@@ -205,11 +205,6 @@ struct dx_span dx_cached_reply_bytes(struct dx_cached_reply *r, time_t date_seco
         r->date_second = date_second;
     }
     return (struct dx_span){ head, r->head_size + r->body_size };
-}
-
-struct dx_span dx_cached_reply_body(const struct dx_cached_reply *r)
-{
-    return (struct dx_span){ r->bytes + r->target_size + r->head_size, r->body_size };
 }
 
 struct dx_span dx_cached_reply_subject(const struct dx_cached_reply *r)

@@ -110,7 +110,6 @@ void dx_reply_cache_put(struct dx_reply_cache *h, uint64_t scope, struct dx_span
 /* Size 0: it is being sent with another Date. */
 struct dx_span dx_cached_reply_bytes(struct dx_cached_reply *r, time_t date_second,
                                      const char *date);
-struct dx_span dx_cached_reply_body(const struct dx_cached_reply *r);
 struct dx_span dx_cached_reply_subject(const struct dx_cached_reply *r);
 
 static inline void dx_cached_reply_hold(struct dx_cached_reply *r)

@@ -9,7 +9,7 @@
  * Each byte is worth its time at DX_LIST_BYTES_PER_S. A list has DX_LIST_CREDIT_US at the start,
  * saves up that much at most, and falls behind by that much at most: what counts is the last second
  * or two. An average over the whole life would let a list that was fast at first, and then waits
- * for its budget, hold its place for minutes.
+ * for its budget, hold its place for minutes. One thread: the loop's.
  */
 #ifndef DX_SERVER_ENGINE_LIST_PROGRESS_H
 #define DX_SERVER_ENGINE_LIST_PROGRESS_H

@@ -139,7 +139,7 @@ void dx_loop_job_fetch(struct dx_job *job)
 void dx_loop_tell(struct dx_loop *loop, unsigned what)
 {
     (void)pthread_mutex_lock(&loop->lock);
-    loop->told |= what;
+    loop->commands |= what;
     (void)pthread_mutex_unlock(&loop->lock);
     wake(loop);
 }

@@ -99,7 +99,7 @@ struct dx_loop_counts {
     _Atomic int64_t ticked_ms;  /* monotonic: the loop turned then */
 };
 
-/* Who was let in. */
+/* A connection that was accepted. */
 struct dx_guest {
     int fd;
     bool admin; /* by the admin listener: no client, and not counted as one */
@@ -129,7 +129,7 @@ struct dx_loop {
     struct dx_job *done;
     struct dx_job *to_fetch;
     bool ended; /* the thread reads nothing any more */
-    unsigned told;
+    unsigned commands;
 
     int wake_fd;
     struct event wake_event;

@@ -147,7 +147,7 @@ static void stop_accepting(struct dx_loop *loop)
 static void for_all(struct dx_loop *loop, void (*act)(struct dx_connection *c))
 {
     for (unsigned wait = 0; wait < DX_WAIT_COUNT; wait++) {
-        /* act may move a connection to a later place: stop at who is the last one now */
+        /* act may move a connection to a later place: stop at the one that is the last now */
         struct dx_stream *last = TAILQ_LAST(&loop->waits[wait], dx_stream_list);
         struct dx_stream *s = TAILQ_FIRST(&loop->waits[wait]);
 
@@ -168,17 +168,17 @@ static void refresh(struct dx_loop *loop)
     (void)dx_loop_access_now(&loop->access, loop->serving->options.access);
 }
 
-static void obey(struct dx_loop *loop, unsigned told)
+static void run_commands(struct dx_loop *loop, unsigned commands)
 {
-    if ((told & DX_LOOP_SHED) != 0)
+    if ((commands & DX_LOOP_SHED) != 0)
         dx_shed_connections(loop);
-    if ((told & DX_LOOP_SHED_READERS) != 0)
+    if ((commands & DX_LOOP_SHED_READERS) != 0)
         dx_shed_readers(loop);
-    if ((told & DX_LOOP_SHED_LISTS) != 0)
+    if ((commands & DX_LOOP_SHED_LISTS) != 0)
         dx_shed_lists(loop, NULL);
-    if ((told & DX_LOOP_REFRESH) != 0)
+    if ((commands & DX_LOOP_REFRESH) != 0)
         refresh(loop);
-    if ((told & (DX_LOOP_DRAIN | DX_LOOP_QUIT)) != 0 && !loop->draining) {
+    if ((commands & (DX_LOOP_DRAIN | DX_LOOP_QUIT)) != 0 && !loop->draining) {
         loop->draining = true;
         loop->newcomers_until_ms = loop->now_ms + NEWCOMER_MS;
         take_the_rest(loop);
@@ -186,7 +186,7 @@ static void obey(struct dx_loop *loop, unsigned told)
         atomic_store(&loop->deaf, true);
         for_all(loop, dx_connection_drain);
     }
-    if ((told & DX_LOOP_QUIT) != 0) {
+    if ((commands & DX_LOOP_QUIT) != 0) {
         loop->quitting = true;
         dx_admin_listener_end(&loop->admin);
         for_all(loop, dx_connection_close);
@@ -232,7 +232,7 @@ static void on_wake(evutil_socket_t fd, short what, void *argument)
     struct dx_job *to_fetch;
     struct dx_job *done;
     struct dx_job *next;
-    unsigned told;
+    unsigned commands;
     uint64_t ignored;
 
     (void)what;
@@ -255,8 +255,8 @@ static void on_wake(evutil_socket_t fd, short what, void *argument)
     loop->done = NULL;
     to_fetch = loop->to_fetch;
     loop->to_fetch = NULL;
-    told = loop->told;
-    loop->told = 0;
+    commands = loop->commands;
+    loop->commands = 0;
     (void)pthread_mutex_unlock(&loop->lock);
     for (to_fetch = oldest_first(to_fetch); to_fetch != NULL; to_fetch = next) {
         next = to_fetch->next;
@@ -267,7 +267,7 @@ static void on_wake(evutil_socket_t fd, short what, void *argument)
         TAILQ_INSERT_TAIL(&loop->answered, done, queue);
     }
     deliver(loop);
-    obey(loop, told);
+    run_commands(loop, commands);
 }
 
 static void on_turn(evutil_socket_t fd, short what, void *argument)
@@ -323,7 +323,8 @@ static void *run(void *argument)
 {
     struct dx_loop *loop = argument;
 
-    (void)pthread_setname_np(pthread_self(), "dx-loop"); /* for who looks at threads one by one */
+    (void)pthread_setname_np(pthread_self(),
+                             "dx-loop"); /* for tools that list threads one by one */
     dx_loop_clock(loop);
     loop->tick_us = loop->now_us;
     while (!loop->quitting || loop->open > 0)

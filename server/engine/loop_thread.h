@@ -7,6 +7,8 @@
  *   dx_loop_tell(loop, DX_LOOP_DRAIN); ... dx_loop_tell(loop, DX_LOOP_QUIT);
  *   dx_loop_join(loop);
  *   dx_loop_free(&loop);             joined, and no worker left that may call dx_loop_job_done
+ *
+ * New, start, join and free are for the thread that owns the server; tell for any.
  */
 #ifndef DX_SERVER_ENGINE_LOOP_THREAD_H
 #define DX_SERVER_ENGINE_LOOP_THREAD_H

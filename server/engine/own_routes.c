@@ -144,7 +144,7 @@ static void program(struct dx_connection *c, struct dx_span match)
     dx_deliver_body(c, "application/json", body);
 }
 
-/* What does not change while the server runs; free only for who has it. */
+/* What does not change while the server runs; free only for a client that has it. */
 static void deliver_document(struct dx_connection *c, enum dx_route_id route, struct dx_span match,
                              const struct dx_delivery *like, const struct dx_buf *text)
 {

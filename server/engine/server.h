@@ -45,6 +45,7 @@ bool dx_server_lives(const struct dx_server *s, unsigned within_ms, struct dx_er
  * of the lake; its thread and what it uses stay, and the caller should end the process. */
 bool dx_server_stop(struct dx_server **server, unsigned grace_ms);
 
+/* For tests; metrics read the same counts. */
 struct dx_server_counts dx_server_counts_of(const struct dx_server *s);
 
 #endif

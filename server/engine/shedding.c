@@ -87,7 +87,7 @@ static void shed_lists_in(struct dx_loop *loop, enum dx_wait wait, const struct 
         struct dx_connection *c = dx_connection_of(s);
 
         next = TAILQ_NEXT(s, links);
-        /* Who owes nothing waits for us. */
+        /* One that owes nothing waits for us. */
         if (c == one || c->list_counted == 0 || (wait == DX_WAIT_LATER && !c->list_owes) ||
             !is_slow_list(c))
             continue;

@@ -128,7 +128,7 @@ static struct dx_job *last_that_may(struct dx_job *job, bool fetch)
     return job;
 }
 
-/* Who has the next turn; but unless `all`, when enough workers open versions, one that opens none.
+/* The job that has the next turn; but unless `all`, when enough workers open versions, one that opens none.
  * Some workers are left for the listings of versions that are there, whatever strangers ask for. */
 static struct dx_job *pop(struct dx_workers *w, bool all)
 {

@@ -89,7 +89,7 @@ struct dx_job {
     uint64_t queued_ms;   /* on the clock of dx_clock_ms: when it was submitted */
     bool had;             /* a worker has had it */
     struct dx_task *task; /* NULL: not begun */
-    bool begun;           /* task is set by who submits the job, and waits for its reading */
+    bool begun;           /* task is set by the submitter of the job, and waits for its reading */
     struct dx_flight_watch watch;
     struct dx_fetch *under_way; /* of the loop's thread */
     TAILQ_ENTRY(dx_job) fetching;

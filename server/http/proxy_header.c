@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/http/proxy_header.h"
 
+#include "base/decimal.h"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -99,18 +101,12 @@ static size_t split(char *line, const char *words[WORDS])
 
 static bool is_port(const char *text, uint8_t port[2])
 {
-    unsigned value = 0;
+    uint64_t value;
+    bool ok = dx_decimal_plain(dx_span_str(text), UINT16_MAX, &value);
 
-    if (text[0] == '\0' || (text[0] == '0' && text[1] != '\0') || strlen(text) > 5)
-        return false;
-    for (; *text != '\0'; text++) {
-        if (*text < '0' || *text > '9')
-            return false;
-        value = value * 10 + (unsigned)(*text - '0');
-    }
     port[0] = (uint8_t)(value >> 8);
     port[1] = (uint8_t)value;
-    return value <= 65535;
+    return ok;
 }
 
 static enum dx_proxy_header take_line(char *line, struct sockaddr_storage *from)

@@ -23,9 +23,9 @@
 struct dx_record_ring {
     uint8_t *bytes;
     size_t size;
-    _Alignas(64) _Atomic size_t head; /* written by who puts; only grows */
+    _Alignas(64) _Atomic size_t head; /* written by put; only grows */
     _Atomic uint64_t dropped;
-    _Alignas(64) _Atomic size_t tail; /* written by who gets */
+    _Alignas(64) _Atomic size_t tail; /* written by get */
 };
 
 int dx_record_ring_init(struct dx_record_ring *ring, size_t bytes, struct dx_error *err);

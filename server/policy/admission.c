@@ -165,7 +165,7 @@ static struct rate rate_of(double cost_per_s, double burst)
 static bool address_key(const struct dx_admission *a, const struct dx_address *address,
                         uint8_t key[KEY])
 {
-    static const uint8_t nobody[KEY];
+    static const uint8_t no_address[KEY];
     static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
     for (size_t i = 0; i < a->options.proxy_count; i++)
@@ -173,7 +173,7 @@ static bool address_key(const struct dx_admission *a, const struct dx_address *a
             return false;
     memset(key, 0, KEY);
     memcpy(key, address->bytes, memcmp(address->bytes, mapped, sizeof mapped) == 0 ? KEY : 8);
-    return memcmp(address->bytes, nobody, KEY) != 0;
+    return memcmp(address->bytes, no_address, KEY) != 0;
 }
 
 static bool address_rate(const struct dx_admission *a, const struct dx_who *who, uint8_t key[KEY],

@@ -45,7 +45,7 @@ struct dx_admission_options {
     unsigned address_streams;     /* the same */
     unsigned principal_streams;
     unsigned addresses_max;
-    const struct dx_network *proxies; /* have neither bucket nor cap: who they speak for has. Not */
+    const struct dx_network *proxies; /* have neither bucket nor cap: their clients have. Not */
     size_t proxy_count;               /* copied */
 };
 

@@ -2,6 +2,7 @@
 #include "server/policy/identity.h"
 
 #include "base/crypto/sha256.h"
+#include "base/decimal.h"
 #include "format/root/access_token.h"
 
 #include <arpa/inet.h>
@@ -49,15 +50,11 @@ static unsigned parse_address(struct dx_span text, struct dx_address *address)
 
 static bool prefix_of(struct dx_span text, unsigned most, unsigned *bits)
 {
-    *bits = 0;
-    if (text.size == 0 || text.size > 3 || (text.size > 1 && text.data[0] == '0'))
-        return false;
-    for (size_t i = 0; i < text.size; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9')
-            return false;
-        *bits = *bits * 10 + (unsigned)(text.data[i] - '0');
-    }
-    return *bits <= most;
+    uint64_t v;
+    bool ok = dx_decimal_plain(text, most, &v);
+
+    *bits = (unsigned)v;
+    return ok;
 }
 
 static bool no_bits_behind(const struct dx_network *n)
@@ -222,7 +219,7 @@ static const struct dx_principal *of_token(const struct dx_access_table *table,
 
 /* NULL: 401. header_name: the name from a trusted proxy; size 0: none. */
 static const struct dx_principal *find_principal(const struct dx_access_table *table,
-                                                 struct dx_span authorization, bool has_told,
+                                                 struct dx_span authorization, bool has_named,
                                                  struct dx_span header_name, int64_t now_s,
                                                  struct dx_who *who)
 {
@@ -232,13 +229,13 @@ static const struct dx_principal *find_principal(const struct dx_access_table *t
 
     if (bearer(authorization, &token))
         return of_token(table, token, now_s, who);
-    if (has_told && header_name.size > 0) {
+    if (has_named && header_name.size > 0) {
         named = dx_access_table_named(table, header_name);
         return named != NULL ? named : anonymous;
     }
     /* What a proxy has checked by another scheme it passes on, and says who it was. */
     who->fault = DX_IDENTITY_SCHEME;
-    if (authorization.size > 0 && !has_told)
+    if (authorization.size > 0 && !has_named)
         return NULL;
     who->fault = DX_IDENTITY_NONE;
     return dx_scope_count(anonymous->scope) > 0 ? anonymous : NULL;

@@ -9,7 +9,7 @@
  * table NULL, or one that is out of force: everybody may see all, and only the address is looked
  * for. Else, in this order:
  *   Authorization: Bearer TOKEN        the owner of the token; 401 if it is unknown
- *   the header that names the principal, from a trusted proxy: who is called so; a name that the
+ *   the header that names the principal, from a trusted proxy: the one of that name; a name that the
  *                                      table does not know, or none, is anonymous
  *   another Authorization              401
  *   nothing                            anonymous; 401 if that may see nothing

@@ -39,7 +39,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -195,16 +194,6 @@ static void block_signals(sigset_t *set)
     (void)signal(SIGPIPE, SIG_IGN);
 }
 
-static void raise_descriptor_limit(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 /* The next signal of the set, or 0 after ms. */
 static int signal_within(const sigset_t *set, unsigned ms)
 {
@@ -330,7 +319,7 @@ static struct dx_version_options version_options(const struct dx_settings *setti
 }
 
 /* Of a version that can no longer be served, in the guard's thread. */
-static void open_anew(void *ctx, const struct dx_error *why)
+static void look_for_version(void *ctx, const struct dx_error *why)
 {
     dx_log(DX_LOG_ERROR, "a file was changed: %s; its answers are refused", why->text);
     dx_reloader_ask(ctx);
@@ -711,7 +700,7 @@ static void serve_until_stopped(struct daemon *d, const sigset_t *signals)
 {
     dx_reloader_tell(d->reloader, d->server);
     dx_reloader_when_done(d->reloader, tell_ready, d);
-    dx_guard_tell(open_anew, d->reloader);
+    dx_guard_tell(look_for_version, d->reloader);
     announce(d->current, d->server);
     tell_ready(d);
     wait_for_stop(d, signals);
@@ -798,7 +787,7 @@ static int serve_supervised(const struct dx_settings *settings, struct dx_error 
     rc = dx_supervisor_open(&supervisor, err);
     if (rc < 0)
         return rc;
-    raise_descriptor_limit();
+    dx_process_raise_files();
     if (settings->tls.certificate != NULL)
         dx_tls_begin();
     rc = dx_sandbox_enter(&sandbox, settings, err);

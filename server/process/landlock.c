@@ -59,7 +59,7 @@ struct port_rule {
     uint64_t port;
 };
 
-int dx_landlock_abi(void)
+static int find_abi(void)
 {
     long abi = syscall(CREATE_RULESET, NULL, (size_t)0, CREATE_VERSION);
 
@@ -71,7 +71,7 @@ int dx_landlock_open(struct dx_landlock *l, unsigned flags, struct dx_error *err
     struct ruleset set;
     size_t size;
 
-    *l = (struct dx_landlock){ .fd = -1, .abi = dx_landlock_abi() };
+    *l = (struct dx_landlock){ .fd = -1, .abi = find_abi() };
     if (l->abi == 0)
         return 0;
     l->files = FS(REFER) - 1; /* all of ABI 1 */

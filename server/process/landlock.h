@@ -41,7 +41,6 @@ struct dx_landlock {
     uint64_t scopes;
 };
 
-int dx_landlock_abi(void); /* 0: none */
 int dx_landlock_open(struct dx_landlock *l, unsigned flags, struct dx_error *err);
 int dx_landlock_path(struct dx_landlock *l, const char *path, unsigned rights,
                      struct dx_error *err);

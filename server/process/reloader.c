@@ -23,8 +23,8 @@
 
 #define STOP_WAIT_S 1
 #define WATCHED DX_MANIFEST_FILE_BASE
-#define ANEW_MS 2000 /* between two looks while nothing is answered, also if polling is off */
-#define BLIND_MS 500 /* between two tries to watch a directory that is not there */
+#define POISONED_MS 2000 /* between two looks while nothing is answered, also if polling is off */
+#define BLIND_MS 500     /* between two tries to watch a directory that is not there */
 
 struct dx_reloader {
     struct dx_current *current;
@@ -140,8 +140,8 @@ static void plan_look(struct dx_reloader *r)
 {
     uint64_t wait = dx_period_next(&r->period);
 
-    if (wait > ANEW_MS && dx_current_poisoned(r->current))
-        wait = ANEW_MS;
+    if (wait > POISONED_MS && dx_current_poisoned(r->current))
+        wait = POISONED_MS;
     r->look_ms = wait == DX_PERIODIC_NEVER ? UINT64_MAX : dx_clock_ms() + wait;
 }
 

@@ -480,7 +480,8 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
                     "who run the server: it asks for no token",
                     DX_OPT_TEXT, AT(server.admin), .read = read_admin },
     [OPT_SOCKET_MODE] = { "socket-mode", "MODE", "0660",
-                          "of the file of a listener unix:PATH, in octal: who may connect; its "
+                          "of the file of a listener unix:PATH, in octal: which users may connect; "
+                          "its "
                           "group "
                           "is the process's",
                           DX_OPT_TEXT, AT(server.socket_mode), .read = read_mode },

@@ -42,7 +42,7 @@ struct dx_settings {
     enum dx_lease_mode lease;
     unsigned lease_ttl_s;
     const char *server_name; /* NULL: the machine's */
-    bool access_required;    /* no start without a table of who may see what */
+    bool access_required;    /* no start without an access table */
     const char *access_file; /* that table; NULL: the root's */
     const char *cache_dir;   /* of remote roots; NULL: loader/mirror.h says */
     bool mirror_postings;

@@ -398,7 +398,7 @@ static int answer_compared(struct dx_answering *a)
     a->before = &before;
     rc = answer_of(a);
     if (answers->intact != NULL && !answers->intact(before.version, a->problem)) {
-        dx_buf_clear(a->body); /* who sends it looks at v only */
+        dx_buf_clear(a->body); /* the sender looks at v only */
         rc = DX_E_CORRUPT;
     }
     answers->unpin(before.version);

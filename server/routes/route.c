@@ -2,6 +2,7 @@
 #include "server/routes/route.h"
 
 #include "base/buf.h"
+#include "base/decimal.h"
 #include "base/hex.h"
 #include "fetch/object_url.h"
 
@@ -108,23 +109,6 @@ int dx_ask_decode(struct dx_ask *ask, struct dx_span raw, struct dx_span *out,
                           "write a literal percent sign as %%25");
 }
 
-bool dx_param_number(struct dx_span s, uint64_t max, uint64_t *value)
-{
-    uint64_t v = 0;
-
-    if (s.size == 0)
-        return false;
-    for (size_t i = 0; i < s.size; i++) {
-        if (s.data[i] < '0' || s.data[i] > '9')
-            return false;
-        if (__builtin_mul_overflow(v, 10, &v) ||
-            __builtin_add_overflow(v, (uint64_t)(s.data[i] - '0'), &v))
-            return false;
-    }
-    *value = v;
-    return v <= max;
-}
-
 /* "{dataset}", "{a}" and "{b}" of a pattern. */
 static bool is_dataset(const char *name)
 {
@@ -140,8 +124,10 @@ static bool is_digits(struct dx_span text)
     return true;
 }
 
-int dx_param_dataset_given(struct dx_span text, uint32_t *id, struct dx_span *name,
-                           struct dx_problem *problem)
+/* A dataset's id, or its name, which is left in *name: text of digits is an id; "id:7" and "name:7" say
+ * which is meant. */
+static int read_dataset(struct dx_span text, uint32_t *id, struct dx_span *name,
+                        struct dx_problem *problem)
 {
     uint64_t v;
 
@@ -149,7 +135,7 @@ int dx_param_dataset_given(struct dx_span text, uint32_t *id, struct dx_span *na
         *name = text;
         return 1;
     }
-    if (!dx_param_number(text, UINT32_MAX, &v))
+    if (!dx_decimal(text, UINT32_MAX, &v))
         return dx_problem_set(
             problem, DX_PROBLEM_BAD_REQUEST, "bad-dataset-id", "Bad dataset id",
             "dataset id '%.*s' is not a whole number from 0 to 4294967295; a name of "
@@ -166,8 +152,8 @@ static int capture_dataset(bool is_other, struct dx_span captured, struct dx_ask
 
     if (dx_ask_decode(ask, captured, &text, problem) == 0)
         return 0;
-    return is_other ? dx_param_dataset_given(text, &ask->other_id, &ask->other_name, problem)
-                    : dx_param_dataset_given(text, &ask->dataset_id, &ask->dataset_name, problem);
+    return is_other ? read_dataset(text, &ask->other_id, &ask->other_name, problem)
+                    : read_dataset(text, &ask->dataset_id, &ask->dataset_name, problem);
 }
 
 int dx_route_capture(const char *name, struct dx_span captured, struct dx_ask *ask,
@@ -251,7 +237,7 @@ static int set_limit(struct dx_span value, struct dx_ask *ask, struct dx_problem
     const struct dx_route *route = dx_routes[ask->route];
     uint64_t v;
 
-    if (!dx_param_number(value, route->rows != NULL ? INT64_MAX : UINT64_MAX, &v) || v == 0)
+    if (!dx_decimal(value, route->rows != NULL ? INT64_MAX : UINT64_MAX, &v) || v == 0)
         return dx_route_refuse(problem, "limit '%.*s' is not a whole number from 1 to %" PRIu64,
                                dx_shown(value), (const char *)value.data, route->limit.max);
     ask->page.limit = v;
@@ -262,7 +248,7 @@ static int set_limit(struct dx_span value, struct dx_ask *ask, struct dx_problem
 static int set_offset(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
 {
     /* Clients in other languages hold it in an int64. */
-    bool ok = dx_param_number(value, INT64_MAX, &ask->page.offset);
+    bool ok = dx_decimal(value, INT64_MAX, &ask->page.offset);
 
     /* 0 says what holds without it, and generated clients send it with everything. */
     ask->offset_given = ok && ask->page.offset > 0;
@@ -276,7 +262,7 @@ static int set_offset(struct dx_span value, struct dx_ask *ask, struct dx_proble
 static int set_dataset(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
 {
     ask->one_dataset = true;
-    return dx_param_dataset_given(value, &ask->dataset_id, &ask->dataset_name, problem);
+    return read_dataset(value, &ask->dataset_id, &ask->dataset_name, problem);
 }
 
 const struct dx_route_rows *dx_route_rows_of(const struct dx_ask *ask)
@@ -309,7 +295,7 @@ static int set_plan(struct dx_span value, struct dx_ask *ask, struct dx_problem 
 {
     uint64_t v;
 
-    if (!dx_param_number(value, DX_PLAN_MAX, &v) || v == 0)
+    if (!dx_decimal(value, DX_PLAN_MAX, &v) || v == 0)
         return dx_route_refuse(problem, "plan '%.*s' is not a whole number from 1 to %d",
                                dx_shown(value), (const char *)value.data, DX_PLAN_MAX);
     ask->plan = (unsigned)v;

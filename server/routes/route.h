@@ -189,12 +189,6 @@ int dx_ask_decode(struct dx_ask *ask, struct dx_span raw, struct dx_span *out,
 int dx_route_capture(const char *name, struct dx_span captured, struct dx_ask *ask,
                      struct dx_problem *problem);
 
-/* Digits alone; false on anything else and above max. */
-bool dx_param_number(struct dx_span text, uint64_t max, uint64_t *value);
-/* A dataset's id, or its name, which is left in *name: text of digits is an id; "id:7" and "name:7" say
- * which is meant. */
-int dx_param_dataset_given(struct dx_span text, uint32_t *id, struct dx_span *name,
-                           struct dx_problem *problem);
 /* Of a cursor of a listing that takes one: a name agrees with any, until it is looked up in the version. */
 bool dx_cursor_has_dataset(const struct dx_ask *ask);
 /* 400 with these words; and of what a cursor contradicts. */

@@ -160,7 +160,7 @@ void dx_tls_link_end(struct dx_tls_link *link)
 {
     if (!link->ready || link->broken || link->waiting)
         return;
-    (void)SSL_shutdown(link->ssl); /* the client's is waited for by who reads */
+    (void)SSL_shutdown(link->ssl); /* the client's is waited for by the reader */
     ERR_clear_error();
 }
 

@@ -107,7 +107,12 @@ static void fuzz_page(struct dx_bytes r)
     }
     if (n > page.entries)
         abort();
-    (void)dx_pair_page_find(&page, version, plain, last_ordinal, last_dataset_id, &bytes, NULL);
+    if (n > 0) {
+        p = dx_pair_page_of(&page, version, plain);
+        if (dx_pair_page_seek(&p, last_ordinal, last_dataset_id, &ordinal, &dataset_id, &bytes,
+                              NULL) != 1)
+            abort();
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

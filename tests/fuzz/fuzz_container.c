@@ -9,7 +9,7 @@
 
 #define WINDOW_MAX ((uint64_t)1 << 20)
 #define OUT_MAX ((size_t)4 << 20)
-#define FIRST_MIN 4 /* who found the kind has its magic number, and gives all of it */
+#define FIRST_MIN 4 /* the caller that found the kind has its magic number, and gives all of it */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

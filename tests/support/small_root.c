@@ -6,6 +6,7 @@
 #include "builder/lake/lake_file.h"
 #include "builder/publish/publish.h"
 #include "canon/ids.h"
+#include "tests/support/root_registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,7 +173,7 @@ static void write_dataset_registry(const struct dx_test_root *r, uint64_t withou
     struct dx_error err = DX_ERROR_INIT;
     char name[32];
     uint32_t id;
-    int rc = dx_dataset_registry_open(&dataset_registry, r->path, &err);
+    int rc = root_registry(&dataset_registry, r->path, &err);
 
     for (unsigned d = 1; rc >= 0 && d <= r->datasets; d++) {
         (void)snprintf(name, sizeof name, "dataset \"%u\"", d);
@@ -202,7 +203,7 @@ static void publish(struct dx_test_root *r, unsigned parts)
     const char **names;
     size_t count;
 
-    if (dx_dataset_registry_open(&registry, r->path, &err) < 0)
+    if (root_registry(&registry, r->path, &err) < 0)
         die("registry", &err);
     count = dx_dataset_registry_count(registry);
     names = calloc(count + 1, sizeof *names);

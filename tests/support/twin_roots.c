@@ -6,6 +6,7 @@
 #include "builder/lake/lake_file.h"
 #include "builder/policy/suppress.h"
 #include "canon/ids.h"
+#include "tests/support/root_registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,7 +183,7 @@ static void change_dataset_registry(const struct dx_test_root *r, unsigned datas
 {
     struct dx_dataset_registry *dataset_registry = NULL;
     struct dx_error err = DX_ERROR_INIT;
-    int rc = dx_dataset_registry_open(&dataset_registry, r->path, &err);
+    int rc = root_registry(&dataset_registry, r->path, &err);
     unsigned had = rc < 0 || dx_dataset_registry_count(dataset_registry) == 0 ? 0 : r->datasets;
 
     for (unsigned d = 1; rc >= 0 && d <= datasets; d++) {
@@ -228,7 +229,7 @@ static void begin(struct twin_roots *t, unsigned domains, unsigned datasets, uns
     for (uint32_t d = 1; d <= datasets; d++)
         if ((visible >> d & 1) != 0)
             ids[n++] = d;
-    must(dx_scope_new(&scope, ids, n, &err) >= 0, "scope", &err);
+    must(dx_scope_more(&scope, NULL, ids, n, &err) >= 0, "scope", &err);
     *t = (struct twin_roots){ .datasets = datasets, .visible = visible, .scope = scope };
     begin_root(&t->whole, domains, datasets, ~0u);
     begin_root(&t->shown, domains, datasets, visible);

@@ -14,7 +14,7 @@
  * Reading trusts nothing: no link is followed, sizes are bounded, what is damaged is counted by
  * kind and reported by `say`, the first of each kind one by one. Memory: options.memory_bytes for
  * sorting in `tmp`, a storage file's headers and a line. Of equal keys the last line holds; a key
- * in the tombstone is out, also if its line comes again.
+ * in the tombstone is out, also if its line comes again. One thread at a time.
  */
 #ifndef DX_BUILDER_EXCHANGE_FILESTORE_FILE_STORE_H
 #define DX_BUILDER_EXCHANGE_FILESTORE_FILE_STORE_H

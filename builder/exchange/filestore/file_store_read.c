@@ -25,11 +25,11 @@
 #define PAYLOAD_MAX (8u << 20)            /* a record of JSON must hold it */
 #define TAGS_COLUMN_MAX (48u << 10)       /* below what a row may hold of extras */
 #define SORT_MIN ((uint64_t)16 << 20)
-#define TOLD_MAX 20 /* of a kind */
+#define REPORTED_MAX 20 /* of a kind */
 
 enum kind { TOMBSTONE, ENTRY, TAG }; /* as they sort behind their key */
 
-enum told { TOLD_LINE, TOLD_TAGS, TOLD_STORAGE, TOLDS };
+enum report { REPORT_LINE, REPORT_TAGS, REPORT_STORAGE, REPORT_KINDS };
 
 struct reading {
     const struct dx_file_store_options *o;
@@ -38,7 +38,7 @@ struct reading {
     struct dx_spill_sort *sort;
     struct dx_file_out out, dead, live;
     bool out_open, dead_open, live_open;
-    uint64_t told[TOLDS];
+    uint64_t reported[REPORT_KINDS];
     struct dx_buf sort_key;
     struct dx_buf decoded; /* a key out of a tag's array */
     /* the page that the sort is at */
@@ -50,12 +50,12 @@ struct reading {
     struct dx_buf head, record, scratch;
 };
 
-static void tell(struct reading *r, enum told kind, const char *text)
+static void tell(struct reading *r, enum report kind, const char *text)
 {
-    r->told[kind]++;
-    if (r->o->say != NULL && r->told[kind] <= TOLD_MAX)
+    r->reported[kind]++;
+    if (r->o->say != NULL && r->reported[kind] <= REPORTED_MAX)
         r->o->say(text);
-    if (r->o->say != NULL && r->told[kind] == TOLD_MAX + 1)
+    if (r->o->say != NULL && r->reported[kind] == REPORTED_MAX + 1)
         r->o->say("more of the same are counted only");
 }
 
@@ -129,7 +129,7 @@ static int take_entry(struct reading *r, struct dx_span line, const struct dx_gz
                    flaw == DX_STORE_SOUND ? "the hash is not that of the key"
                    : l->too_long          ? "too long"
                                           : dx_store_flaw_name(flaw));
-    tell(r, TOLD_LINE, text);
+    tell(r, REPORT_LINE, text);
     return DX_OK;
 }
 
@@ -182,7 +182,7 @@ static int take_tags(struct reading *r, struct dx_span line, const struct dx_gzi
     r->n->tag_lines_malformed++;
     (void)snprintf(text, sizeof text, "tags, line %llu: %s", (unsigned long long)l->line_number,
                    l->too_long ? "too long" : dx_store_flaw_name(flaw));
-    tell(r, TOLD_TAGS, text);
+    tell(r, REPORT_TAGS, text);
     return DX_OK;
 }
 
@@ -260,7 +260,7 @@ static void set_aside(struct reading *r, int folder, const char *hash)
     }
     (void)snprintf(text, sizeof text, "%s: cannot be renamed to .invalid: %s", hash,
                    strerror(errno));
-    tell(r, TOLD_STORAGE, text);
+    tell(r, REPORT_STORAGE, text);
 }
 
 /* What the file says against itself; NULL: it is sound. */
@@ -341,7 +341,7 @@ static int check_storage(struct reading *r, struct dx_span hash, size_t *payload
     if (rc == DX_E_CORRUPT || rc == DX_E_IO) {
         r->n->corrupt++;
         (void)snprintf(text, sizeof text, "store: %s", why);
-        tell(r, TOLD_STORAGE, text);
+        tell(r, REPORT_STORAGE, text);
         if (rc == DX_E_CORRUPT && r->o->set_aside && folder >= 0)
             set_aside(r, folder, name);
         rc = 0;

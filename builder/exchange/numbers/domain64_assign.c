@@ -3,14 +3,6 @@
 
 #include <stdlib.h>
 
-static uint32_t field_of(const struct dx_domain64 *d, enum dx_domain64_part part)
-{
-    return part == DX_PART_TLD         ? d->tld
-           : part == DX_PART_DOMAIN    ? d->domain
-           : part == DX_PART_SUBDOMAIN ? d->subdomain
-                                       : d->path;
-}
-
 /* The number of a child with this field. */
 static uint64_t number_of(const struct dx_domain64_assign *a, uint64_t parent,
                           enum dx_domain64_part part, uint32_t field)
@@ -57,7 +49,7 @@ static int first_free(const struct dx_domain64_assign *a, uint64_t parent,
     *next = 1;
     if (rc == 1 && found >= r.from) {
         (void)dx_domain64_unpack(found, layout, &d, NULL);
-        *next = field_of(&d, part) + 1;
+        *next = dx_domain64_field(&d, part) + 1;
     }
     return DX_OK;
 }

@@ -7,6 +7,7 @@
  *   dx_domain64_assign_release(&a);
  *
  * add is called for each new (number, name). Names that the registry has keep their number.
+ * One thread at a time.
  */
 #ifndef DX_BUILDER_EXCHANGE_NUMBERS_DOMAIN64_ASSIGN_H
 #define DX_BUILDER_EXCHANGE_NUMBERS_DOMAIN64_ASSIGN_H

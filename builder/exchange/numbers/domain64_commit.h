@@ -14,6 +14,7 @@
  *
  * DX_E_UNKNOWN: it may have happened; the list says. A directory has no condition that two
  * processes cannot pass at once, so there a commit is made under a lock, ROOT/index/domain64/.lock.
+ * One thread of a process at a time, whatever the root.
  */
 #ifndef DX_BUILDER_EXCHANGE_NUMBERS_DOMAIN64_COMMIT_H
 #define DX_BUILDER_EXCHANGE_NUMBERS_DOMAIN64_COMMIT_H

@@ -7,7 +7,7 @@
  * Every row that no suppression hits is read, its names are sorted (domain by SURT, then subdomain,
  * then path, by bytes), and those without a number get the next one of their parent, in this order.
  * So numbers depend on the registry and on the set of URLs alone. What is added goes into the
- * registry as one book, or not at all; who was second begins again with the registry of the first.
+ * registry as one book, or not at all; the second one begins again with the registry of the first.
  * A name whose field is full is counted there and has no number, nor has what is below it.
  *
  * With more than merge_above books all are made one. Memory: what is given, for three sorts one

@@ -5,7 +5,7 @@
  *   rc = dx_domain64_find(numbers, "com.jadud", &range, &err);       1; 0: it has no number
  *
  * All but find stream: memory does not grow with the registry. A failing `out` is the caller's to
- * see.
+ * see. Threads may share a registry, not a walk or an output.
  */
 #ifndef DX_BUILDER_EXCHANGE_NUMBERS_DOMAIN64_PRINT_H
 #define DX_BUILDER_EXCHANGE_NUMBERS_DOMAIN64_PRINT_H

@@ -85,8 +85,8 @@ static int refused(struct dx_postgres *p, const PGresult *r, struct dx_error *er
 static int gone(struct dx_postgres *p, struct dx_error *err)
 {
     PGresult *r = PQgetResult(p->conn);
-    bool told = r != NULL && PQresultErrorMessage(r)[0] != '\0';
-    int rc = refused(p, told ? r : NULL, err);
+    bool has_message = r != NULL && PQresultErrorMessage(r)[0] != '\0';
+    int rc = refused(p, has_message ? r : NULL, err);
 
     PQclear(r);
     return rc;
@@ -341,7 +341,7 @@ const char *dx_postgres_cell(const struct dx_postgres *p, size_t row, unsigned c
     return PQgetvalue(p->answer, (int)row, (int)column);
 }
 
-uint64_t dx_postgres_changed(const struct dx_postgres *p)
+static uint64_t changed_rows(const struct dx_postgres *p)
 {
     return p->answer == NULL ? 0 : strtoull(PQcmdTuples(p->answer), NULL, 10);
 }
@@ -385,6 +385,6 @@ int dx_postgres_copied(struct dx_postgres *p, uint64_t *rows, struct dx_error *e
         return gone(p, err);
     if (rc == DX_OK)
         rc = results(p, err);
-    *rows = rc == DX_OK ? dx_postgres_changed(p) : 0;
+    *rows = rc == DX_OK ? changed_rows(p) : 0;
     return rc;
 }

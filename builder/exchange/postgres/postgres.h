@@ -45,7 +45,6 @@ int dx_postgres_ask(struct dx_postgres *p, const char *sql, const char *const *v
                     unsigned count, struct dx_error *err);
 size_t dx_postgres_rows(const struct dx_postgres *p);
 const char *dx_postgres_cell(const struct dx_postgres *p, size_t row, unsigned column);
-uint64_t dx_postgres_changed(const struct dx_postgres *p); /* rows, by the last statement asked */
 
 int dx_postgres_copy(struct dx_postgres *p, const char *sql, struct dx_error *err);
 int dx_postgres_put(struct dx_postgres *p, struct dx_span bytes, struct dx_error *err);

@@ -12,7 +12,7 @@
  * Partitions are named after numbers, and a comment says the host that the number stands for: a
  * domain is not an identifier, and 63 bytes are all that one may have. All names stand in quotes,
  * so a table may be called anything that is UTF-8 without control characters. Statements end with
- * ";\n" and are appended; out->failed is the caller's to see. No state.
+ * ";\n" and are appended; out->failed is the caller's to see. No state; any thread.
  */
 #ifndef DX_BUILDER_EXCHANGE_POSTGRES_POSTGRES_DDL_H
 #define DX_BUILDER_EXCHANGE_POSTGRES_POSTGRES_DDL_H

@@ -310,7 +310,7 @@ static int remove_gone(struct run *r, struct dx_error *err)
 /* ---- all of it ---- */
 
 /* Rows say how far the dataset is, files how large it is beside the others. */
-static void told(void *ctx, uint64_t rows)
+static void report_rows(void *ctx, uint64_t rows)
 {
     struct run *r = ctx;
     double share = r->rows == 0 || rows >= r->rows ? 1 : (double)rows / (double)r->rows;
@@ -407,7 +407,7 @@ int dx_postgres_export_run(struct dx_postgres_export *e, struct dx_error *err)
                                         .strict = e->strict,
                                         .dry_run = e->dry_run,
                                         .stopped = e->stopped,
-                                        .told = told,
+                                        .progress = report_rows,
                                         .ctx = &r };
     if (rc == DX_OK)
         rc = sum_rules(&r, err);

@@ -153,8 +153,8 @@ static int add_row(void *ctx, const struct dx_lake_scan *scan, const struct dx_l
 
     if (l->url.failed)
         return dx_buf_fail(&l->url, err, "export: a URL");
-    if (++l->seen % TELL_EVERY == 0 && l->told != NULL)
-        l->told(l->ctx, l->seen);
+    if (++l->seen % TELL_EVERY == 0 && l->progress != NULL)
+        l->progress(l->ctx, l->seen);
     rc = key_of(l, row, url, &key, err);
     if (rc != 1)
         return rc;

@@ -37,7 +37,8 @@ struct dx_postgres_load {
     bool strict;
     bool dry_run; /* rows are counted, the server gets nothing */
     bool (*stopped)(void);
-    void (*told)(void *ctx, uint64_t rows); /* how many were read of this dataset, now and then */
+    void (*progress)(void *ctx,
+                     uint64_t rows); /* how many were read of this dataset, now and then */
     void *ctx;
 
     struct dx_postgres_counts n; /* of the last dataset */

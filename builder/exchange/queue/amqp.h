@@ -23,7 +23,7 @@
  * DX_E_BUSY. DX_E_IO: the connection is gone or the broker has closed it, open another one;
  * DX_E_DENIED: user, vhost or rights; DX_E_LIMIT: the broker takes no message of that size. Words
  * of errors never hold user or password. A message lives until the next call. One over size_max
- * comes without its bytes (too_large), and none can be read behind it. Who neither reads nor has paused must come back within
+ * comes without its bytes (too_large), and none can be read behind it. A caller that neither reads nor has paused must come back within
  * dx_amqp_away_ms, for the heartbeats. A broker that is silent for two heartbeats (of 20 s, or
  * fewer if it wants that) is gone. One thread at a time.
  */

@@ -78,8 +78,8 @@ static int replied(struct dx_amqp *a, amqp_rpc_reply_t r, const char *what, stru
 
 static int use_tls(struct dx_amqp *a, amqp_socket_t *socket, struct dx_error *err)
 {
-    const char *told = getenv("DOMAINDEX_AMQP_CA");
-    const char *ca = told != NULL && told[0] != '\0' ? told : CA_DEFAULT;
+    const char *given = getenv("DOMAINDEX_AMQP_CA");
+    const char *ca = given != NULL && given[0] != '\0' ? given : CA_DEFAULT;
 
     amqp_ssl_socket_set_verify_peer(socket, 1);
     amqp_ssl_socket_set_verify_hostname(socket, 1);

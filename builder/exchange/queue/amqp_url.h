@@ -10,6 +10,7 @@
  * guest. Each part is percent-decoded; "%2F" is a vhost called "/". DOMAINDEX_AMQP_USER and
  * DOMAINDEX_AMQP_PASSWORD take the place of those in the text, which every user of the machine
  * may see in a list of processes. Words of an error do not repeat the text.
+ * Any thread, while none changes the environment.
  */
 #ifndef DX_BUILDER_EXCHANGE_QUEUE_AMQP_URL_H
 #define DX_BUILDER_EXCHANGE_QUEUE_AMQP_URL_H

@@ -4,7 +4,7 @@
  *   rc = dx_bad_messages_move(&url, "pages.bad", &message, reason, &err);
  *
  * The copy has the bytes and properties of the message, and the header `reason`. DX_OK: the broker
- * has confirmed it, so the message itself may be acknowledged. Who dies in between leaves two
+ * has confirmed it, so the message itself may be acknowledged. A process that dies in between leaves two
  * copies, never none. A connection of its own for each: they are rare.
  */
 #ifndef DX_BUILDER_EXCHANGE_QUEUE_BAD_MESSAGES_H

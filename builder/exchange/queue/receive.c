@@ -22,16 +22,16 @@
 #include "builder/root/root_lock.h"
 #include "fetch/retry.h"
 
-#define OPEN_MAX 8              /* transfers held open */
-#define TAGS_MAX 256            /* taken and not acknowledged */
-#define TAKEN_BYTES (8u << 20)  /* then synced and acknowledged, and */
-#define IDLE_MS 20              /* when nothing came for so long */
-#define POLL_MS 500             /* how soon a signal is seen */
-#define PAUSE_MS 5              /* before what was put back comes again, */
-#define PAUSE_MAX_MS 5000       /* grown to at most, and below a heartbeat */
-#define STORE_AGAIN_MS 1000     /* when another process writes to the lake */
-#define UNFINISHED_TOLD 20      /* listed */
-#define BAD_TOLD 20             /* listed */
+#define OPEN_MAX 8             /* transfers held open */
+#define TAGS_MAX 256           /* taken and not acknowledged */
+#define TAKEN_BYTES (8u << 20) /* then synced and acknowledged, and */
+#define IDLE_MS 20             /* when nothing came for so long */
+#define POLL_MS 500            /* how soon a signal is seen */
+#define PAUSE_MS 5             /* before what was put back comes again, */
+#define PAUSE_MAX_MS 5000      /* grown to at most, and below a heartbeat */
+#define STORE_AGAIN_MS 1000    /* when another process writes to the lake */
+#define UNFINISHED_LISTED 20
+#define BAD_LISTED 20
 #define KEPT_S (30 * 24 * 3600) /* a finished transfer is remembered */
 
 struct receive {
@@ -53,7 +53,7 @@ struct receive {
     bool plain_waits;   /* a transfer without an id is whole, its last segment comes again */
     time_t begun;
     unsigned unfinished; /* transfers of this run, when it gives up */
-    unsigned unfinished_told;
+    unsigned unfinished_listed;
     struct dx_gaps gaps; /* what the held ones say */
     char why[256];       /* what was missing when they went back */
 };
@@ -171,7 +171,7 @@ static int store(struct receive *r, struct dx_transfer *t, struct dx_error *err)
 {
     const char *dataset = t->head.dataset[0] != '\0' ? t->head.dataset : NULL;
     bool is_again = t->state != DX_TRANSFER_OPEN;
-    bool told = false;
+    bool reported = false;
     int rc = dx_transfer_check(t, err);
 
     if (rc < 0)
@@ -180,9 +180,9 @@ static int store(struct receive *r, struct dx_transfer *t, struct dx_error *err)
         tell_again(r, t, ": it is stored again, and adds the rows that the lake does not have");
     while ((rc = r->o->store(r->o->ctx, t->bytes_path, dataset, err)) == DX_E_BUSY &&
            !is_stopped(r)) {
-        if (!told)
+        if (!reported)
             say(r, err->text);
-        told = true;
+        reported = true;
         sleep_ms(r, STORE_AGAIN_MS);
     }
     if (rc < 0 && !is_stopped(r))
@@ -353,7 +353,7 @@ static int bad(struct receive *r, const struct dx_amqp_message *m, struct dx_err
     rc = link_rc(r, dx_bad_messages_move(r->o->url, r->o->bad_to, m, reason, err));
     if (rc < 0)
         return rc;
-    if (r->stats->bad++ < BAD_TOLD) {
+    if (r->stats->bad++ < BAD_LISTED) {
         (void)snprintf(text, sizeof text, "no segment, moved to '%s': %s", r->o->bad_to, reason);
         say(r, text);
     }
@@ -538,10 +538,11 @@ static int tell_unfinished(void *ctx, const char *key, struct dx_error *err)
                        "the next, %llu bytes have come",
                        key, t.head.dataset, t.join.expected, t.head.count,
                        (unsigned long long)t.join.size);
-        if (r->unfinished_told++ < UNFINISHED_TOLD)
+        if (r->unfinished_listed++ < UNFINISHED_LISTED)
             say(r, text);
         r->unfinished += is_touched(r, &t);
-    } else if (t.again_count > 0 && is_touched(r, &t) && r->unfinished_told++ < UNFINISHED_TOLD) {
+    } else if (t.again_count > 0 && is_touched(r, &t) &&
+               r->unfinished_listed++ < UNFINISHED_LISTED) {
         tell_again(r, &t, "; it is stored again when all have");
     }
     dx_transfer_close(&t);

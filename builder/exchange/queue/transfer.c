@@ -130,7 +130,7 @@ static int replay_all(struct dx_transfer *t, struct dx_error *err)
     return DX_OK;
 }
 
-/* A record that is read may never have reached the disk: who wrote it died before the sync, or at a
+/* A record that is read may never have reached the disk: its writer died before the sync, or at a
  * step of begin. What is known from here on is acknowledged without another sync. */
 static int make_durable(const struct dx_transfer *t, const char *spool, struct dx_error *err)
 {
@@ -149,7 +149,7 @@ static int recover(struct dx_transfer *t, struct dx_error *err)
     int rc = DX_OK;
 
     if (t->state != DX_TRANSFER_OPEN && t->again_count == 0) {
-        (void)unlink(t->bytes_path); /* who marked it may have died before this */
+        (void)unlink(t->bytes_path); /* the process that marked it may have died before this */
         return DX_OK;
     }
     rc = open_bytes(t, err);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/decimal.h"
 #include "builder/input/bytes/cdx_line.h"
 #include "builder/input/bytes/input.h"
 #include "builder/input/records/input_records.h"
@@ -63,17 +64,6 @@ static struct dx_span field(struct dx_span *rest)
     return s;
 }
 
-static bool read_number(struct dx_span text, uint64_t *number)
-{
-    *number = 0;
-    for (size_t i = 0; i < text.size; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9' || *number > INT64_MAX / 10 - 1)
-            return false;
-        *number = *number * 10 + (text.data[i] - '0');
-    }
-    return text.size > 0;
-}
-
 static int corrupt(const struct dx_cluster_index *c, const char *what, struct dx_error *err)
 {
     return dx_fail(err, DX_E_CORRUPT, "line %" PRIu64 ": %s", c->line, what);
@@ -114,7 +104,8 @@ int dx_cluster_index_line(struct dx_cluster_index *c, struct dx_span line, struc
         return corrupt(c, "\"key time\", a tab and the shard are expected", err);
     (void)field(&rest);
     name = field(&rest);
-    if (!read_number(field(&rest), &offset) || !read_number(field(&rest), &length) || length == 0)
+    if (!dx_decimal(field(&rest), INT64_MAX, &offset) ||
+        !dx_decimal(field(&rest), INT64_MAX, &length) || length == 0)
         return corrupt(c, "offset or length of the block is not a number", err);
     if (c->count == 0 || !dx_span_equal(dx_span_str(c->shard[c->count - 1].name), name))
         rc = add_shard(c, name, err);

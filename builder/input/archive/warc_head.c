@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/input/archive/warc_head.h"
 
+#include "base/decimal.h"
+
 #include <ctype.h>
 #include <strings.h>
 
@@ -80,17 +82,6 @@ enum dx_warc_type dx_warc_type(struct dx_span name)
     return DX_WARC_OTHER;
 }
 
-static bool read_number(struct dx_span s, uint64_t *out)
-{
-    *out = 0;
-    for (size_t i = 0; i < s.size; i++) {
-        if (!isdigit(s.data[i]) || *out > (uint64_t)INT64_MAX / 10 - 1)
-            return false;
-        *out = *out * 10 + (uint64_t)(s.data[i] - '0');
-    }
-    return s.size > 0;
-}
-
 const char *dx_warc_head_parse(struct dx_span head, struct dx_warc_head *record)
 {
     struct dx_span url = dx_head_field(head, "WARC-Target-URI");
@@ -103,7 +94,7 @@ const char *dx_warc_head_parse(struct dx_span head, struct dx_warc_head *record)
     record->url = url;
     if (!dx_warc_begins(head))
         return "its version is none of 0.17 to 1.1";
-    if (!read_number(dx_head_field(head, "Content-Length"), &record->content_length))
+    if (!dx_decimal(dx_head_field(head, "Content-Length"), INT64_MAX, &record->content_length))
         return "its Content-Length is not a number";
     return type.size == 0 ? "it has no WARC-Type" : NULL;
 }

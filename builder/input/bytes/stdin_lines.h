@@ -7,8 +7,8 @@
  *       ...
  *   if (in.error != 0) ...                          errno of a failed read, which ended the input
  *
- * In pieces, as much as there is, and answers are flushed before a read may wait: who writes a line
- * and waits gets its answer. A line longer than the buffer comes as DX_URL_MAX + 1 bytes of it, and
+ * In pieces, as much as there is, and answers are flushed before a read may wait: a writer of one line
+ * that waits gets its answer. A line longer than the buffer comes as DX_URL_MAX + 1 bytes of it, and
  * its end is passed over: long is all it says, and memory does not grow. One thread.
  */
 #ifndef DX_BUILDER_INPUT_BYTES_STDIN_LINES_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/input/located/stored_record.h"
 
+#include "base/decimal.h"
 #include "builder/input/archive/arc_head.h"
 #include "builder/input/bytes/container.h"
 
@@ -84,17 +85,6 @@ static bool is_field(struct dx_span line, const char *name, struct dx_span *valu
     return true;
 }
 
-static bool read_number(struct dx_span s, uint64_t *number)
-{
-    *number = 0;
-    for (size_t i = 0; i < s.size; i++) {
-        if (s.data[i] < '0' || s.data[i] > '9' || *number > INT64_MAX / 10 - 1)
-            return false;
-        *number = *number * 10 + (s.data[i] - '0');
-    }
-    return s.size > 0;
-}
-
 /* Of old writers <http://...>. */
 static struct dx_span without_brackets(struct dx_span uri)
 {
@@ -114,7 +104,8 @@ static int read_arc_head(struct dx_stored_record *s, struct dx_span head, uint64
         return head.size < HEAD_MAX
                    ? 0
                    : dx_fail(err, DX_E_CORRUPT, "an ARC header of over %u bytes", HEAD_MAX);
-    if (!dx_arc_head_parse(dx_span_of(head.data, line), &arc) || !read_number(arc.length, &block))
+    if (!dx_arc_head_parse(dx_span_of(head.data, line), &arc) ||
+        !dx_decimal(arc.length, INT64_MAX, &block))
         return dx_fail(err, DX_E_CORRUPT, "no ARC record with a length begins there");
     s->target = arc.url;
     *size = line + block;
@@ -143,7 +134,7 @@ static int read_head(struct dx_stored_record *s, struct dx_span text, uint64_t *
                        : dx_fail(err, DX_E_CORRUPT, "a WARC header of over %u bytes", HEAD_MAX);
         if (is_field(line, "Content-Length", &value)) {
             lengths++;
-            if (!read_number(value, &block))
+            if (!dx_decimal(value, INT64_MAX, &block))
                 lengths = 2;
         } else if (s->target.data == NULL && is_field(line, "WARC-Target-URI", &value)) {
             s->target = without_brackets(value);

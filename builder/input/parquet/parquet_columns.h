@@ -6,7 +6,7 @@
  *   dx_parquet_columns_release(&columns);
  *
  * The rules are in parquet_rows.h. A column that is not there is an error that lists those there
- * are. The footer is borrowed. No I/O.
+ * are. The footer is borrowed. No I/O. One thread at a time.
  */
 #ifndef DX_BUILDER_INPUT_PARQUET_PARQUET_COLUMNS_H
 #define DX_BUILDER_INPUT_PARQUET_PARQUET_COLUMNS_H

@@ -6,6 +6,7 @@
  *   dx_column_is_url_name(field)        a field of a header, whatever its case
  *
  * Matched without regard to case. A flat file writes a path without its quotes.
+ * No state; any thread.
  */
 #ifndef DX_BUILDER_INPUT_RECORDS_COLUMN_NAMES_H
 #define DX_BUILDER_INPUT_RECORDS_COLUMN_NAMES_H

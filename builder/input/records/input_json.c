@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/input/records/input_json.h"
 
+#include "base/utf8.h"
+
 #include <strings.h>
 
 /* A bit for each path. */
@@ -114,23 +116,11 @@ static bool hex4(struct scan *s, uint32_t *v)
     return true;
 }
 
-static void put_utf8(struct dx_buf *out, uint32_t v)
+static void put_code(struct dx_buf *out, uint32_t code)
 {
-    if (v < 0x80) {
-        dx_buf_u8(out, (uint8_t)v);
-    } else if (v < 0x800) {
-        dx_buf_u8(out, (uint8_t)(0xc0 | v >> 6));
-        dx_buf_u8(out, (uint8_t)(0x80 | (v & 0x3f)));
-    } else if (v < 0x10000) {
-        dx_buf_u8(out, (uint8_t)(0xe0 | v >> 12));
-        dx_buf_u8(out, (uint8_t)(0x80 | (v >> 6 & 0x3f)));
-        dx_buf_u8(out, (uint8_t)(0x80 | (v & 0x3f)));
-    } else {
-        dx_buf_u8(out, (uint8_t)(0xf0 | v >> 18));
-        dx_buf_u8(out, (uint8_t)(0x80 | (v >> 12 & 0x3f)));
-        dx_buf_u8(out, (uint8_t)(0x80 | (v >> 6 & 0x3f)));
-        dx_buf_u8(out, (uint8_t)(0x80 | (v & 0x3f)));
-    }
+    uint8_t bytes[DX_UTF8_MAX];
+
+    dx_buf_append(out, bytes, dx_utf8_write(bytes, code));
 }
 
 /* Behind the backslash. A lone surrogate is refused: it is not a character. */
@@ -152,7 +142,7 @@ static bool escape(struct scan *s, struct dx_buf *out)
             v = 0x10000 + ((v - 0xd800) << 10) + (low - 0xdc00);
         }
         if (out != NULL)
-            put_utf8(out, v);
+            put_code(out, v);
         return true;
     }
     known = c == 0 ? NULL : strchr(from, c);

@@ -19,6 +19,7 @@
  * counts. text: strings decoded, numbers and booleans as written, arrays and objects as
  * written (raw bytes of the line); NULL data for kinds ABSENT and NULL. An array on the way of a path,
  * before its end, is LIST: json_list.h has what lies in its elements.
+ * No state; any thread, each with a scratch of its own.
  */
 #ifndef DX_BUILDER_INPUT_RECORDS_INPUT_JSON_H
 #define DX_BUILDER_INPUT_RECORDS_INPUT_JSON_H

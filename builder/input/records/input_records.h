@@ -26,6 +26,7 @@
  * same batch enlarges it (the caller may first wait until other batches are done, so that
  * few are large at a time). A batch belongs to the reader that filled it last; its records are
  * offsets into batch.data.
+ * A reader is for one thread at a time; another one may use a batch that is filled.
  */
 #ifndef DX_BUILDER_INPUT_RECORDS_INPUT_RECORDS_H
 #define DX_BUILDER_INPUT_RECORDS_INPUT_RECORDS_H

@@ -9,6 +9,7 @@
  * Arrays in arrays are taken apart, in the order in which they are written; an empty one has no
  * element. 0: the end; DX_JSON_LIST_DEEP: over DX_JSON_LIST_DEPTH arrays in each other. Elements lie in the line, which must be
  * one that dx_json_pick found well-formed. Takes the same memory whatever the number of elements.
+ * One thread at a time.
  */
 #ifndef DX_BUILDER_INPUT_RECORDS_JSON_LIST_H
 #define DX_BUILDER_INPUT_RECORDS_JSON_LIST_H

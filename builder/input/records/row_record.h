@@ -7,7 +7,7 @@
  *   dx_row_record_text(record, &text);                   fields with tabs between, as a rejects file shows them
  *
  * Fields stand in the order URL, time, dataset, extras; data == NULL is null. Four bytes of length
- * before each.
+ * before each. No state; any thread.
  */
 #ifndef DX_BUILDER_INPUT_RECORDS_ROW_RECORD_H
 #define DX_BUILDER_INPUT_RECORDS_ROW_RECORD_H

@@ -76,8 +76,8 @@ static void one_round(int how, size_t size, bool cached)
     EXPECT(!dx_flight_watch(waits[1], &watch) && calls == 1, "it is over");
     EXPECT(dx_flight_wait(waits[1], 0), "no wait for what is over");
     for (int i = 0; i < 2; i++) {
-        struct dx_error told = DX_ERROR_INIT;
-        int rc = dx_flight_result(waits[i], NULL, &block, &told);
+        struct dx_error reported = DX_ERROR_INIT;
+        int rc = dx_flight_result(waits[i], NULL, &block, &reported);
 
         if (how == 1)
             EXPECT(rc == 1 && block->bytes.size == size && block->bytes.data[size - 1] == 7, "%d",
@@ -85,7 +85,8 @@ static void one_round(int how, size_t size, bool cached)
         else if (how == 0)
             EXPECT(rc == 0, "%d", rc);
         else
-            EXPECT(rc == how && strcmp(told.text, "the store said no") == 0, "%s", told.text);
+            EXPECT(rc == how && strcmp(reported.text, "the store said no") == 0, "%s",
+                   reported.text);
         if (rc == 1)
             dx_page_cache_put(c, &block);
     }

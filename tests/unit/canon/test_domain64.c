@@ -123,8 +123,9 @@ static void check_rows(void)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct dx_domain64 back;
-        uint64_t key = 0;
-        int rc = dx_domain64_pack(&rows[i].d, rows[i].layout, &key, NULL);
+        struct dx_domain64_range range = { 0, 0 };
+        int rc = dx_domain64_range(&rows[i].d, DX_PART_PATH, rows[i].layout, &range, NULL);
+        uint64_t key = range.from;
         bool ok = rows[i].key == 0
                       ? rc < 0
                       : rc == DX_OK && key == rows[i].key &&
@@ -157,7 +158,7 @@ int main(void)
 {
     struct dx_domain64 d;
     struct dx_error err = DX_ERROR_INIT;
-    uint64_t key;
+    struct dx_domain64_range range;
 
     check_rows();
     check_ranges();
@@ -169,7 +170,7 @@ int main(void)
                 dx_domain64_signed(UINT64_C(1) << 63) == INT64_MIN,
             "signed");
     d = (struct dx_domain64){ .tld = 1, .domain = 1, .subdomain = 300, .path = 0 };
-    require(dx_domain64_pack(&d, DX_DOMAIN64_SUB8, &key, &err) == DX_E_LIMIT &&
+    require(dx_domain64_range(&d, DX_PART_PATH, DX_DOMAIN64_SUB8, &range, &err) == DX_E_LIMIT &&
                 strstr(err.text, "subdomain 300, the field holds 255") != NULL,
             "words of a full field");
     return failures > 0;

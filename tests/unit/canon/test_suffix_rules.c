@@ -32,7 +32,8 @@ static void open_pair(struct pair *p, struct dx_span text)
     FILE *stream = fmemopen((void *)(uintptr_t)text.data, text.size, "r");
 
     *p = (struct pair){ .theirs = stream == NULL ? NULL : psl_load_fp(stream), .text = text };
-    if (p->theirs == NULL || dx_suffix_rules_new(&p->ours, text, &err) < 0 ||
+    if (p->theirs == NULL ||
+        dx_suffix_rules_new_below(&p->ours, text, dx_span_of(NULL, 0), &err) < 0 ||
         dx_suffix_rules_new_below(&p->below, text, dx_span_str("uk"), &err) < 0) {
         printf("cannot read the list: %s\n", err.text);
         exit(1);

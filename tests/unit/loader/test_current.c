@@ -310,7 +310,7 @@ static void check_names(void)
 
 /* ---- what stays and what goes ---- */
 
-static void check_residents(void)
+static void check_open_versions(void)
 {
     struct prepared p = { 0 };
     struct dx_current_options o = options_with(&p);
@@ -609,7 +609,7 @@ int main(void)
     check_refusals();
     check_sequence();
     check_names();
-    check_residents();
+    check_open_versions();
     check_memory();
     check_fence();
     check_single_flight();

@@ -314,7 +314,7 @@ static void check_sync_fails(void)
     int fd;
 
     name_of(&want, "partial", partial);
-    fd = open(partial, O_RDWR | O_CREAT, 0600); /* who waits for its lock */
+    fd = open(partial, O_RDWR | O_CREAT, 0600); /* the one that waits for its lock */
     atomic_store(&syncs_fail, 1);
     EXPECT(dx_mirror_fetch(m, &f->source, &want, path, &err) == DX_E_IO &&
                strstr(err.text, "cannot sync") != NULL,
@@ -632,7 +632,7 @@ static void check_sweep_locked(void)
 }
 
 struct batch_seen {
-    _Atomic unsigned got, told, told_at_end;
+    _Atomic unsigned got, reported, reported_at_end;
     unsigned refuse; /* number of the want that got refuses; UINT_MAX: none */
 };
 
@@ -658,7 +658,7 @@ static void tell(void *ctx, const struct dx_mirror_progress *p)
 
     dx_mirror_progress_text(p, text);
     EXPECT(strstr(text, "fetched") != NULL && strstr(text, " MB") != NULL, "%s", text);
-    atomic_fetch_add(p->object == NULL ? &seen->told_at_end : &seen->told, 1);
+    atomic_fetch_add(p->object == NULL ? &seen->reported_at_end : &seen->reported, 1);
 }
 
 static void check_batch(void)
@@ -682,8 +682,8 @@ static void check_batch(void)
     for (unsigned i = 0; i < COUNT; i++) /* one object under many names */
         wants[i] = (struct dx_mirror_want){ "x", f->size, dx_fake_source_hash(f), NULL };
     EXPECT(dx_mirror_fetch_all(m, &f->source, &batch, &err) == DX_OK, "%s", err.text);
-    EXPECT(seen.got == COUNT - 1 && seen.told == 1 && seen.told_at_end >= 1,
-           "%u got, %u told, %u at the end", seen.got, seen.told, seen.told_at_end);
+    EXPECT(seen.got == COUNT - 1 && seen.reported == 1 && seen.reported_at_end >= 1,
+           "%u got, %u reported, %u at the end", seen.got, seen.reported, seen.reported_at_end);
     EXPECT(f->bytes_read == f->size, "once");
     seen.refuse = 5;
     EXPECT(dx_mirror_fetch_all(m, &f->source, &batch, &err) == DX_E_LIMIT &&

@@ -45,7 +45,7 @@ static void answers_of(struct dx_version *v, struct dx_buf *out)
     struct dx_problem problem;
 
     EXPECT(dx_version_canon_new(v, &canon, &err) == DX_OK &&
-               dx_scope_new(&scope, some, 2, &err) == DX_OK,
+               dx_scope_more(&scope, NULL, some, 2, &err) == DX_OK,
            "%s", err.text);
     for (unsigned i = 0; i < DOMAINS; i += 7) {
         char name[64];

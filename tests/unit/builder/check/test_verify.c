@@ -25,14 +25,14 @@
 
 static unsigned failures;
 
-struct told {
+struct reported {
     uint64_t count;
     char text[4000]; /* all reported damages, a line each, as far as it fits */
 };
 
 static void tell(void *ctx, const char *text)
 {
-    struct told *t = ctx;
+    struct reported *t = ctx;
     size_t n = strlen(t->text);
 
     t->count++;
@@ -40,7 +40,7 @@ static void tell(void *ctx, const char *text)
 }
 
 /* Damages; -1 if the check could not be made, with the words in t. */
-static long verify(const char *root, bool deep, struct told *t)
+static long verify(const char *root, bool deep, struct reported *t)
 {
     struct dx_verify_options o = { .root = root,
                                    .deep = deep,
@@ -52,19 +52,19 @@ static long verify(const char *root, bool deep, struct told *t)
     struct dx_verify_result result;
     struct dx_error err = DX_ERROR_INIT;
 
-    *t = (struct told){ 0, "" };
+    *t = (struct reported){ 0, "" };
     if (dx_verify(&o, &result, &err) < 0) {
         tell(t, err.text);
         return -1;
     }
-    EXPECT(result.damages == t->count, "%llu damages, %llu told",
+    EXPECT(result.damages == t->count, "%llu damages, %llu reported",
            (unsigned long long)result.damages, (unsigned long long)t->count);
     return (long)result.damages;
 }
 
 static void check_sound(const char *root, const char *when)
 {
-    struct told t;
+    struct reported t;
 
     EXPECT(verify(root, false, &t) == 0, "%s: %s", when, t.text);
     EXPECT(verify(root, true, &t) == 0, "%s, deep: %s", when, t.text);
@@ -137,7 +137,7 @@ static size_t flip_bits(const struct dx_test_root *r, const char *path, bool dee
         step = 1;
     for (size_t bit = 0; bit < bytes.size * 8; bit += step) {
         uint8_t damaged = (uint8_t)(bytes.data[bit / 8] ^ 1u << (bit & 7));
-        struct told t;
+        struct reported t;
 
         if (pwrite(fd, &damaged, 1, (off_t)(bit / 8)) != 1)
             abort();
@@ -155,7 +155,7 @@ static size_t flip_bits(const struct dx_test_root *r, const char *path, bool dee
 static void cut_and_lose(const struct dx_test_root *r, const char *path, bool manifest)
 {
     struct dx_buf bytes = DX_BUF_INIT(1u << 20);
-    struct told t;
+    struct reported t;
     long n;
 
     read_all(path, &bytes);
@@ -183,7 +183,7 @@ static void swap_file(const struct dx_test_root *r, const struct dx_test_root *o
     struct dx_buf own = DX_BUF_INIT(1u << 20);
     struct dx_buf foreign = DX_BUF_INIT(1u << 20);
     char from[400];
-    struct told t;
+    struct reported t;
 
     (void)snprintf(from, sizeof from, "%s%s", other->path, path + strlen(r->path));
     if (strstr(path, "psl.dat") != NULL || access(from, R_OK) != 0)
@@ -857,7 +857,7 @@ static void check_facts(void)
     struct dx_test_version *sound = malloc(sizeof *sound);
     struct dx_test_version *m = malloc(sizeof *m);
     struct dx_test_root r;
-    struct told t;
+    struct reported t;
 
     if (sound == NULL || m == NULL)
         abort();

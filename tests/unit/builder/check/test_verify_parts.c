@@ -22,14 +22,14 @@
 
 static unsigned failures;
 
-struct told {
+struct reported {
     uint64_t count;
     char text[4000];
 };
 
 static void tell(void *ctx, const char *text)
 {
-    struct told *t = ctx;
+    struct reported *t = ctx;
     size_t n = strlen(t->text);
 
     t->count++;
@@ -43,7 +43,7 @@ static void note_nothing(void *ctx, const char *text)
 }
 
 /* Damages; -1 if the check could not be made. */
-static long verify(const struct dx_test_root *r, bool deep, struct told *t)
+static long verify(const struct dx_test_root *r, bool deep, struct reported *t)
 {
     struct dx_verify_options o = { .root = r->path,
                                    .deep = deep,
@@ -56,7 +56,7 @@ static long verify(const struct dx_test_root *r, bool deep, struct told *t)
     struct dx_verify_result result;
     struct dx_error err = DX_ERROR_INIT;
 
-    *t = (struct told){ 0, "" };
+    *t = (struct reported){ 0, "" };
     if (dx_verify(&o, &result, &err) < 0) {
         tell(t, err.text);
         return -1;
@@ -66,7 +66,7 @@ static long verify(const struct dx_test_root *r, bool deep, struct told *t)
 
 static void check_sound(const struct dx_test_root *r, const char *when)
 {
-    struct told t;
+    struct reported t;
 
     EXPECT(verify(r, false, &t) == 0, "%s: %s", when, t.text);
     EXPECT(verify(r, true, &t) == 0, "%s, deep: %s", when, t.text);
@@ -182,7 +182,7 @@ static void check_files(const struct dx_test_root *r, const struct dx_manifest *
 {
     struct dx_buf bytes = DX_BUF_INIT(FILE_MAX);
     char path[400];
-    struct told t;
+    struct reported t;
 
     for (size_t i = 0; i < v->part_count; i++) {
         const struct dx_manifest_version *part = dx_manifest_find(m, v->parts[i]);
@@ -289,7 +289,7 @@ static void check_dead(const struct dx_test_root *r, const struct dx_manifest_ve
     };
     struct dx_buf sound = DX_BUF_INIT(FILE_MAX);
     char path[400];
-    struct told t;
+    struct reported t;
 
     (void)snprintf(path, sizeof path, "%s/index/%s/" DX_FILE_DEAD, r->path, v->version);
     read_all(path, &sound);

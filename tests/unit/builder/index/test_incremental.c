@@ -338,7 +338,8 @@ static struct dx_version *make_version(const struct world *w, struct making *m)
     must(dx_manifest_add(&manifest, m->name, &entry, &m->err), &m->err, "entry");
     m->rc = scan_and_build(m, &lake, path, entry);
     if (m->rc == DX_INDEX_FULL) {
-        dx_index_unbase(&lake);
+        free_lake(&lake);
+        make_lake(w, &lake, &registry);
         m->merged = false;
         must(dx_dir_remove(path, &m->err), &m->err, "remove");
         must(dx_manifest_remove(&manifest, m->name, &m->err), &m->err, "entry");

@@ -20,6 +20,7 @@
 #include "builder/lake/lake_scan.h"
 #include "builder/root/root_probe.h"
 #include "tests/support/fail.h"
+#include "tests/support/root_registry.h"
 #include "tests/support/sample.h"
 
 static int failures;
@@ -137,7 +138,7 @@ static void lake_rows(const char *root, struct dx_buf *out)
     size_t n = 0;
 
     if (dx_lake_list(&list, &left, root, &err) < 0 ||
-        dx_dataset_registry_open(&dataset_registry, root, &err) < 0)
+        root_registry(&dataset_registry, root, &err) < 0)
         FAIL("%s", err.text);
     for (size_t i = 0; i < list.count; i++) {
         struct dx_lake_scan scan = DX_LAKE_SCAN_INIT;
@@ -233,7 +234,7 @@ static void test_small(void)
         if (strcmp((char *)got.data, rows) != 0)
             FAIL("rows:\n%s", (char *)got.data);
     }
-    if (dx_dataset_registry_open(&dataset_registry, root, &err) < 0 ||
+    if (root_registry(&dataset_registry, root, &err) < 0 ||
         dx_dataset_registry_count(dataset_registry) != 2 ||
         dx_dataset_registry_find(dataset_registry, dx_span_str("a")) != 1 ||
         dx_dataset_registry_find(dataset_registry, dx_span_str("b")) != 2)

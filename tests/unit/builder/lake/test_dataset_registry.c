@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "tests/support/fail.h"
+#include "tests/support/root_registry.h"
 
 static int failures;
 
@@ -25,7 +26,7 @@ static void test_round_trip(const char *root)
     char path[200];
     uint32_t id = 0;
 
-    if (dx_dataset_registry_open(&r, root, &err) < 0 || dx_dataset_registry_count(r) != 0)
+    if (root_registry(&r, root, &err) < 0 || dx_dataset_registry_count(r) != 0)
         FAIL("empty root: %s", err.text);
     if (dx_dataset_registry_add(r, dx_span_str("a \"b\" \xc3\xa9"), &id, &err) < 0 || id != 1)
         FAIL("first id %u: %s", id, err.text);
@@ -55,7 +56,7 @@ static void test_round_trip(const char *root)
     if (dx_file_read(path, 1 << 20, &text, &err) < 0 || text.size < sizeof want ||
         memcmp(text.data, want, sizeof want - 1) != 0)
         FAIL("file: %.*s", 300, (const char *)text.data);
-    if (dx_dataset_registry_open(&r, root, &err) < 0 || dx_dataset_registry_count(r) != 202)
+    if (root_registry(&r, root, &err) < 0 || dx_dataset_registry_count(r) != 202)
         FAIL("%s", err.text);
     if (r != NULL &&
         (dx_dataset_registry_find(r, dx_span_str("name 200")) != 202 ||

@@ -18,6 +18,7 @@
 #include "format/root/domain64_manifest.h"
 #include "loader/version.h"
 #include "tests/support/damage.h"
+#include "tests/support/root_registry.h"
 #include "tests/support/small_root.h"
 
 #define SECOND_VERSION "000002-20261121T103000Z"
@@ -277,7 +278,7 @@ static void change_datasets(const char *root, const char *add, uint32_t remove)
     struct dx_error err = DX_ERROR_INIT;
     uint32_t id;
 
-    EXPECT(dx_dataset_registry_open(&registry, root, &err) == DX_OK, "%s", err.text);
+    EXPECT(root_registry(&registry, root, &err) == DX_OK, "%s", err.text);
     if (add != NULL)
         EXPECT(dx_dataset_registry_add(registry, dx_span_str(add), &id, &err) == DX_OK, "%s",
                err.text);

@@ -30,6 +30,7 @@
 #include "format/version/pages.h"
 #include "loader/version.h"
 #include "tests/support/damage.h"
+#include "tests/support/root_registry.h"
 #include "tests/support/sample.h"
 
 #define DATASETS 5
@@ -220,7 +221,7 @@ static void write_dataset_registry(const char *root)
     struct dx_dataset_registry *dataset_registry = NULL;
     struct dx_error err = DX_ERROR_INIT;
 
-    must(dx_dataset_registry_open(&dataset_registry, root, &err), &err, "dataset_registry");
+    must(root_registry(&dataset_registry, root, &err), &err, "dataset_registry");
     for (unsigned d = 0; d < DATASETS + 1; d++) { /* the last one has no rows */
         char name[32];
         uint32_t id;

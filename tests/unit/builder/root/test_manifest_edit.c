@@ -14,7 +14,7 @@
 
 #define VERSION_US 1732184400000000
 
-enum before { NOBODY, COLLECTOR, FLIP, MANY_COLLECTORS };
+enum before { NOTHING, COLLECTOR, FLIP, MANY_COLLECTORS };
 
 /* What the store does with a put. */
 enum put { APPLY, REFUSE, APPLY_AND_LOSE, LOSE, FAIL, APPLY_AND_FAIL };
@@ -29,18 +29,18 @@ static const struct row {
     bool may_be_there;
     bool is_there;
 } rows[] = {
-    { "applied", NOBODY, APPLY, false, false, 1, true, true },
+    { "applied", NOTHING, APPLY, false, false, 1, true, true },
     { "a collector was there", COLLECTOR, APPLY, false, false, 1, true, true },
     { "collectors each time", MANY_COLLECTORS, APPLY, false, false, DX_E_BUSY, false, false },
     { "another flip", FLIP, APPLY, false, false, DX_E_CONFLICT, false, false },
-    { "applied, reply lost", NOBODY, APPLY_AND_LOSE, false, false, 1, true, true },
-    { "reply lost, nothing there", NOBODY, LOSE, false, false, DX_E_UNKNOWN, true, false },
-    { "reply lost, store gone", NOBODY, APPLY_AND_LOSE, true, false, DX_E_UNKNOWN, true, true },
-    { "failed", NOBODY, FAIL, false, false, DX_E_IO, false, false },
-    { "failed, store gone", NOBODY, FAIL, true, false, DX_E_UNKNOWN, true, false },
-    { "refused, store gone", NOBODY, REFUSE, true, false, DX_E_UNKNOWN, true, false },
-    { "applied, called failed", NOBODY, APPLY_AND_FAIL, false, false, 1, true, true },
-    { "renamed, not durable", NOBODY, APPLY_AND_FAIL, false, true, DX_E_IO, true, true },
+    { "applied, reply lost", NOTHING, APPLY_AND_LOSE, false, false, 1, true, true },
+    { "reply lost, nothing there", NOTHING, LOSE, false, false, DX_E_UNKNOWN, true, false },
+    { "reply lost, store gone", NOTHING, APPLY_AND_LOSE, true, false, DX_E_UNKNOWN, true, true },
+    { "failed", NOTHING, FAIL, false, false, DX_E_IO, false, false },
+    { "failed, store gone", NOTHING, FAIL, true, false, DX_E_UNKNOWN, true, false },
+    { "refused, store gone", NOTHING, REFUSE, true, false, DX_E_UNKNOWN, true, false },
+    { "applied, called failed", NOTHING, APPLY_AND_FAIL, false, false, 1, true, true },
+    { "renamed, not durable", NOTHING, APPLY_AND_FAIL, false, true, DX_E_IO, true, true },
 };
 
 static unsigned failures;
@@ -82,7 +82,7 @@ static int put(struct dx_store *store, const struct dx_put *p, char etag[DX_SOUR
     int rc = DX_OK;
 
     (void)store;
-    if (r->before == MANY_COLLECTORS || (r->before != NOBODY && play.puts == 0))
+    if (r->before == MANY_COLLECTORS || (r->before != NOTHING && play.puts == 0))
         meddle(r->before == FLIP);
     play.puts++;
     play.has_put = true;

@@ -89,7 +89,7 @@ static void test_listings(void)
     dx_buf_release(&keys);
 }
 
-/* Ten entities, each of ten of the one before: 10^10 bytes for who expands them. */
+/* Ten entities, each of ten of the one before: 10^10 bytes for a parser that expands them. */
 static void test_entities(void)
 {
     struct dx_buf text = DX_BUF_INIT(1 << 20);

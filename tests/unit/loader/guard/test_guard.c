@@ -249,13 +249,13 @@ static void check_readers(void (*act)(void), unsigned flags)
     dx_guard_stop();
 }
 
-static struct dx_error told;
+static struct dx_error reported;
 static _Atomic unsigned tells;
 
-static void on_told(void *ctx, const struct dx_error *why)
+static void on_reported(void *ctx, const struct dx_error *why)
 {
     (void)ctx;
-    told = *why;
+    reported = *why;
     atomic_fetch_add(&tells, 1);
 }
 
@@ -274,7 +274,7 @@ static void check_zeros(void)
                dx_guard_new(&g, "v", &err) == DX_OK &&
                dx_guard_map(g, &map, path, DX_MAP_RANDOM, &err) == DX_OK,
            "%s", err.text);
-    dx_guard_tell(on_told, NULL);
+    dx_guard_tell(on_reported, NULL);
     dx_guard_counts_read(&before);
     EXPECT(before.timed == 1 && before.leased == 0, "%llu files", (unsigned long long)before.timed);
     cut();
@@ -283,7 +283,8 @@ static void check_zeros(void)
     for (unsigned i = 0; i < 6000 && atomic_load(&tells) == 0; i++)
         sleep_ms(10);
     dx_guard_tell(NULL, NULL);
-    EXPECT(atomic_load(&tells) == 1 && strstr(told.text, "version v: ") != NULL, "%s", told.text);
+    EXPECT(atomic_load(&tells) == 1 && strstr(reported.text, "version v: ") != NULL, "%s",
+           reported.text);
     dx_guard_counts_read(&after);
     EXPECT(after.bus_signals == before.bus_signals + 1 &&
                after.poisoned_by_bus + after.poisoned_by_times ==

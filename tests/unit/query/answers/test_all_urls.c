@@ -239,7 +239,7 @@ static void check_scopes(const struct asker *a)
         for (uint32_t d = 0; d < DATASETS; d++)
             if ((bits >> d & 1) != 0)
                 ids[n++] = d + 1;
-        EXPECT(dx_scope_new(&scope, ids, n, &err) == DX_OK, "%s", err.text);
+        EXPECT(dx_scope_more(&scope, NULL, ids, n, &err) == DX_OK, "%s", err.text);
         held = scope;
         for (unsigned i = 0; i < DOMAINS; i += 3)
             check_domain(a, (struct question){ .scope = held, .domain = i });

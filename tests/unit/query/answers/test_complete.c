@@ -275,7 +275,7 @@ static void check_scopes(const struct asker *a)
         for (uint32_t d = 0; d < DATASETS; d++)
             if ((bits >> d & 1) != 0)
                 ids[n++] = d + 1;
-        EXPECT(dx_scope_new(&scope, ids, n, &err) == DX_OK, "%s", err.text);
+        EXPECT(dx_scope_more(&scope, NULL, ids, n, &err) == DX_OK, "%s", err.text);
         held = scope;
         check_all(a, held);
         dx_scope_drop(&held);
@@ -293,7 +293,7 @@ static unsigned far_rows(unsigned i, unsigned dataset)
     return is_far_member(i, dataset) ? 1 : 0;
 }
 
-/* Who does not see dataset 1 has more hidden domains in a row than are passed one by one. */
+/* A caller that does not see dataset 1 has more hidden domains in a row than are passed one by one. */
 static void check_far(void)
 {
     struct dx_test_root root;

@@ -182,7 +182,7 @@ static void check_scopes(const struct asker *a)
         for (uint32_t d = 0; d < DATASETS; d++)
             if ((bits >> d & 1) != 0)
                 ids[n++] = d + 1;
-        EXPECT(dx_scope_new(&scope, ids, n, &err) == DX_OK, "%s", err.text);
+        EXPECT(dx_scope_more(&scope, NULL, ids, n, &err) == DX_OK, "%s", err.text);
         held = scope;
         check_questions(a, held, 0);
         check_questions(a, held, ids[0]);

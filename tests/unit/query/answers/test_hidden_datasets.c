@@ -413,7 +413,7 @@ static void check_all(const struct twin_roots *t, const char *what)
     close_side(&shown);
 }
 
-/* The same of who may see everything in an index that has only that. */
+/* The same of a caller that may see everything in an index that has only that. */
 static void check_unrestricted(const struct twin_roots *t)
 {
     struct side whole, shown;
@@ -504,7 +504,7 @@ static void check_dense(unsigned seen)
     for (uint32_t d = 1; d <= 4; d++)
         if ((seen >> d & 1) != 0)
             ids[n++] = d;
-    EXPECT(dx_scope_new(&scope, ids, n, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_scope_more(&scope, NULL, ids, n, &err) == DX_OK, "%s", err.text);
     t.scope = scope;
     dx_test_root_make_of(&t.whole, 1, 4, &all);
     dx_test_root_make_of(&t.shown, 1, 4, &some);

@@ -103,7 +103,7 @@ static void check_crowd(const struct dx_test_root *r, bool first_gives_up)
 static void check_failure(const struct dx_test_root *r, enum dx_code code, bool late_leader)
 {
     bool object_is_lost = code == DX_E_CONFLICT || code == DX_E_TRUNCATED || code == DX_E_NOT_FOUND;
-    int told = code == DX_E_TRUNCATED ? DX_E_CONFLICT : (int)code;
+    int reported = code == DX_E_TRUNCATED ? DX_E_CONFLICT : (int)code;
     struct asker a;
     struct dx_task *leader, *waits, *late;
     struct dx_buf bodies[3];
@@ -120,10 +120,10 @@ static void check_failure(const struct dx_test_root *r, enum dx_code code, bool 
     dx_task_reading(leader)->report.failed = 0; /* as a source says it */
     rc = dx_task_resume(leader, dx_fail(&err, code, "the store said no"), &err, NULL, &bodies[0],
                         &problem);
-    EXPECT(rc == told && bodies[0].size == 0, "%d", rc);
+    EXPECT(rc == reported && bodies[0].size == 0, "%d", rc);
     dx_task_free(&leader);
     rc = finish(waits, &bodies[1], &batches);
-    EXPECT(rc == (late_leader ? 1 : told), "%d", rc);
+    EXPECT(rc == (late_leader ? 1 : reported), "%d", rc);
     dx_task_free(&waits);
     EXPECT(begin(&a, 0, &late, &bodies[2]) == (late_leader ? 1 : DX_TASK_WAITS), "late");
     if (late != NULL)

@@ -225,8 +225,8 @@ static void check_each(const struct dx_test_root *r, bool alone)
     close_asker(&a);
 }
 
-/* Places of a URL, or suppressions, become no fewer by a smaller limit: who gets an answer of rows
- * says that. */
+/* Places of a URL, or suppressions, become no fewer by a smaller limit: the message says
+ * so. */
 static void check_words(void)
 {
     struct dx_error err = DX_ERROR_INIT;

@@ -478,6 +478,14 @@ static void test_cleansed(const struct dx_test_root *r)
 
 /* ---- the log that a log of suppressions follows ---- */
 
+static int poll_rules(struct dx_suppressions_live *o, struct dx_error *err)
+{
+    int rc = dx_suppressions_live_look(o, err);
+
+    dx_suppressions_live_exchange(o);
+    return rc;
+}
+
 static uint64_t in_force(struct dx_suppressions_live *o)
 {
     struct dx_suppressions_live_health health;
@@ -551,10 +559,10 @@ static void *change_rules(void *argument)
         struct dx_suppressions_live_health health;
 
         suppress(c->root, DX_SUPPRESS_HOST, DX_SUPPRESS_ABSENT, c->host);
-        EXPECT(dx_suppressions_live_poll(c->suppressions, &err) == 1, "%s", err.text);
+        EXPECT(poll_rules(c->suppressions, &err) == 1, "%s", err.text);
         dx_suppressions_live_health(c->suppressions, &health);
         EXPECT(dx_suppress_change(c->root->path, lift_one, &health.number, &err) == 1 &&
-                   dx_suppressions_live_poll(c->suppressions, &err) == 1,
+                   poll_rules(c->suppressions, &err) == 1,
                "%s", err.text);
     }
     atomic_store(&c->done, true);
@@ -648,38 +656,38 @@ static void test_followed_log(const struct dx_test_root *r)
     EXPECT(dx_suppressions_live_open(&o, r->path, NULL, DX_SUPPRESSIONS_LIVE_SERVE, &err) == DX_OK,
            "%s", err.text);
     EXPECT(dx_suppressions_live_pin(o) == NULL && sound(o), "no log: no rules");
-    EXPECT(dx_suppressions_live_poll(o, &err) == 0, "still none");
+    EXPECT(poll_rules(o, &err) == 0, "still none");
     suppress(r, DX_SUPPRESS_DOMAIN, DX_SUPPRESS_ABSENT, "a.com");
-    EXPECT(dx_suppressions_live_poll(o, &err) == 1 && in_force(o) == 1, "%s", err.text);
-    EXPECT(dx_suppressions_live_poll(o, &err) == 0, "twice");
+    EXPECT(poll_rules(o, &err) == 1 && in_force(o) == 1, "%s", err.text);
+    EXPECT(poll_rules(o, &err) == 0, "twice");
     rules = dx_suppressions_live_pin(o);
     EXPECT(rules != NULL && rules->count == 1, "one rule");
     EXPECT(dx_file_read(path, BODY_MAX, &earlier, &err) == DX_OK, "%s", err.text);
     suppress(r, DX_SUPPRESS_DOMAIN, DX_SUPPRESS_ABSENT, "b.com");
-    EXPECT(dx_suppressions_live_poll(o, &err) == 1 && in_force(o) == 2, "%s", err.text);
+    EXPECT(poll_rules(o, &err) == 1 && in_force(o) == 2, "%s", err.text);
     EXPECT(rules->count == 1, "a pinned snapshot changed");
     dx_suppressions_live_unpin(o, rules);
     EXPECT(dx_file_read(path, BODY_MAX, &kept, &err) == DX_OK, "%s", err.text);
 
     (void)unlink(path);
-    EXPECT(dx_suppressions_live_poll(o, &err) < 0 && in_force(o) == 2 && !sound(o), "gone");
+    EXPECT(poll_rules(o, &err) < 0 && in_force(o) == 2 && !sound(o), "gone");
     write_bytes(path, &kept, kept.size - 1);
-    EXPECT(dx_suppressions_live_poll(o, &err) < 0 && in_force(o) == 2, "cut");
+    EXPECT(poll_rules(o, &err) < 0 && in_force(o) == 2, "cut");
     EXPECT(dx_suppressions_live_open(&refused, r->path, NULL, DX_SUPPRESSIONS_LIVE_SERVE, &err) < 0,
            "begins with it");
     write_bytes(path, &earlier, earlier.size); /* whole lines, but fewer than the floor says */
-    EXPECT(dx_suppressions_live_poll(o, &err) < 0 && in_force(o) == 2, "an older log");
+    EXPECT(poll_rules(o, &err) < 0 && in_force(o) == 2, "an older log");
     EXPECT(dx_suppressions_live_open(&refused, r->path, NULL, DX_SUPPRESSIONS_LIVE_SERVE, &err) < 0,
            "begins with an older log");
     dx_buf_release(&earlier);
     EXPECT(say(&s, &other, &err) == 1 && dx_suppressions_write(&other, &other_text, &err) == DX_OK,
            "%s", err.text);
     write_bytes(path, &other_text, other_text.size);
-    EXPECT(dx_suppressions_live_poll(o, &err) < 0 && in_force(o) == 2 && !sound(o), "another log");
+    EXPECT(poll_rules(o, &err) < 0 && in_force(o) == 2 && !sound(o), "another log");
     write_bytes(path, &kept, kept.size);
-    EXPECT(dx_suppressions_live_poll(o, &err) == 0 && sound(o), "the log is back: %s", err.text);
+    EXPECT(poll_rules(o, &err) == 0 && sound(o), "the log is back: %s", err.text);
     EXPECT(dx_suppress_change(r->path, lift_one, &one, &err) == 1, "%s", err.text);
-    EXPECT(dx_suppressions_live_poll(o, &err) == 1 && in_force(o) == 3, "lifted");
+    EXPECT(poll_rules(o, &err) == 1 && in_force(o) == 3, "lifted");
     rules = dx_suppressions_live_pin(o);
     EXPECT(rules != NULL && rules->count == 1, "one is left");
     dx_suppressions_live_unpin(o, rules);

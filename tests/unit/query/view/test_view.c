@@ -319,7 +319,7 @@ static struct dx_scope *scope_of(uint64_t bits)
     for (uint32_t d = 1; d < 64; d++)
         if ((bits >> d & 1) != 0)
             ids[n++] = d;
-    if (dx_scope_new(&scope, ids, n, &err) < 0)
+    if (dx_scope_more(&scope, NULL, ids, n, &err) < 0)
         abort();
     return scope;
 }
@@ -451,7 +451,7 @@ static void test_columns(const struct dx_test_root *r)
         struct dx_view view = { a.v, NULL, false };
         struct dx_scope *scope = NULL;
         struct dx_names *n = NULL;
-        int rc = dx_scope_new(&scope, ids, rows[i].seen, NULL);
+        int rc = dx_scope_more(&scope, NULL, ids, rows[i].seen, NULL);
 
         view.scope = rows[i].seen == 0 ? NULL : scope;
         rc = rc < 0 ? rc : dx_names_new(&n, &view, &ask, &problem);

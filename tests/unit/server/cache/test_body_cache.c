@@ -163,7 +163,7 @@ static void check_keys(void)
         change_cursor(what, &other);
         EXPECT(kept(c, &other) == NULL, "cursor %u", what);
     }
-    /* Who may see the same has the same answers, but for cursors. */
+    /* Principals that may see the same have the same answers, but for cursors. */
     ask = base_ask();
     ask.scope = some;
     ask.principal = "team-a";
@@ -277,7 +277,7 @@ int main(void)
     static const uint32_t ids[] = { 3, 9 };
     struct dx_scope *scope = NULL;
 
-    if (dx_scope_new(&scope, ids, 2, NULL) < 0)
+    if (dx_scope_more(&scope, NULL, ids, 2, NULL) < 0)
         abort();
     some = scope;
     check_keys();

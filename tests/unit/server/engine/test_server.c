@@ -1241,7 +1241,7 @@ static void check_may_block(void)
     struct dx_scope *scope;
     struct dx_error err = DX_ERROR_INIT;
 
-    CHECK(dx_scope_new(&scope, NULL, 0, &err) == DX_OK, "%s", err.text);
+    CHECK(dx_scope_more(&scope, NULL, NULL, 0, &err) == DX_OK, "%s", err.text);
     for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
         struct dx_ask ask = { .route = asks[i].route, .page = { 0, 1 } };
 

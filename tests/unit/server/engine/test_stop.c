@@ -164,7 +164,7 @@ static void check_lives(void)
         FAIL("stop");
 }
 
-/* A socket that listens already is served, and outlives the server in who keeps it. */
+/* A socket that listens already is served, and outlives the server in the process that keeps it. */
 static void check_handed_over(void)
 {
     struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };

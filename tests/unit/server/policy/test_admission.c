@@ -110,7 +110,7 @@ static unsigned taken_of(struct dx_admission *a, const struct dx_who *who, unsig
     return n;
 }
 
-/* Who shares a bucket, and who has none. */
+/* Which clients share a bucket, and which have none. */
 static void test_whose(void)
 {
     struct dx_admission *a = make(&by_address);
@@ -235,7 +235,7 @@ static void test_streams(void)
                                                   .principal_cost_per_s = 1,
                                                   .addresses_max = 1024 };
     static const struct dx_principal p = { .name = "p" }, q = { .name = "q" };
-    static const struct dx_principal nobody = { .name = "anonymous" };
+    static const struct dx_principal anonymous = { .name = "anonymous" };
     const struct {
         struct dx_who who;
         bool begins;
@@ -244,11 +244,11 @@ static void test_streams(void)
         { { .principal = &p, .address = v4(2) }, true },
         { { .principal = &p, .address = v4(3) }, false }, /* p has two */
         { { .principal = &q, .address = v4(1) }, true },
-        { { .principal = &nobody, .address = v4(1) }, true },
+        { { .principal = &anonymous, .address = v4(1) }, true },
         { { .principal = &q, .address = v4(1) }, false }, /* v4(1) has three; q is not counted */
         { { .principal = &q, .address = v4(4) }, true },
         { { .principal = &q, .address = v4(5) }, false },
-        { { .principal = &nobody, .address = v4(3) }, true },
+        { { .principal = &anonymous, .address = v4(3) }, true },
         { { .principal = NULL, .address = v4(3) }, true },
         { { .principal = NULL, .address = v4(3) }, true }, /* the refused one of p is not counted */
         { { .principal = NULL, .address = v4(3) }, false },

@@ -94,7 +94,7 @@ static bool has(const struct dx_transfer *t, uint32_t sequence)
 
 /* What was added and not synced is not there; what was is, and the journal is synced before it is
  * reported. */
-static void check_synced_before_told(void)
+static void check_synced_before_reply(void)
 {
     struct dx_transfer t;
 
@@ -255,7 +255,7 @@ static void check_damage(void)
 int main(void)
 {
     CHECK(mkdtemp(spool) != NULL);
-    check_synced_before_told();
+    check_synced_before_reply();
     check_failed_syncs();
     check_marks();
     check_again();

@@ -95,7 +95,7 @@ static void check_long_end(void)
     dx_buf_release(&text);
 }
 
-/* Who writes half a line, then the rest, and waits for the answer to the line before. */
+/* A writer of half a line, then the rest, and waits for the answer to the line before. */
 static void check_pieces(void)
 {
     int ends[2];
