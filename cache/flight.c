@@ -108,8 +108,8 @@ static void destroy(struct dx_flight *flight)
     free(flight);
 }
 
-static void end(struct dx_flight **out, enum state state, struct dx_cached *block,
-                const struct dx_error *err)
+static void end_flight(struct dx_flight **out, enum state state, struct dx_cached *block,
+                       const struct dx_error *err)
 {
     struct dx_flight *flight = *out;
     struct dx_flight_watch *watch;
@@ -146,17 +146,17 @@ static void end(struct dx_flight **out, enum state state, struct dx_cached *bloc
 
 void dx_flight_land(struct dx_flight **flight, struct dx_cached *block)
 {
-    end(flight, LANDED, block, NULL);
+    end_flight(flight, LANDED, block, NULL);
 }
 
 void dx_flight_fail(struct dx_flight **flight, const struct dx_error *err)
 {
-    end(flight, FAILED, NULL, err);
+    end_flight(flight, FAILED, NULL, err);
 }
 
 void dx_flight_abandon(struct dx_flight **flight)
 {
-    end(flight, ABANDONED, NULL, NULL);
+    end_flight(flight, ABANDONED, NULL, NULL);
 }
 
 bool dx_flight_watch(struct dx_flight *flight, struct dx_flight_watch *watch)

@@ -102,8 +102,8 @@ struct service {
 };
 
 /* A reply with status 200, after a few attempts if the service is down or busy. */
-static int ask(const struct service *s, const char *method, const char *url, struct dx_buf *out,
-               struct dx_error *err)
+static int ask_service(const struct service *s, const char *method, const char *url,
+                       struct dx_buf *out, struct dx_error *err)
 {
     int rc = DX_OK;
 
@@ -159,7 +159,7 @@ static int ask_credentials(const struct service *s, const char *url, struct dx_c
                            struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_HTTP_CALL_CAP);
-    int rc = ask(s, "GET", url, &text, err);
+    int rc = ask_service(s, "GET", url, &text, err);
 
     if (rc == DX_OK) {
         rc = dx_credentials_parse_json(c, dx_span_of(text.data, text.size), err);
@@ -269,7 +269,7 @@ static int ask_role(const struct service *service, const char *host, struct dx_c
     dx_buf_fmt(&url, "%s%s", host, ROLES);
     dx_buf_u8(&url, '\0');
     rc = url.failed ? dx_buf_fail(&url, err, host)
-                    : ask(service, "GET", (const char *)url.data, &role, err);
+                    : ask_service(service, "GET", (const char *)url.data, &role, err);
     if (rc == DX_E_NOT_FOUND)
         rc = dx_fail(err, DX_E_NOT_FOUND, "%s: the machine has no role: give it one", host);
     if (rc == DX_OK && !role_line(&role))
@@ -297,7 +297,7 @@ static int ask_instance(struct service *service, const char *host, struct dx_cre
     service->header = "X-aws-ec2-metadata-token-ttl-seconds";
     service->value = TOKEN_TTL_S;
     if (rc == DX_OK)
-        rc = ask(service, "PUT", url, &token, err);
+        rc = ask_service(service, "PUT", url, &token, err);
     dx_buf_u8(&token, '\0');
     if (rc == DX_OK && (token.failed || strlen((const char *)token.data) + 1 != token.size))
         rc = dx_fail(err, DX_E_CORRUPT, "%s: a token of odd bytes", url);

@@ -304,7 +304,7 @@ static bool is_suspect(const struct request *r)
 
 /* There is a place in the gate for it; after an error there is again. `to` of a hedge is taken
  * over. */
-static int start(struct request *r, unsigned which, uint8_t *to, struct dx_error *err)
+static int start_attempt(struct request *r, unsigned which, uint8_t *to, struct dx_error *err)
 {
     struct dx_http_multi *lane = r->batch->lane;
     CURL *easy = lane->idle_count > 0 ? lane->idle[--lane->idle_count] : curl_easy_init();
@@ -338,7 +338,7 @@ static int start(struct request *r, unsigned which, uint8_t *to, struct dx_error
 static int start_first(struct request *r, struct dx_error *err)
 {
     struct dx_hedge *hedge = &r->batch->gate->limits->hedge;
-    int rc = start(r, FIRST, r->get->to, err);
+    int rc = start_attempt(r, FIRST, r->get->to, err);
 
     r->unsigned_yet = rc == DX_E_BUSY;
     if (rc == DX_E_BUSY)
@@ -374,7 +374,7 @@ static void start_hedge(struct request *r)
     to = dx_hedge_take(&limits->hedge, &limits->budget) ? malloc(r->get->want.size) : NULL;
     if (to == NULL)
         dx_fetch_limits_leave(limits);
-    else if (start(r, HEDGE, to, &err) == DX_OK)
+    else if (start_attempt(r, HEDGE, to, &err) == DX_OK)
         dx_fetch_count(DX_COUNT_HEDGES, 1);
 }
 
@@ -455,7 +455,7 @@ static bool sign_again(struct request *r, const struct dx_http_attempt *t)
 }
 
 /* Left to the other attempt, tried again later, or the end of its batch. */
-static void retry(struct request *r, unsigned which, CURLcode code)
+static void retry_attempt(struct request *r, unsigned which, CURLcode code)
 {
     struct dx_http_batch *batch = r->batch;
     const struct dx_http_settings *settings = batch->ask.settings;
@@ -507,7 +507,7 @@ static void finish(struct request *r, unsigned which, CURLcode code)
     if (r->get->out != NULL && r->get->out->failed)
         fail_request(r, dx_buf_fail(r->get->out, &r->batch->err, r->get->url));
     else if (!sign_again(r, t))
-        retry(r, which, code);
+        retry_attempt(r, which, code);
 }
 
 static void take_finished(struct dx_http_multi *lane)

@@ -285,8 +285,8 @@ static bool list_headers(const struct curl_slist *list, struct dx_span host,
 }
 
 /* With the lock. */
-static int sign(struct dx_signing *s, const struct dx_signing_request *request,
-                struct curl_slist **headers, struct dx_error *err)
+static int sign_request(struct dx_signing *s, const struct dx_signing_request *request,
+                        struct curl_slist **headers, struct dx_error *err)
 {
     const struct dx_sigv4 with = { s->credentials.key_id, s->credentials.secret, s->region, "s3",
                                    unix_now() + s->offset_s };
@@ -330,7 +330,7 @@ int dx_signing_apply(struct dx_signing *s, const struct dx_signing_request *requ
     (void)pthread_mutex_lock(&s->lock);
     rc = have_credentials(s, request->at_once, &why);
     if (rc == DX_OK)
-        rc = sign(s, request, headers, &why);
+        rc = sign_request(s, request, headers, &why);
     (void)pthread_mutex_unlock(&s->lock);
     if (rc < 0 && err != NULL)
         *err = why;

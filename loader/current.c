@@ -372,7 +372,7 @@ static void forget_candidate(struct dx_current *cur)
 }
 
 /* The current version of the manifest, unless it is served: 1, 0 or <0. */
-static int flip(struct dx_current *cur, enum dx_reload_step *step, struct dx_error *err)
+static int load_current(struct dx_current *cur, enum dx_reload_step *step, struct dx_error *err)
 {
     struct dx_shared_manifest *listed = dx_current_listed(cur);
     const struct dx_manifest_version *entry = dx_manifest_current(&listed->manifest);
@@ -404,8 +404,8 @@ static int flip(struct dx_current *cur, enum dx_reload_step *step, struct dx_err
 }
 
 /* *again: it is what was refused before and not tried again yet. */
-static int reload(struct dx_current *cur, enum dx_reload_step *step, bool *again,
-                  struct dx_error *err)
+static int reload_manifest(struct dx_current *cur, enum dx_reload_step *step, bool *again,
+                           struct dx_error *err)
 {
     struct dx_manifest manifest = DX_MANIFEST_INIT;
     const uint64_t since = dx_current_seen(cur);
@@ -429,7 +429,7 @@ static int reload(struct dx_current *cur, enum dx_reload_step *step, bool *again
         *err = cur->refusal;
         rc = err->code;
     } else {
-        rc = flip(cur, step, err);
+        rc = load_current(cur, step, err);
         dx_shared_manifest_put(&cur->refused);
         if (rc < 0) {
             cur->refused = dx_current_listed(cur);
@@ -448,7 +448,7 @@ int dx_current_reload(struct dx_current *cur, struct dx_error *err)
     struct dx_error why = DX_ERROR_INIT;
     enum dx_reload_step step;
     bool again;
-    int rc = reload(cur, &step, &again, &why);
+    int rc = reload_manifest(cur, &step, &again, &why);
 
     (void)pthread_mutex_lock(&cur->lock);
     cur->failure = why;

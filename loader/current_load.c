@@ -49,8 +49,9 @@ static uint64_t least_bytes(struct dx_current *cur, const struct dx_manifest *m,
 
 /* Makes room for a version more: closes open versions until there is. None is closed if that were
  * not enough. What it shares with one that goes has to be mapped again. */
-static int admit(struct dx_current *cur, const struct dx_manifest *m,
-                 const struct dx_manifest_version *entry, bool fetched_only, struct dx_error *err)
+static int make_room(struct dx_current *cur, const struct dx_manifest *m,
+                     const struct dx_manifest_version *entry, bool fetched_only,
+                     struct dx_error *err)
 {
     const uint64_t cap = cur->how.resident_bytes;
     const char *name = entry->version;
@@ -142,7 +143,7 @@ int dx_current_load(struct dx_current *cur, struct dx_shared_manifest *listed,
     *v = NULL;
     *step = DX_RELOAD_MEMORY;
     rc = first ? fits_alone(cur, entry->version, bytes, err)
-               : admit(cur, &listed->manifest, entry, false, err);
+               : make_room(cur, &listed->manifest, entry, false, err);
     begin = dx_clock_s();
     if (rc == DX_OK) {
         *step = DX_RELOAD_LOAD;
@@ -175,7 +176,7 @@ int dx_current_load_kept(struct dx_current *cur, struct dx_shared_manifest *list
                          const struct dx_manifest_version *entry, struct dx_version **v,
                          struct dx_error *err)
 {
-    int rc = admit(cur, &listed->manifest, entry, true, err);
+    int rc = make_room(cur, &listed->manifest, entry, true, err);
 
     *v = NULL;
     if (rc == DX_OK)

@@ -159,7 +159,7 @@ static int give_way(struct dx_lease *l)
 }
 
 /* Looks what is there: l->etag. 1: not under this name any more, look again. */
-static int look(struct dx_lease *l, struct dx_error *err)
+static int look_at_lease(struct dx_lease *l, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_LEASE_TEXT_MAX);
     struct dx_lease_text other = DX_LEASE_TEXT_INIT;
@@ -247,7 +247,7 @@ static int write_rounds(struct dx_lease *l, const char *const *names, size_t cou
                         uint64_t *sent_ms, struct dx_error *err)
 {
     for (int round = 0; round < ROUNDS_MAX; round++) {
-        int rc = l->sure ? DX_OK : look(l, err);
+        int rc = l->sure ? DX_OK : look_at_lease(l, err);
 
         if (rc > 0)
             continue;

@@ -82,7 +82,7 @@ static int first_of(const struct dx_version_walk *w, size_t i, struct dx_span ke
     return DX_OK;
 }
 
-static int begin(struct dx_version_walk *w, struct dx_error *err)
+static int begin_walk(struct dx_version_walk *w, struct dx_error *err)
 {
     struct dx_version *v = w->version;
     struct dx_dictionary_cursor c;
@@ -121,7 +121,7 @@ int dx_version_walk_next(struct dx_version_walk *w, struct dx_error *err)
 
     w->pairs.count = 0;
     if (!w->begun)
-        rc = begin(w, err);
+        rc = begin_walk(w, err);
     else if (w->part != NULL)
         rc = next_key(w, w->part_at, err);
     for (size_t i = 0; rc == DX_OK && i < w->version->part_count; i++)

@@ -34,8 +34,8 @@ int dx_pq_walk_open(struct dx_pq_walk *w, struct dx_span file, const struct dx_p
 }
 
 /* Bytes [at, at + size) of the file, which lie before w->end. */
-static int view(struct dx_pq_walk *w, uint64_t at, size_t size, struct dx_span *bytes,
-                struct dx_error *err)
+static int read_window(struct dx_pq_walk *w, uint64_t at, size_t size, struct dx_span *bytes,
+                       struct dx_error *err)
 {
     uint64_t kept;
     size_t want;
@@ -79,7 +79,7 @@ static int read_header(struct dx_pq_walk *w, uint64_t end, struct dx_pq_page_hea
     int rc;
 
     for (;; size = size > left / 8 ? (size_t)left : size * 8) {
-        rc = view(w, w->at, size, &rest, err);
+        rc = read_window(w, w->at, size, &rest, err);
         if (rc < 0)
             return rc;
         rc = dx_pq_page_header_parse(rest, h, err);
@@ -202,7 +202,7 @@ static int view_page(struct dx_pq_reader *r, struct dx_span *bytes, struct dx_er
     if (r->walk.fetch != NULL && r->page.header.compressed_size > r->limits.page_bytes)
         return dx_fail(err, DX_E_LIMIT, "page at %" PRIu64 ": %u bytes, limit %u", r->page.offset,
                        r->page.header.compressed_size, r->limits.page_bytes);
-    return view(&r->walk, r->page.offset, r->page.size, bytes, err);
+    return read_window(&r->walk, r->page.offset, r->page.size, bytes, err);
 }
 
 int dx_pq_reader_next(struct dx_pq_reader *r, struct dx_pq_values *values, struct dx_error *err)

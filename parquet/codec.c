@@ -80,7 +80,7 @@ static int unsnappy(struct dx_span from, uint8_t *to, size_t size, struct dx_err
 }
 
 /* Members one behind the other, as parallel compressors write them; also zlib's wrapper. */
-static int gunzip(struct dx_span from, uint8_t *to, size_t size, struct dx_error *err)
+static int expand_gzip(struct dx_span from, uint8_t *to, size_t size, struct dx_error *err)
 {
     z_stream z = { 0 };
     uint8_t none[1];
@@ -171,7 +171,7 @@ int dx_pq_decompress(struct dx_pq_codec_state **st, unsigned codec, struct dx_sp
     case DX_PQ_SNAPPY:
         return unsnappy(from, to, plain_size, err);
     case DX_PQ_GZIP:
-        return gunzip(from, to, plain_size, err);
+        return expand_gzip(from, to, plain_size, err);
     case DX_PQ_BROTLI:
         return unbrotli(from, to, plain_size, err);
     case DX_PQ_LZ4: /* the number was used for two framings: the stricter one first */

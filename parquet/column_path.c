@@ -65,7 +65,7 @@ static size_t named(const struct search *s, struct dx_span name, size_t used)
     return 0;
 }
 
-static bool match(struct search *s, uint32_t node, size_t used)
+static bool match_node(struct search *s, uint32_t node, size_t used)
 {
     const struct dx_pq_node *n = &s->f->node[node];
     uint32_t end;
@@ -84,11 +84,12 @@ static bool match(struct search *s, uint32_t node, size_t used)
     for (uint32_t c = node + 1; used < s->count && c < end; c = behind(s->f, c)) {
         size_t parts = named(s, s->f->node[c].name, used);
 
-        if (parts > 0 && match(s, c, used + parts))
+        if (parts > 0 && match_node(s, c, used + parts))
             return true;
     }
     for (uint32_t c = node + 1; c < end; c = behind(s->f, c))
-        if ((is_wrapper(s->f, c) || (used == s->count && n->child_count == 1)) && match(s, c, used))
+        if ((is_wrapper(s->f, c) || (used == s->count && n->child_count == 1)) &&
+            match_node(s, c, used))
             return true;
     return false;
 }
@@ -117,7 +118,7 @@ bool dx_pq_column_path(const struct dx_pq_footer *f, const struct dx_span *part,
             .f = f, .part = part, .count = count, .any_case = any_case, .whole = whole > 0
         };
 
-        if (count > 0 && match(&s, 0, 0) && s.used > 0) {
+        if (count > 0 && match_node(&s, 0, 0) && s.used > 0) {
             set_found(f, &s, found);
             return true;
         }
@@ -132,7 +133,7 @@ bool dx_pq_column_number(const struct dx_pq_footer *f, unsigned long number,
 
     *found = (struct dx_pq_column_found){ 0, 0, 0, 0 };
     for (uint32_t i = 1; i < f->node_count; i++)
-        if (f->node[i].parent == 0 && --number == 0 && match(&s, i, 0)) {
+        if (f->node[i].parent == 0 && --number == 0 && match_node(&s, i, 0)) {
             set_found(f, &s, found);
             return true;
         }

@@ -781,7 +781,7 @@ int dx_pq_column_check(const struct dx_pq_column *c, struct dx_error *err)
 }
 
 /* Header, limits, checksum; the body of the page. */
-static int begin(struct decode *d, struct dx_span page, struct dx_span *body)
+static int begin_page(struct decode *d, struct dx_span page, struct dx_span *body)
 {
     const struct dx_pq_page_header *h = &d->head;
     int rc;
@@ -817,7 +817,7 @@ int dx_pq_page_decode(const struct dx_pq_column *column, struct dx_span page,
         .column = column, .dictionary = dictionary, .limits = limits, .out = out, .err = err
     };
     struct dx_span body;
-    int rc = begin(&d, page, &body);
+    int rc = begin_page(&d, page, &body);
 
     if (rc < 0)
         return rc;
@@ -840,7 +840,7 @@ int dx_pq_dictionary_decode(const struct dx_pq_column *column, struct dx_span pa
     int rc;
 
     out->present = false;
-    rc = begin(&d, page, &body);
+    rc = begin_page(&d, page, &body);
     if (rc < 0)
         return rc;
     if (d.head.type != DX_PQ_PAGE_DICTIONARY)

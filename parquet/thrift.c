@@ -51,7 +51,7 @@ static uint32_t read_list_head(struct dx_thrift *t, uint8_t *element)
     return t->bytes.failed ? 0 : (uint32_t)count;
 }
 
-static void skip(struct dx_thrift *t, uint8_t type, bool in_list, unsigned depth);
+static void skip_value(struct dx_thrift *t, uint8_t type, bool in_list, unsigned depth);
 
 static void skip_list(struct dx_thrift *t, unsigned depth)
 {
@@ -59,7 +59,7 @@ static void skip_list(struct dx_thrift *t, unsigned depth)
     uint32_t count = read_list_head(t, &element);
 
     for (uint32_t i = 0; i < count && !t->bytes.failed; i++)
-        skip(t, element, true, depth);
+        skip_value(t, element, true, depth);
 }
 
 static void skip_map(struct dx_thrift *t, unsigned depth)
@@ -73,8 +73,8 @@ static void skip_map(struct dx_thrift *t, unsigned depth)
     if (count > dx_bytes_left(&t->bytes) / 2)
         t->bytes.failed = true;
     for (uint64_t i = 0; i < count && !t->bytes.failed; i++) {
-        skip(t, types >> 4, true, depth);
-        skip(t, types & 0x0f, true, depth);
+        skip_value(t, types >> 4, true, depth);
+        skip_value(t, types & 0x0f, true, depth);
     }
 }
 
@@ -83,7 +83,7 @@ static void skip_struct(struct dx_thrift *t, unsigned depth)
     struct dx_thrift_field f = DX_THRIFT_FIELD_INIT;
 
     while (dx_thrift_next(t, &f))
-        skip(t, f.type, false, depth);
+        skip_value(t, f.type, false, depth);
 }
 
 static struct dx_span read_binary(struct dx_thrift *t)
@@ -91,7 +91,7 @@ static struct dx_span read_binary(struct dx_thrift *t)
     return dx_bytes_take(&t->bytes, dx_bytes_varint(&t->bytes));
 }
 
-static void skip(struct dx_thrift *t, uint8_t type, bool in_list, unsigned depth)
+static void skip_value(struct dx_thrift *t, uint8_t type, bool in_list, unsigned depth)
 {
     if (depth == DX_THRIFT_DEPTH_MAX) {
         t->bytes.failed = true;
@@ -137,7 +137,7 @@ static void skip(struct dx_thrift *t, uint8_t type, bool in_list, unsigned depth
 
 void dx_thrift_skip(struct dx_thrift *t, uint8_t type)
 {
-    skip(t, type, false, 0);
+    skip_value(t, type, false, 0);
 }
 
 /* True: the field is of this type and its value comes next. Else it is passed over. */
@@ -205,7 +205,7 @@ bool dx_thrift_list(struct dx_thrift *t, const struct dx_thrift_field *f, uint8_
     if (*count == 0 || found == element)
         return !t->bytes.failed;
     for (uint32_t i = 0; i < *count && !t->bytes.failed; i++)
-        skip(t, found, true, 1);
+        skip_value(t, found, true, 1);
     return false;
 }
 

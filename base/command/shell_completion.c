@@ -86,7 +86,7 @@ static void bash_options(const struct dx_completion_command *command, struct dx_
     dx_buf_str(out, "' ;;\n");
 }
 
-static void bash(const struct dx_completion *c, struct dx_buf *out)
+static void write_bash(const struct dx_completion *c, struct dx_buf *out)
 {
     dx_buf_fmt(out,
                "# bash completion of %s\n"
@@ -164,7 +164,7 @@ static void zsh_command(const struct dx_completion_command *command, struct dx_b
     dx_buf_str(out, command->name == NULL ? "\n" : " ;;\n");
 }
 
-static void zsh(const struct dx_completion *c, struct dx_buf *out)
+static void write_zsh(const struct dx_completion *c, struct dx_buf *out)
 {
     dx_buf_fmt(out, "#compdef %s\n_%s() {\n", c->program, c->program);
     if (!has_commands(c)) {
@@ -238,8 +238,8 @@ static void fish(const struct dx_completion *c, struct dx_buf *out)
 
 void dx_completion_script(const struct dx_completion *c, enum dx_shell shell, struct dx_buf *out)
 {
-    static void (*const writers[DX_SHELL_COUNT])(const struct dx_completion *,
-                                                 struct dx_buf *) = { NULL, bash, zsh, fish };
+    static void (*const writers[DX_SHELL_COUNT])(
+        const struct dx_completion *, struct dx_buf *) = { NULL, write_bash, write_zsh, fish };
 
     assert(writers[shell] != NULL);
 

@@ -351,7 +351,7 @@ static int check_suppressions(struct dx_verify *w, struct dx_error *err)
     return rc < 0 ? dx_verify_damage(w, &why, err) : DX_OK;
 }
 
-static int check(struct dx_verify *w, struct dx_error *err)
+static int check_version(struct dx_verify *w, struct dx_error *err)
 {
     const struct dx_verify_options *o = w->options;
     struct dx_manifest manifest = DX_MANIFEST_INIT;
@@ -404,7 +404,7 @@ int dx_verify(const struct dx_verify_options *options, struct dx_verify_result *
     if (rc == DX_OK && !w->root.in_place)
         rc = open_remote(w, err);
     if (rc == DX_OK)
-        rc = check(w, err);
+        rc = check_version(w, err);
     dx_mirror_close(&w->copies.mirror);
     dx_root_close(&w->root);
     dx_work_folder_remove(&w->folder);

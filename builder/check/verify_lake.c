@@ -537,7 +537,7 @@ static bool same_postings(const struct lake_check *c)
     return sum == c->postings_sum;
 }
 
-static int compare(struct lake_check *c, struct dx_error *err)
+static int compare_pairs(struct lake_check *c, struct dx_error *err)
 {
     struct dx_error why = DX_ERROR_INIT;
     struct dx_index_pair pair;
@@ -607,7 +607,7 @@ static int place_of(const struct lake_check *c, char **root, uint64_t *disk_byte
     return DX_OK;
 }
 
-static int scan(struct lake_check *c, struct dx_error *err)
+static int scan_files(struct lake_check *c, struct dx_error *err)
 {
     struct dx_verify_progress *progress = c->w->options->progress;
     struct dx_lake_fetch b = { .source = c->w->root.source,
@@ -652,7 +652,7 @@ static int scan(struct lake_check *c, struct dx_error *err)
             "the dataset again with --replace)",
             (unsigned long long)c->lake.rows_twice, c->lake.twice);
     if (rc == DX_OK) {
-        rc = compare(c, err);
+        rc = compare_pairs(c, err);
         dx_index_lake_release(&c->lake);
     } else {
         rc = damage(c, &why, err);
@@ -676,7 +676,7 @@ int dx_verify_lake(struct dx_verify *w, struct dx_error *err)
     rc = list_files(&c, &all_there, err);
     /* Against an index that contradicts itself a comparison says nothing new. */
     if (rc == DX_OK && w->options->deep && all_there && before == 0)
-        rc = scan(&c, err);
+        rc = scan_files(&c, err);
     for (size_t i = 0; c.lake.files != NULL && i < c.lake.file_count; i++) {
         free(c.lake.files[i].path);
         free(c.lake.files[i].prefix);

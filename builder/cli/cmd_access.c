@@ -312,7 +312,7 @@ static int print(struct dx_buf *out, struct dx_error *err)
 
 enum report { REPORT_LIST, REPORT_TOKENS, REPORT_STATUS, REPORT_LOG };
 
-static int report(struct dx_access_call *c, enum report which, struct dx_error *err)
+static int print_report(struct dx_access_call *c, enum report which, struct dx_error *err)
 {
     struct dx_access_of of = { .principal = dx_options_text(c->options, OPT_PRINCIPAL) };
     const char *dataset = dx_options_text(c->options, OPT_DATASET);
@@ -360,7 +360,7 @@ static int token(struct dx_access_call *c, struct dx_error *err)
     if (strcmp(what, "revoke") == 0)
         return dx_access_call_token_revoke(c, err);
     if (strcmp(what, "list") == 0)
-        return report(c, REPORT_TOKENS, err);
+        return print_report(c, REPORT_TOKENS, err);
     return dx_fail(err, DX_E_INVALID, "token new, token list or token revoke");
 }
 
@@ -371,15 +371,15 @@ static int act(struct dx_access_call *c, const char *what, struct dx_error *err)
     if (strcmp(what, "grant") == 0 || strcmp(what, "revoke") == 0)
         return grant_or_revoke(c, what[0] == 'g', err);
     if (strcmp(what, "list") == 0)
-        return report(c, REPORT_LIST, err);
+        return print_report(c, REPORT_LIST, err);
     if (strcmp(what, "principal") == 0)
         return principal(c, err);
     if (strcmp(what, "token") == 0)
         return token(c, err);
     if (strcmp(what, "status") == 0)
-        return report(c, REPORT_STATUS, err);
+        return print_report(c, REPORT_STATUS, err);
     if (strcmp(what, "log") == 0)
-        return report(c, REPORT_LOG, err);
+        return print_report(c, REPORT_LOG, err);
     if (strcmp(what, "remove") == 0)
         return remove_table(c, err);
     return dx_fail(
@@ -432,7 +432,7 @@ static bool is_about_datasets(const char *verb)
            strcmp(verb, "list") == 0;
 }
 
-static int run(const struct dx_options *o)
+static int run_access(const struct dx_options *o)
 {
     struct dx_access_call c = { .root = dx_options_text(o, OPT_ROOT), .options = o };
     struct dx_error err = DX_ERROR_INIT;
@@ -498,5 +498,5 @@ const struct dx_command dx_command_access = {
     .example = "domaindex access grant reddit --root ./root --to team-a",
     .options = options_table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_access,
 };

@@ -155,7 +155,7 @@ static void say(const char *text)
     (void)dx_line_print(stderr, "domaindex adopt: %s", text);
 }
 
-static int run(const struct dx_options *options)
+static int run_adopt(const struct dx_options *options)
 {
     struct dx_adopt_list list = DX_ADOPT_LIST_INIT;
     struct dx_lake_adopt a = { .files = &list, .stopped = dx_interrupted, .say = say };
@@ -221,5 +221,5 @@ const struct dx_command dx_command_adopt = {
         "domaindex adopt --root /srv/domaindex --list files.tsv --psl /srv/domaindex/psl.dat",
     .options = options_table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_adopt,
 };

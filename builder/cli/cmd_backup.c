@@ -165,7 +165,7 @@ static int backup(struct dx_backup_options *o, struct dx_backup_result *result,
     return rc;
 }
 
-static int run(const struct dx_options *options)
+static int run_backup(const struct dx_options *options)
 {
     struct dx_backup_options o = DX_BACKUP_OPTIONS_INIT;
     struct dx_backup_result result;
@@ -216,5 +216,5 @@ const struct dx_command dx_command_backup = {
     .example = "domaindex backup --root /srv/domaindex --to s3://backups/domaindex",
     .options = options_table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_backup,
 };

@@ -273,7 +273,7 @@ static int load(struct bench *b, struct dx_mix_part *part, bool json, struct dx_
     return rc;
 }
 
-static int run(const struct dx_options *o)
+static int run_bench(const struct dx_options *o)
 {
     static struct bench b; /* URLs in it are long */
     static struct dx_mix_part part;
@@ -337,5 +337,5 @@ const struct dx_command dx_command_bench = {
     .example = "domaindex bench --rate 200 --html latencies.html http://127.0.0.1:8080",
     .options = table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_bench,
 };

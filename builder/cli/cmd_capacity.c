@@ -175,7 +175,7 @@ static int read_numbers(const struct dx_options *options, struct estimate *e, st
     return DX_OK;
 }
 
-static int run(const struct dx_options *options)
+static int run_capacity(const struct dx_options *options)
 {
     struct estimate e = { .domains = 0 };
     struct dx_buf out = DX_BUF_INIT(JSON_MAX);
@@ -209,5 +209,5 @@ const struct dx_command dx_command_capacity = {
     .example = "domaindex capacity --domains 100000000 --pairs 300000000 --urls 3000000000",
     .options = table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_capacity,
 };

@@ -82,7 +82,7 @@ static int commit(struct dx_store *store, const char *table, uint64_t number, co
     return rc;
 }
 
-static int run(const struct dx_options *options)
+static int run_commit_table(const struct dx_options *options)
 {
     struct dx_root root = DX_ROOT_INIT;
     struct dx_error err = DX_ERROR_INIT;
@@ -124,5 +124,5 @@ const struct dx_command dx_command_commit_table = {
     .example = "domaindex commit-table --root s3://lake/p --table rows --number 7 v7.json",
     .options = options_table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_commit_table,
 };

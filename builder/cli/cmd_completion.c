@@ -31,7 +31,7 @@ static int print_script(enum dx_shell shell)
     return dx_command_print("completion", DX_EXIT_DONE, &out);
 }
 
-static int run(const struct dx_options *options)
+static int run_completion(const struct dx_options *options)
 {
     enum dx_shell shell = options->operand_count == 1 ? dx_shell_parse(options->operand[0])
                                                       : DX_SHELL_NONE;
@@ -60,5 +60,5 @@ const struct dx_command dx_command_completion = {
     .example = "domaindex completion bash > ~/.local/share/bash-completion/completions/domaindex",
     .options = NULL,
     .option_count = 0,
-    .run = run,
+    .run = run_completion,
 };

@@ -62,7 +62,7 @@ static int json(struct dx_version *v, struct dx_buf *out, struct dx_error *err)
     return DX_OK;
 }
 
-static int run(const struct dx_options *o)
+static int run_datasets(const struct dx_options *o)
 {
     struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
     struct dx_opened_version opened = { .version = NULL };
@@ -102,5 +102,5 @@ const struct dx_command dx_command_datasets = {
     .example = "domaindex datasets --root ./quickstart-root",
     .options = options_table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_datasets,
 };

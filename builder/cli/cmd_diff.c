@@ -304,7 +304,7 @@ static int compare(struct diff *d, const struct dx_options *o, struct dx_error *
     return rc;
 }
 
-static int run(const struct dx_options *o)
+static int run_diff(const struct dx_options *o)
 {
     struct diff d = { .json = dx_options_has(o, OPT_JSON),
                       .summary = dx_options_has(o, OPT_SUMMARY),
@@ -350,5 +350,5 @@ const struct dx_command dx_command_diff = {
     .example = "domaindex diff --root ./quickstart-root --summary 1 2",
     .options = options_table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_diff,
 };

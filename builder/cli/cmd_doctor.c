@@ -101,7 +101,7 @@ static void end(struct output *o, size_t faults)
     dx_buf_u8(&o->text, '\n');
 }
 
-static int run(const struct dx_options *options)
+static int run_doctor(const struct dx_options *options)
 {
     struct output o = { .json = dx_options_has(options, OPT_JSON), .text = DX_BUF_INIT(TEXT_MAX) };
     struct dx_doctor_ask ask = { .root = dx_options_text(options, OPT_ROOT),
@@ -146,5 +146,5 @@ const struct dx_command dx_command_doctor = {
     .example = "domaindex doctor --root s3://bucket/prefix --write",
     .options = table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_doctor,
 };

@@ -394,7 +394,7 @@ static int check_flags(const struct dx_options *o, const char *name, struct dx_e
     return DX_OK;
 }
 
-static int run(const struct dx_options *o)
+static int run_domain64(const struct dx_options *o)
 {
     const char *root = dx_options_text(o, OPT_ROOT);
     const char *name = o->operand_count == 0 ? "" : o->operand[0];
@@ -448,5 +448,5 @@ const struct dx_command dx_command_domain64 = {
     .example = "domaindex domain64 init --root ./quickstart-root",
     .options = table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_domain64,
 };

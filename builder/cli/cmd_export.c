@@ -360,7 +360,7 @@ static int read_postgres(const struct dx_options *o, struct dx_postgres_export *
     return rc == DX_OK ? read_columns(o, column, &e->ddl.column_count, err) : rc;
 }
 
-static int run(const struct dx_options *o)
+static int run_export(const struct dx_options *o)
 {
     struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
     struct dx_opened_version opened = { .version = NULL };
@@ -436,5 +436,5 @@ const struct dx_command dx_command_export = {
                "'postgresql://loader@db.example/crawls' --table urls",
     .options = table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_export,
 };

@@ -280,7 +280,7 @@ static int parse(struct fetching *f, const struct dx_options *o, bool *is_locato
     return DX_OK;
 }
 
-static int run(const struct dx_options *o)
+static int run_fetch_record(const struct dx_options *o)
 {
     struct fetching f = { .opened = { .version = NULL } };
     struct dx_error err = DX_ERROR_INIT;
@@ -320,5 +320,5 @@ const struct dx_command dx_command_fetch_record = {
                "--decompress https://example.com/",
     .options = options_table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_fetch_record,
 };

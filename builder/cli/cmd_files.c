@@ -183,7 +183,7 @@ static int list_files(struct files *f, struct dx_error *err)
     return rc;
 }
 
-static int run(const struct dx_options *options)
+static int run_files(const struct dx_options *options)
 {
     struct files f = { .options = options,
                        .root = DX_ROOT_INIT,
@@ -230,5 +230,5 @@ const struct dx_command dx_command_files = {
     .example = "domaindex files --root /srv/domaindex --dataset crawl-2026",
     .options = options_table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_files,
 };

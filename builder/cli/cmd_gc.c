@@ -131,7 +131,7 @@ static int parse(const struct dx_options *options, struct dx_gc_options *o, stru
     return dx_options_operands(options, 0, err);
 }
 
-static int run(const struct dx_options *options)
+static int run_gc(const struct dx_options *options)
 {
     struct dx_gc_options o = DX_GC_OPTIONS_INIT;
     struct dx_gc_result r;
@@ -181,5 +181,5 @@ const struct dx_command dx_command_gc = {
     .example = "domaindex gc --root /srv/domaindex --keep 5 --keep-for 24h --delete",
     .options = options_table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_gc,
 };

@@ -617,7 +617,7 @@ static void dry_summary(const struct dx_ingest_options *o, const struct dx_inges
     print_lacking(o, s);
 }
 
-static void summary(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
+static void print_summary(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
 {
     uint64_t peak = dx_process_peak();
     char a[32];
@@ -657,8 +657,8 @@ static void summary(const struct dx_ingest_options *o, const struct dx_ingest_st
 static bool rejects_begun;
 
 /* One run with these options; prints its result. store: NULL, or where its input is. */
-static int ingest(const struct dx_options *options, struct dx_ingest_options *o,
-                  struct dx_file_store_options *store, struct dx_error *err)
+static int ingest_once(const struct dx_options *options, struct dx_ingest_options *o,
+                       struct dx_file_store_options *store, struct dx_error *err)
 {
     bool quiet = dx_options_has(options, OPT_QUIET);
     bool with_rules = dx_options_has(options, OPT_SUPPRESS_TOMBSTONES);
@@ -700,7 +700,7 @@ static int ingest(const struct dx_options *options, struct dx_ingest_options *o,
     } else if (o->dry_run && stats->records > 0)
         dry_summary(o, stats);
     else if (rc == DX_OK)
-        summary(o, stats);
+        print_summary(o, stats);
     else if (stats->rejected_total > 0)
         print_rejects(o, stats);
     if (rc == DX_OK && with_rules && !quiet)
@@ -724,7 +724,7 @@ static int store_received(void *ctx, const char *path, const char *dataset, stru
         o.dataset = dataset;
     o.input = &path;
     o.input_count = 1;
-    return ingest(options, &o, NULL, err);
+    return ingest_once(options, &o, NULL, err);
 }
 
 static int read_receive(const struct dx_options *options, const struct dx_ingest_options *o,
@@ -775,8 +775,8 @@ static int name_owner(const char *root, char **owner, struct dx_error *err)
     return rc < 0 ? rc : dx_root_identity(root, owner, err);
 }
 
-static int receive(const struct dx_options *options, const struct dx_ingest_options *o,
-                   struct dx_error *err)
+static int receive_queue(const struct dx_options *options, const struct dx_ingest_options *o,
+                         struct dx_error *err)
 {
     union {
         const struct dx_options *from;
@@ -891,7 +891,7 @@ static int expand_inputs(const struct dx_options *options, struct dx_ingest_opti
 }
 
 /* Folders and patterns are looked at by their first file. */
-static int detect(const struct dx_options *options)
+static int detect_input(const struct dx_options *options)
 {
     struct dx_ingest_options o = { .root = NULL };
     struct dx_input_list list = { .path = NULL };
@@ -1047,7 +1047,7 @@ static int ingest_step(const struct dx_options *options, const struct step *s,
     o.input_size = s->size;
     o.in_steps = true;
     if (rc == DX_OK)
-        rc = ingest(options, &o, NULL, err);
+        rc = ingest_once(options, &o, NULL, err);
     return rc < 0 ? rc : dx_ingest_journal_write(j, err);
 }
 
@@ -1090,7 +1090,7 @@ static int ingest_steps(const struct dx_options *options, const struct dx_input_
     return rc;
 }
 
-static int run(const struct dx_options *options)
+static int run_ingest(const struct dx_options *options)
 {
     struct dx_ingest_options o = { .root = NULL };
     struct dx_file_store_options store = { .dir = NULL };
@@ -1099,7 +1099,7 @@ static int run(const struct dx_options *options)
     int rc;
 
     if (dx_options_has(options, OPT_DETECT))
-        return detect(options);
+        return detect_input(options);
     rc = read_options(options, &o, &err);
     if (rc == DX_OK)
         rc = read_store(options, &store, &err);
@@ -1108,7 +1108,7 @@ static int run(const struct dx_options *options)
     if (rc < 0)
         return usage(&err);
     if (has_queue(options)) {
-        rc = receive(options, &o, &err);
+        rc = receive_queue(options, &o, &err);
         dx_columns_want_release(&o.want);
         return rc;
     }
@@ -1118,7 +1118,7 @@ static int run(const struct dx_options *options)
         dx_columns_want_release(&o.want);
         rc = ingest_steps(options, &list, &err);
     } else if (rc == DX_OK)
-        rc = ingest(options, &o, store.dir != NULL ? &store : NULL, &err);
+        rc = ingest_once(options, &o, store.dir != NULL ? &store : NULL, &err);
     if (rc < 0)
         (void)dx_line_print(stderr, "domaindex ingest: %s", err.text);
     dx_input_list_release(&list);
@@ -1285,5 +1285,5 @@ const struct dx_command dx_command_ingest = {
                "--extra-column 4 posts.tsv.zst",
     .options = table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_ingest,
 };

@@ -55,7 +55,7 @@ static int show(const char *path, const struct dx_options *o, struct dx_error *e
     return rc;
 }
 
-static int run(const struct dx_options *o)
+static int run_inspect(const struct dx_options *o)
 {
     int code = DX_EXIT_DONE;
 
@@ -90,5 +90,5 @@ const struct dx_command dx_command_inspect = {
     .example = "domaindex inspect --json ./quickstart-root",
     .options = options_table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_inspect,
 };

@@ -79,7 +79,7 @@ static const struct dx_option table[OPT_COUNT] = {
     [OPT_JSON] = { "json", NULL, NULL, "print each line as a JSON object", DX_OPT_FLAG, AT(json) },
 };
 
-static int parse(struct keys *k, const struct dx_options *o, struct dx_error *err)
+static int read_options(struct keys *k, const struct dx_options *o, struct dx_error *err)
 {
     int rc = dx_options_store(o, k, err);
 
@@ -308,7 +308,7 @@ static int load_canon(struct keys *k, struct dx_psl **psl, const char *path, str
     return rc;
 }
 
-static int run(const struct dx_options *o)
+static int run_key(const struct dx_options *o)
 {
     static struct dx_stdin_lines in; /* too large for the stack; a command runs once */
     struct keys k = { .store = DX_STORE_KEY_INIT,
@@ -316,7 +316,7 @@ static int run(const struct dx_options *o)
                       .row = DX_BUF_INIT(ROW_MAX) };
     struct dx_error err = DX_ERROR_INIT;
     struct dx_psl *psl = NULL;
-    int rc = parse(&k, o, &err);
+    int rc = read_options(&k, o, &err);
 
     if (rc < 0)
         return dx_command_fail("key", DX_EXIT_USAGE, &err);
@@ -365,5 +365,5 @@ const struct dx_command dx_command_key = {
     .example = "echo 'https://example.com/' | domaindex key --scheme store_key",
     .options = table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_key,
 };

@@ -505,7 +505,7 @@ static int take_dataset(struct lookup *l, const char *said, struct dx_error *err
     return DX_OK;
 }
 
-static int run(const struct dx_options *o)
+static int run_lookup(const struct dx_options *o)
 {
     struct lookup l = { .body = DX_BUF_INIT(ANSWER_MAX) };
     struct dx_opened_version opened = { .version = NULL };
@@ -574,5 +574,5 @@ const struct dx_command dx_command_lookup = {
     .example = "domaindex lookup --root ./quickstart-root github.com",
     .options = options_table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_lookup,
 };

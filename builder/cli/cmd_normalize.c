@@ -118,7 +118,7 @@ static int normalize_stream(struct dx_canon *canon, enum field field, bool json,
     return DX_OK;
 }
 
-static int run(const struct dx_options *options)
+static int run_normalize(const struct dx_options *options)
 {
     static struct dx_stdin_lines in; /* too large for the stack; a command runs once */
     const char *name = dx_options_text(options, OPT_FIELD);
@@ -166,5 +166,5 @@ const struct dx_command dx_command_normalize = {
     .example = "echo 'HTTP://WWW.Example.COM:80/a/../b?z=1&a=2#top' | domaindex normalize",
     .options = table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_normalize,
 };

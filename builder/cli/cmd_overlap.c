@@ -43,7 +43,7 @@ static int print(const struct dx_opened_version *o, const char *const *said, str
     return DX_OK;
 }
 
-static int run(const struct dx_options *o)
+static int run_overlap(const struct dx_options *o)
 {
     struct dx_buf body = DX_BUF_INIT(ANSWER_MAX);
     struct dx_error err = DX_ERROR_INIT;
@@ -82,5 +82,5 @@ const struct dx_command dx_command_overlap = {
     .example = "domaindex overlap --root ./quickstart-root 1 1",
     .options = options_table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_overlap,
 };

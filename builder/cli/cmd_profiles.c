@@ -154,7 +154,7 @@ static int name_all(struct dx_buf *out, const struct dx_profile *p, const char *
     return rc;
 }
 
-static int run(const struct dx_options *options)
+static int run_profiles(const struct dx_options *options)
 {
     const char *file = dx_options_text(options, OPT_NAME);
     struct dx_buf out = DX_BUF_INIT(file != NULL ? 4 * PATHS_MAX : TEXT_MAX);
@@ -191,5 +191,5 @@ const struct dx_command dx_command_profiles = {
     .example = "domaindex profiles fineweb",
     .options = table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_profiles,
 };

@@ -155,7 +155,7 @@ static int verify(const char *key_path, const char *receipt_path, const char *bo
     return rc;
 }
 
-static int run(const struct dx_options *options)
+static int run_receipt(const struct dx_options *options)
 {
     const char *key = dx_options_text(options, OPT_KEY);
     struct dx_buf payload = DX_BUF_INIT(PAYLOAD_MAX);
@@ -197,5 +197,5 @@ const struct dx_command dx_command_receipt = {
                "domaindex receipt verify --key receipt.pub head body",
     .options = table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_receipt,
 };

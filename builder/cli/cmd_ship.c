@@ -87,7 +87,7 @@ static int print_json(const struct dx_ship_options *o, const struct dx_ship_stat
     return dx_command_json_print("ship", DX_EXIT_DONE, &j, &out);
 }
 
-static int run(const struct dx_options *options)
+static int run_ship(const struct dx_options *options)
 {
     struct dx_ship_options o = { .stopped = dx_interrupted, .say = say };
     struct dx_amqp_url url = DX_AMQP_URL_INIT;
@@ -147,5 +147,5 @@ const struct dx_command dx_command_ship = {
                "--dataset crawl-2026 pages.jsonl.zst",
     .options = options_table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_ship,
 };

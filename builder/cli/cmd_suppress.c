@@ -250,7 +250,7 @@ static int take_values(struct dx_suppress_values *v, const struct dx_options *o,
     return rc;
 }
 
-static int add(const char *root, const struct dx_options *o, struct dx_error *err)
+static int add_rules(const char *root, const struct dx_options *o, struct dx_error *err)
 {
     struct adding a = { .reason = dx_span_str(dx_options_text(o, OPT_REASON)) };
     struct dx_suppress_values values;
@@ -331,7 +331,7 @@ static int print_lifted(const struct lifting *l, const struct dx_options *o, str
     return json_print(&j, &out, o, err);
 }
 
-static int lift(const char *root, const struct dx_options *o, struct dx_error *err)
+static int lift_rules(const char *root, const struct dx_options *o, struct dx_error *err)
 {
     size_t count = o->operand_count - 1;
     uint64_t *numbers = calloc(2 * count + 1, sizeof *numbers);
@@ -363,7 +363,8 @@ static int lift(const char *root, const struct dx_options *o, struct dx_error *e
 
 /* ---- list, status ---- */
 
-static int report(const char *root, const struct dx_options *o, bool status, struct dx_error *err)
+static int print_report(const char *root, const struct dx_options *o, bool status,
+                        struct dx_error *err)
 {
     struct dx_manifest m = DX_MANIFEST_INIT;
     struct dx_suppressions log;
@@ -413,25 +414,25 @@ static int accept(const char *root, const struct dx_options *o, struct dx_error 
 static int act(const char *root, const char *what, const struct dx_options *o, struct dx_error *err)
 {
     if (strcmp(what, "lift") == 0)
-        return lift(root, o, err);
+        return lift_rules(root, o, err);
     if (o->operand_count > 1)
         return dx_fail(err, DX_E_INVALID,
                        "unexpected argument '%.40s'; to suppress it, say what it is: --domain, "
                        "--host, --prefix or --url",
                        o->operand[1]);
     if (strcmp(what, "add") == 0)
-        return add(root, o, err);
+        return add_rules(root, o, err);
     if (strcmp(what, "accept") == 0)
         return accept(root, o, err);
     if (dx_options_has(o, OPT_DRY_RUN))
         return dx_fail(err, DX_E_INVALID, "--dry-run goes with add, lift and accept");
     if (strcmp(what, "list") == 0 || strcmp(what, "status") == 0)
-        return report(root, o, what[0] == 's', err);
+        return print_report(root, o, what[0] == 's', err);
     return dx_fail(err, DX_E_INVALID,
                    "unknown action '%.40s'; give add, lift, list, status or accept", what);
 }
 
-static int run(const struct dx_options *o)
+static int run_suppress(const struct dx_options *o)
 {
     const char *root = dx_options_text(o, OPT_ROOT);
     struct dx_error err = DX_ERROR_INIT;
@@ -487,5 +488,5 @@ const struct dx_command dx_command_suppress = {
     .example = "domaindex suppress add --root ./root --host www.example.com --reason 'ticket 17'",
     .options = options_table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_suppress,
 };

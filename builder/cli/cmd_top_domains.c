@@ -163,7 +163,7 @@ static void say_totals(const struct top *t)
         dx_version_name(t->opened.version));
 }
 
-static int run(const struct dx_options *o)
+static int run_top_domains(const struct dx_options *o)
 {
     struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
     struct top t = { .out = DX_BUF_INIT(2 * FLUSH_BYTES) };
@@ -219,5 +219,5 @@ const struct dx_command dx_command_top_domains = {
     .example = "domaindex top-domains --root ./quickstart-root --dataset 1 --share 10% --csv",
     .options = options_table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_top_domains,
 };

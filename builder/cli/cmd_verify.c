@@ -217,7 +217,7 @@ static int report(const struct dx_verify_options *o, const struct dx_verify_resu
     return DX_EXIT_DONE;
 }
 
-static int run(const struct dx_options *options)
+static int run_verify(const struct dx_options *options)
 {
     struct screen screen = { .json = dx_options_has(options, OPT_JSON),
                              .damages = DX_BUF_INIT(TEXTS_MAX),
@@ -272,5 +272,5 @@ const struct dx_command dx_command_verify = {
     .example = "domaindex verify --root ./quickstart-root --deep",
     .options = options_table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_verify,
 };

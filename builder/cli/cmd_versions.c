@@ -144,7 +144,7 @@ static void json(const struct dx_manifest *m, struct dx_buf *out)
     dx_buf_u8(out, '\n');
 }
 
-static int run(const struct dx_options *options)
+static int run_versions(const struct dx_options *options)
 {
     const char *root = dx_options_text(options, OPT_ROOT);
     struct dx_manifest m = DX_MANIFEST_INIT;
@@ -185,5 +185,5 @@ const struct dx_command dx_command_versions = {
     .example = "domaindex versions --root s3://bucket/prefix",
     .options = options_table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_versions,
 };

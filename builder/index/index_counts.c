@@ -139,7 +139,7 @@ static int second_pair(struct dx_index_pass *p, const struct dx_index_pair *pair
     return rc == DX_OK ? dx_index_facts_pair(s->facts, pair, origin, p->ordinal, err) : rc;
 }
 
-static int begin(struct second *s, struct dx_index_state *b, struct dx_error *err)
+static int open_writers(struct second *s, struct dx_index_state *b, struct dx_error *err)
 {
     const struct dx_index_options *o = b->options;
     const struct dx_build_id *build = &b->id->build;
@@ -215,7 +215,7 @@ static int write_counts(struct dx_index_state *b, struct dx_error *err)
     if (s == NULL)
         return dx_no_memory(err, "counts");
     s->dictionary_out = s->counts_out = (struct dx_index_out)DX_INDEX_OUT_INIT;
-    rc = begin(s, b, err);
+    rc = open_writers(s, b, err);
     if (rc == DX_OK)
         rc = dx_index_pass_run(&p, err);
     if (rc == DX_OK)

@@ -251,8 +251,8 @@ static struct dx_span locate(struct dx_ingest_worker *w, const struct dx_ingest_
 }
 
 /* set: NULL if it has to be asked for by its name. */
-static int keep(struct dx_ingest_worker *w, const struct dx_columns *cols, struct dx_span name,
-                struct dx_ingest_dataset *set, struct dx_ingest_row *row, struct dx_error *err)
+static int keep_row(struct dx_ingest_worker *w, const struct dx_columns *cols, struct dx_span name,
+                    struct dx_ingest_dataset *set, struct dx_ingest_row *row, struct dx_error *err)
 {
     size_t extra_count = w->shared->hosts != NULL ? 0 : cols->extra_count;
     int rc = repair_row(w, extra_count, row, err);
@@ -357,7 +357,7 @@ static int take_row(struct dx_ingest_worker *w, const struct dx_batch *batch, si
                  w->shared->hosts != NULL ? 0 : cols->extra_count);
     if (w->shared->locators)
         row.locator = locate(w, from, &batch->records[i]);
-    return keep(w, cols, name, set, &row, err);
+    return keep_row(w, cols, name, set, &row, err);
 }
 
 int dx_ingest_worker_batch(struct dx_ingest_worker *w, const struct dx_batch *batch, size_t first,

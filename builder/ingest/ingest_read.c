@@ -426,8 +426,8 @@ static int name_origin(const struct ring *r, const struct feed *f, const char *i
 }
 
 /* Columns of an input, of text from its first records. */
-static int resolve(struct ring *r, const struct feed *f, const struct slot *s, const char *input,
-                   struct resolved **list, struct dx_error *err)
+static int find_columns(struct ring *r, const struct feed *f, const struct slot *s,
+                        const char *input, struct resolved **list, struct dx_error *err)
 {
     struct resolved *fresh = calloc(1, sizeof *fresh);
     struct dx_span record[SAMPLE_MAX];
@@ -511,7 +511,7 @@ static int share_parts(struct ring *r, const struct feed *f, uint64_t bytes_befo
     file->path = name;
     file->next = r->files;
     r->files = file;
-    rc = resolve(r, f, NULL, name, list, err);
+    rc = find_columns(r, f, NULL, name, list, err);
     for (size_t i = 0; rc == DX_OK && i < file->split.count; i++) {
         struct slot *s;
 
@@ -554,7 +554,7 @@ static int read_records(struct ring *r, const struct feed *f, uint64_t bytes_bef
         if (rc <= 0)
             break;
         if (mine == NULL) {
-            rc = resolve(r, f, s, name, list, err);
+            rc = find_columns(r, f, s, name, list, err);
             mine = *list;
             s->first = rc == DX_OK && mine->cols.header ? 1 : 0;
         }

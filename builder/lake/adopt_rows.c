@@ -309,7 +309,7 @@ static bool is_alone(const struct check *c)
            (c->reader_count == 1 && c->file == c->reader[0].file && c->other == NONE);
 }
 
-static int merge(struct check *c, struct dx_error *err)
+static int merge_readers(struct check *c, struct dx_error *err)
 {
     int rc = begin_rows(c, err);
 
@@ -350,7 +350,7 @@ static int compare_blocks(struct check *c, const size_t *file, size_t a, size_t 
     for (size_t i = b; rc == DX_OK && a != b && i < count && i < b + BLOCK; i++)
         rc = open_reader(c, file[i], err);
     if (rc == DX_OK)
-        rc = merge(c, err);
+        rc = merge_readers(c, err);
     close_readers(c);
     dx_rows_twice_release(&c->twice);
     return rc;

@@ -321,8 +321,8 @@ static bool stand_in_line(struct dx_ingest_claim *c, struct table *t, struct dx_
 /* Writes the table with us in it: 1 it is our turn, 0 try again after *wait_ms. A line of ours that
  * is there already may be from a put whose reply was lost, who knows when: it must be said again.
  * While others are ahead it is said four times a lease, as by those who have their turn. */
-static int enter(struct dx_ingest_claim *c, struct table *t, uint64_t *wait_ms,
-                 struct dx_error *err)
+static int enter_table(struct dx_ingest_claim *c, struct table *t, uint64_t *wait_ms,
+                       struct dx_error *err)
 {
     bool is_new = dx_writers_find(&t->writers, c->mine.nonce) == NULL;
     bool took_over = sweep(c, t);
@@ -364,7 +364,7 @@ static int try_take(struct dx_ingest_claim *c, uint64_t *wait_ms, struct dx_erro
     if (rc < 0)
         return rc;
     *wait_ms = random64() % COLLIDED_MS;
-    rc = enter(c, &t, wait_ms, err);
+    rc = enter_table(c, &t, wait_ms, err);
     if (rc == 1)
         atomic_store(&c->good_until_ms, now + c->o.lease_ms / 3 * 2);
     dx_writers_release(&t.writers);

@@ -118,8 +118,8 @@ static int leave_out(struct dx_left_out *left, const char *path, const char *why
 }
 
 /* 1 it is in the list, 0 left out, <0 error. */
-static int push(struct dx_lake_list *list, struct dx_left_out *left, const char *path,
-                uint64_t size, const char *etag, struct dx_error *err)
+static int add_file(struct dx_lake_list *list, struct dx_left_out *left, const char *path,
+                    uint64_t size, const char *etag, struct dx_error *err)
 {
     struct dx_lake_entry e = { .size = size };
 
@@ -161,8 +161,8 @@ static bool is_parquet(const char *name)
     return n > 8 && strcmp(name + n - 8, ".parquet") == 0;
 }
 
-static int walk(struct dx_lake_list *list, struct dx_left_out *left, int parent, const char *name,
-                const char *path, unsigned depth, struct dx_error *err);
+static int list_folder(struct dx_lake_list *list, struct dx_left_out *left, int parent,
+                       const char *name, const char *path, unsigned depth, struct dx_error *err);
 
 static int visit(struct dx_lake_list *list, struct dx_left_out *left, int dir, const char *name,
                  const char *path, unsigned depth, struct dx_error *err)
@@ -176,17 +176,17 @@ static int visit(struct dx_lake_list *list, struct dx_left_out *left, int dir, c
     if (S_ISLNK(st.st_mode))
         return leave_out(left, path, "is a symbolic link; the lake must hold the files themselves");
     if (S_ISDIR(st.st_mode))
-        return walk(list, left, dir, name, path, depth + 1, err);
+        return list_folder(list, left, dir, name, path, depth + 1, err);
     if (!is_parquet(name))
         return DX_OK;
     if (!S_ISREG(st.st_mode))
         return leave_out(left, path, "is not a regular file");
-    rc = push(list, left, path, (uint64_t)st.st_size, "", err);
+    rc = add_file(list, left, path, (uint64_t)st.st_size, "", err);
     return rc < 0 ? rc : DX_OK;
 }
 
-static int walk(struct dx_lake_list *list, struct dx_left_out *left, int parent, const char *name,
-                const char *path, unsigned depth, struct dx_error *err)
+static int list_folder(struct dx_lake_list *list, struct dx_left_out *left, int parent,
+                       const char *name, const char *path, unsigned depth, struct dx_error *err)
 {
     struct dirent *entry;
     char *below = NULL;
@@ -334,7 +334,7 @@ int dx_lake_list(struct dx_lake_list *list, struct dx_left_out *left, const char
     *list = (struct dx_lake_list){ NULL, 0, 0 };
     if (fd < 0)
         return dx_fail_errno(err, errno, "%s: cannot open directory", root);
-    rc = walk(list, left, fd, DX_LAKE_DIR, DX_LAKE_DIR, 0, err);
+    rc = list_folder(list, left, fd, DX_LAKE_DIR, DX_LAKE_DIR, 0, err);
     (void)close(fd);
     if (rc < 0) {
         dx_lake_list_release(list);
@@ -372,5 +372,5 @@ int dx_lake_list_add(struct dx_lake_list *list, struct dx_left_out *left, const 
         return 0;
     if (folders_of(object) > DEPTH_MAX)
         return leave_out(left, object, "is more than 16 folders deep");
-    return push(list, left, object, size, etag, err);
+    return add_file(list, left, object, size, etag, err);
 }

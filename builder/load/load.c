@@ -195,7 +195,7 @@ static void close_idle(struct loop *l, struct slot *s, const struct dx_error *wh
 }
 
 /* An idle connection that the server closes is taken out of the ring when it is its turn. */
-static void handle(struct loop *l, struct slot *s, uint32_t events)
+static void handle_events(struct loop *l, struct slot *s, uint32_t events)
 {
     struct dx_error err = DX_ERROR_INIT;
     bool connecting = !s->link.connected;
@@ -320,7 +320,7 @@ static int serve(struct loop *l, struct dx_error *err)
         if (n < 0 && errno != EINTR)
             return dx_fail_errno(err, errno, "epoll_wait");
         for (int i = 0; i < n; i++)
-            handle(l, events[i].data.ptr, events[i].events);
+            handle_events(l, events[i].data.ptr, events[i].events);
         now = now_ns();
         if (now - l->looked_ns >= LOOK_NS)
             look_for_timeouts(l, now);
@@ -347,7 +347,7 @@ static int connect_all(struct loop *l, struct dx_error *err)
         int n = epoll_wait(l->epoll, events, EVENTS, 10);
 
         for (int i = 0; i < n; i++)
-            handle(l, events[i].data.ptr, events[i].events);
+            handle_events(l, events[i].data.ptr, events[i].events);
         if (failures(l->result) > 0) {
             *err = l->result->first_error;
             return err->code;

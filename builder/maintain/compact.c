@@ -342,8 +342,8 @@ static int number(struct compaction *c, struct dx_error *err)
     return rc < 0 ? rc : DX_OK;
 }
 
-static int place(struct compaction *c, const struct made *made, struct dx_rewrite_out *out,
-                 struct dx_error *err)
+static int place_file(struct compaction *c, const struct made *made, struct dx_rewrite_out *out,
+                      struct dx_error *err)
 {
     char below[DX_LAKE_PATH_MAX];
     char from[PATH_MAX];
@@ -382,7 +382,7 @@ static int place_all(struct compaction *c, struct dx_rewrite_out *out, struct dx
     qsort(c->made, c->made_count, sizeof *c->made, by_folder);
     rc = number(c, err);
     for (size_t i = 0; rc == DX_OK && i < c->made_count; i++)
-        rc = place(c, &c->made[i], out, err);
+        rc = place_file(c, &c->made[i], out, err);
     return rc;
 }
 
@@ -456,7 +456,7 @@ static int rename_all(void *ctx, const struct dx_rewrite_in *in, struct dx_rewri
 
 /* new: how many files no version names yet. file: NULL, or of each file that the next version
  * has. */
-static int look(struct compaction *c, struct dx_error *err)
+static int look_at_lake(struct compaction *c, struct dx_error *err)
 {
     struct dx_compact_result *r = c->result;
     struct dx_lake_snapshot now = DX_LAKE_SNAPSHOT_INIT;
@@ -509,7 +509,7 @@ static int run(struct compaction *c, struct dx_error *err)
     int rc = read_rules(c, err);
 
     if (rc == DX_OK)
-        rc = look(c, err);
+        rc = look_at_lake(c, err);
     if (rc < 0 || c->o->dry_run)
         return rc;
     if (c->result->files_new > 0)

@@ -201,8 +201,8 @@ static int renumber(struct rebase *r, struct dx_error *err)
     return rc < 0 ? rc : DX_OK;
 }
 
-static bool cannot(const struct dx_index_lake *lake, const struct dx_version *base,
-                   char why[DX_INDEX_WHY])
+static bool say_cannot(const struct dx_index_lake *lake, const struct dx_version *base,
+                       char why[DX_INDEX_WHY])
 {
     size_t collisions = 0;
 
@@ -236,7 +236,7 @@ int dx_index_rebase(struct dx_index_lake *lake, struct dx_version *base, char wh
     struct rebase r = { .lake = lake, .base = base };
     int rc;
 
-    if (cannot(lake, base, why))
+    if (say_cannot(lake, base, why))
         return 0;
     rc = renumber(&r, err);
     if (rc == DX_OK) {

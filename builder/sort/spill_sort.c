@@ -378,7 +378,7 @@ static int write_run(struct dx_spill_sort *s, struct dx_spill_codec *codec,
     return rc;
 }
 
-static int spill(struct dx_spill_sort *s, struct lane *lane, struct dx_error *err)
+static int spill_lane(struct dx_spill_sort *s, struct lane *lane, struct dx_error *err)
 {
     struct dx_spill_merge *m = NULL;
     struct dx_spill_run run;
@@ -440,7 +440,7 @@ int dx_spill_sort_add(struct dx_spill_sort *s, unsigned lane_number, struct dx_s
                        "sort: a record of %zu bytes, at most %zu fit: raise --memory", size, most);
     if (lane->capacity - lane->used - lane->count * sizeof(struct dx_spill_entry) <
         size + sizeof(struct dx_spill_entry)) {
-        int rc = spill(s, lane, err);
+        int rc = spill_lane(s, lane, err);
 
         if (rc < 0)
             return rc;
@@ -469,7 +469,7 @@ int dx_spill_sort_end(struct dx_spill_sort *s, unsigned lane_number, struct dx_e
     spilled = s->run_count > 0;
     (void)pthread_mutex_unlock(&s->lock);
     if (spilled)
-        return spill(s, lane, err);
+        return spill_lane(s, lane, err);
     sort_lane(lane, s->distinct);
     return DX_OK;
 }

@@ -110,8 +110,8 @@ static bool write_url(const struct dx_s3_session *session, const struct dx_s3_re
     return !url->failed;
 }
 
-static int prepare(struct dx_s3_session *session, struct dx_s3_request *r, const char *url,
-                   struct dx_error *err)
+static int prepare_call(struct dx_s3_session *session, struct dx_s3_request *r, const char *url,
+                        struct dx_error *err)
 {
     const struct dx_signing_request sign = {
         .method = r->method,
@@ -210,10 +210,10 @@ static int say(const struct dx_s3_request *r, struct dx_error *err)
 }
 
 /* With the URL in hand. Fills outcome, error and err. */
-static int attempt(struct dx_s3_session *session, struct dx_s3_request *r, const char *url,
-                   struct dx_error *err)
+static int send_once(struct dx_s3_session *session, struct dx_s3_request *r, const char *url,
+                     struct dx_error *err)
 {
-    int rc = prepare(session, r, url, err);
+    int rc = prepare_call(session, r, url, err);
 
     memset(&r->error, 0, sizeof r->error);
     r->outcome = DX_S3_REFUSED;
@@ -254,11 +254,11 @@ int dx_s3_send(struct dx_s3_session *session, struct dx_s3_request *r, struct dx
         rc = dx_buf_fail(&url, err, "S3 URL");
         r->outcome = DX_S3_REFUSED;
     } else {
-        rc = attempt(session, r, (const char *)url.data, err);
+        rc = send_once(session, r, (const char *)url.data, err);
         if (rc < 0 && r->call.status >= 400 && r->call.status < 500 &&
             session->root.signing != NULL &&
             dx_signing_refused(session->root.signing, r->error.code, r->call.date))
-            rc = attempt(session, r, (const char *)url.data, err);
+            rc = send_once(session, r, (const char *)url.data, err);
     }
     r->call.url = NULL; /* it goes with the buffer */
     dx_buf_release(&url);

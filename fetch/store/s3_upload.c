@@ -166,7 +166,7 @@ static int put_all_parts(struct upload *u, struct dx_error *err)
     return u->rc;
 }
 
-static int complete(struct upload *u, char etag[DX_SOURCE_ETAG], struct dx_error *err)
+static int complete_upload(struct upload *u, char etag[DX_SOURCE_ETAG], struct dx_error *err)
 {
     struct dx_buf body = DX_BUF_INIT(COMPLETE_MAX);
     char query[sizeof u->id + 16];
@@ -242,7 +242,7 @@ int dx_s3_upload(struct dx_s3_session *session, struct dx_s3_commit *commit, int
     if (rc == DX_OK) {
         rc = put_all_parts(u, err);
         if (rc == DX_OK)
-            rc = complete(u, etag, err);
+            rc = complete_upload(u, etag, err);
         if (rc < 0)
             take_back(u);
         /* Taken back or completed by now: what is there says which, unless it is another's. */

@@ -51,7 +51,7 @@ static uint64_t load_word(struct dx_span s, size_t at, size_t n)
 
 /* The parts of s between `from`, last one first, joined by `to`; false if one has `to` in it. A call of
  * memrchr and of memcpy a part took most of the time of a name, so it goes by words. */
-static bool turn(struct dx_span s, uint8_t from, uint8_t to, uint8_t *out)
+static bool reverse_parts(struct dx_span s, uint8_t from, uint8_t to, uint8_t *out)
 {
     size_t end = s.size; /* of the part */
     size_t n = 0;
@@ -84,7 +84,7 @@ size_t dx_surt_key(struct dx_span domain, uint8_t out[DX_SURT_MAX])
     if (domain.size == 0 || domain.size > DX_DOMAIN_MAX)
         return 0;
     if (!is_ip_literal(domain))
-        return turn(domain, '.', ' ', out) ? domain.size : 0;
+        return reverse_parts(domain, '.', ' ', out) ? domain.size : 0;
     if (memchr(domain.data, ' ', domain.size) != NULL)
         return 0;
     memcpy(out, domain.data, domain.size);
@@ -102,5 +102,5 @@ size_t dx_surt_domain(struct dx_span key, uint8_t out[DX_SURT_MAX])
         memcpy(out, key.data, key.size);
         return key.size;
     }
-    return !turn(key, ' ', '.', out) || is_ip_literal(domain) ? 0 : key.size;
+    return !reverse_parts(key, ' ', '.', out) || is_ip_literal(domain) ? 0 : key.size;
 }

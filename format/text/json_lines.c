@@ -27,7 +27,7 @@ static int within(struct dx_json_lines *f, uint8_t c)
 }
 
 /* What stands for c in the lines, -1 nothing, -2 c cannot be here. */
-static int step(struct dx_json_lines *f, uint8_t c)
+static int take_byte(struct dx_json_lines *f, uint8_t c)
 {
     int out;
 
@@ -63,7 +63,7 @@ int dx_json_lines_push(struct dx_json_lines *f, uint8_t *bytes, size_t *size, st
     size_t kept = 0;
 
     for (size_t i = 0; i < *size; i++, f->at++) {
-        int out = step(f, bytes[i]);
+        int out = take_byte(f, bytes[i]);
 
         if (out == -2) {
             f->state = DX_JSON_LINES_BROKEN;

@@ -19,8 +19,8 @@ size_t dx_fields_tsv(struct dx_span record, struct dx_span *field, size_t max)
 }
 
 /* The quoted field at *at (its opening quote); leaves *at behind the closing one. */
-static bool quoted(const uint8_t **at, const uint8_t *end, struct dx_buf *scratch,
-                   struct dx_span *field)
+static bool read_quoted(const uint8_t **at, const uint8_t *end, struct dx_buf *scratch,
+                        struct dx_span *field)
 {
     const uint8_t *from = *at + 1;
     const uint8_t *p = from;
@@ -68,7 +68,7 @@ size_t dx_fields_csv(struct dx_span record, struct dx_span *field, size_t max,
     }
     while (n < max) {
         if (p < end && *p == '"') {
-            if (!quoted(&p, end, scratch, &field[n]) || (p < end && *p != ',')) {
+            if (!read_quoted(&p, end, scratch, &field[n]) || (p < end && *p != ',')) {
                 *ok = false;
                 return n;
             }

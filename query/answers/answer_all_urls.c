@@ -496,7 +496,7 @@ static int advance(struct all_urls_task *task, struct dx_error *err)
 }
 
 /* The rows of the range: then `rows` has no others. */
-static int bound(struct all_urls_task *task, struct dx_error *err)
+static int find_bounds(struct all_urls_task *task, struct dx_error *err)
 {
     struct dx_row_streams *s = &task->streams;
     struct dx_domain_rows_range *ranges;
@@ -575,7 +575,7 @@ static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *prob
     struct all_urls_task *task = (struct all_urls_task *)of;
     struct dx_error err = DX_ERROR_INIT;
     bool was_bounding = task->bounding;
-    int rc = was_bounding ? bound(task, &err) : DX_LISTING_DONE;
+    int rc = was_bounding ? find_bounds(task, &err) : DX_LISTING_DONE;
 
     if (rc == DX_LISTING_DONE && was_bounding) {
         rc = begin_bounded(task, problem);

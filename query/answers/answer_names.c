@@ -518,8 +518,8 @@ static int not_found(const struct dx_problem *problem, struct answer *a)
 }
 
 /* 1 found, and then *w is held; 0 not; <0 problem. */
-static int look(struct dx_names *n, const struct entry *e, struct answer *a,
-                struct dx_suppression_view *w, struct dx_problem *problem)
+static int look_up_name(struct dx_names *n, const struct entry *e, struct answer *a,
+                        struct dx_suppression_view *w, struct dx_problem *problem)
 {
     const struct dx_version_hit *hit = &n->hits[e->hit];
     struct dx_error err = DX_ERROR_INIT;
@@ -561,7 +561,7 @@ static int write_one(struct dx_names *n, const struct entry *e, struct dx_buf *o
     struct dx_suppression_view withheld = { .entry = NULL };
     struct dx_error err = DX_ERROR_INIT;
     size_t begin = out->size;
-    int rc = e->domain.data == NULL ? 0 : look(n, e, &a, &withheld, problem);
+    int rc = e->domain.data == NULL ? 0 : look_up_name(n, e, &a, &withheld, problem);
 
     if (rc < 0)
         return rc;

@@ -346,7 +346,7 @@ static int lead_on(struct url_task *task, struct dx_error *err)
     return rc < 0 ? rc : 1;
 }
 
-static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
+static int step_task(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
 {
     struct url_task *task = (struct url_task *)of;
     struct dx_error err = DX_ERROR_INIT;
@@ -400,7 +400,7 @@ static void release(struct dx_task *of)
     free(task);
 }
 
-static const struct dx_task_kind kind = { step, fetched, reading, release };
+static const struct dx_task_kind kind = { step_task, fetched, reading, release };
 
 static struct url_task *new_task(const struct dx_url *url, const struct dx_url_ask *ask)
 {
@@ -439,7 +439,7 @@ int dx_task_url(const struct dx_view *view, struct dx_canon *canon, const struct
     task->rows.url = &task->url;
     task->rows.brief = ask->brief;
     task->task.summary = summary;
-    rc = step(&task->task, body, problem);
+    rc = step_task(&task->task, body, problem);
     return dx_task_begun(&task->task, rc, out);
 }
 

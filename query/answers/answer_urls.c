@@ -287,7 +287,7 @@ static int step_rows(struct urls_task *task, struct dx_error *err)
 }
 
 /* Steps until something is waited for, or the answer is written. */
-static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
+static int step_task(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
 {
     struct urls_task *task = (struct urls_task *)of;
     struct dx_listing *l = &task->listing;
@@ -346,7 +346,7 @@ static void release(struct dx_task *of)
     free(task);
 }
 
-static const struct dx_task_kind kind = { step, fetched, reading, release };
+static const struct dx_task_kind kind = { step_task, fetched, reading, release };
 
 /* The window of places: a plan needs none of them, only how many there are. */
 static struct dx_page_of window_of(const struct dx_urls_ask *ask,
@@ -413,10 +413,10 @@ static int begin_filtered(struct dx_version *v, struct urls_task *task, struct d
 }
 
 /* Takes what withheld holds. */
-static int begin(struct dx_version *v, const struct dx_found *found,
-                 const struct dx_dataset *dataset, const struct dx_urls_ask *ask,
-                 struct dx_suppression_view *withheld, struct urls_task **out,
-                 struct dx_problem *problem)
+static int begin_task(struct dx_version *v, const struct dx_found *found,
+                      const struct dx_dataset *dataset, const struct dx_urls_ask *ask,
+                      struct dx_suppression_view *withheld, struct urls_task **out,
+                      struct dx_problem *problem)
 {
     struct urls_task *task = malloc(sizeof *task);
 
@@ -499,7 +499,7 @@ int dx_task_urls(const struct dx_view *view, struct dx_canon *canon, const struc
     if (rc == 1)
         rc = may_list(view, &found, ask->dataset_id, &withheld, problem);
     if (rc == 1)
-        rc = begin(view->version, &found, dataset, ask, &withheld, &task, problem);
+        rc = begin_task(view->version, &found, dataset, ask, &withheld, &task, problem);
     else
         dx_suppression_view_release(&withheld);
     if (rc <= 0) {
@@ -508,7 +508,7 @@ int dx_task_urls(const struct dx_view *view, struct dx_canon *canon, const struc
         return rc;
     }
     task->task.summary = summary;
-    rc = step(&task->task, body, problem);
+    rc = step_task(&task->task, body, problem);
     return dx_task_begun(&task->task, rc, out);
 }
 

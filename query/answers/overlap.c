@@ -160,7 +160,7 @@ static void add_shared(struct dx_overlap_sums *s, uint64_t a, uint64_t b)
 }
 
 /* What both have in the part at hand. */
-static int merge(struct dx_overlap *o, struct dx_error *err)
+static int merge_lists(struct dx_overlap *o, struct dx_error *err)
 {
     struct dx_domain_cursor *a = &o->cursor[0];
     struct dx_domain_cursor *b = &o->cursor[1];
@@ -266,8 +266,8 @@ static int either(struct dx_overlap *o, uint64_t number, uint64_t *found, uint64
 }
 
 /* What of a domain may be shown, in place of what the lists have: 1, or <0 with the problem. */
-static int visible(struct dx_overlap *o, uint64_t number, uint64_t urls[2],
-                   struct dx_problem *problem)
+static int read_visible(struct dx_overlap *o, uint64_t number, uint64_t urls[2],
+                        struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
     struct dx_suppression_view w;
@@ -335,7 +335,7 @@ static int exchange_next(struct dx_overlap *o, struct dx_problem *problem)
         return 1;
     take_away(&o->sums, urls);
     if (o->phase == EXCHANGE_PARTS) {
-        rc = visible(o, found, urls, problem);
+        rc = read_visible(o, found, urls, problem);
         put_back(&o->sums, urls);
     }
     return rc;
@@ -377,7 +377,7 @@ static int turn_of(struct dx_overlap *o, struct dx_problem *problem)
 
     switch (o->phase) {
     case MERGE:
-        rc = merge(o, &err);
+        rc = merge_lists(o, &err);
         break;
     case EXCHANGE_WHOLE:
         return exchange(o, EXCHANGE_PARTS, problem);

@@ -107,8 +107,8 @@ struct gather {
 };
 
 /* urls_left: 0: the domain is not to be shown. */
-static int gather(struct gather *g, uint64_t number, uint64_t urls, uint64_t urls_left,
-                  struct dx_error *err)
+static int gather_domain(struct gather *g, uint64_t number, uint64_t urls, uint64_t urls_left,
+                         struct dx_error *err)
 {
     struct dx_top_domains *t = g->t;
 
@@ -158,7 +158,8 @@ static int gather_range(struct gather *g, size_t i, const struct dx_hidden_range
                                   "suppressions hide over %u domains of this dataset",
                                   DX_TOP_HIDDEN_MAX);
         if (!dx_version_is_dead(v, i, c.ordinal))
-            rc = gather(g, p->first + c.ordinal, c.url_count, 0, err) < 0 ? (int)err->code : 1;
+            rc = gather_domain(g, p->first + c.ordinal, c.url_count, 0, err) < 0 ? (int)err->code
+                                                                                 : 1;
         if (rc == 1)
             rc = dx_domain_cursor_next(&c, err);
     }
@@ -194,7 +195,7 @@ static int gather_part(struct gather *g, const struct dx_hidden_part *part, stru
         return dx_fail(err, DX_E_CORRUPT, "%s: %s and %s differ on domain %llu in dataset %u",
                        p->part->directory, DX_FILE_DATASET_DOMAINS, DX_FILE_COUNTS,
                        (unsigned long long)(part->number - p->first), (unsigned)pair->dataset_id);
-    return gather(g, part->number, pair->url_count, pair->visible.url_count, err);
+    return gather_domain(g, part->number, pair->url_count, pair->visible.url_count, err);
 }
 
 static int gather_all(struct dx_top_domains *t, const struct dx_suppression_domains *h,

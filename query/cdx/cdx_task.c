@@ -891,7 +891,7 @@ static int search_rows(struct cdx_task *task, struct dx_error *err)
     return rc;
 }
 
-static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
+static int step_task(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
 {
     struct cdx_task *task = (struct cdx_task *)of;
     struct dx_error err = DX_ERROR_INIT;
@@ -966,7 +966,7 @@ static void release(struct dx_task *of)
     free(task);
 }
 
-static const struct dx_task_kind kind = { step, fetched, reading, release };
+static const struct dx_task_kind kind = { step_task, fetched, reading, release };
 
 /* ---- before it ---- */
 
@@ -1104,7 +1104,7 @@ static int begin(struct cdx_task *task, struct dx_canon *canon,
     if (begin_host(task, &err) < 0 || begin_pass(task, &err) < 0)
         return dx_problem_of_error(problem, &err);
     dx_cdx_text_begin(&task->out, &task->ask, &task->answer);
-    return step(&task->task, body, problem);
+    return step_task(&task->task, body, problem);
 }
 
 int dx_task_cdx(const struct dx_view *view, struct dx_canon *canon,

@@ -35,8 +35,8 @@ static bool number_of(struct dx_span text, uint64_t *number)
     return text.size <= 6 && dx_decimal(text, 999999, number) && *number > 0;
 }
 
-static int meant(const struct dx_version *v, const struct dx_manifest *m, struct dx_span text,
-                 char name[DX_VERSION_NAME], struct dx_problem *problem)
+static int find_meant(const struct dx_version *v, const struct dx_manifest *m, struct dx_span text,
+                      char name[DX_VERSION_NAME], struct dx_problem *problem)
 {
     const struct dx_manifest_version *found = NULL;
     uint64_t number = 0;
@@ -86,7 +86,7 @@ int dx_answer_version_meant(struct dx_version *v, struct dx_span text, char name
                       v->entry.version);
         return dx_problem_of_error(problem, &err);
     }
-    rc = meant(v, &listed->manifest, text, name, problem);
+    rc = find_meant(v, &listed->manifest, text, name, problem);
     dx_shared_manifest_put(&listed);
     return rc;
 }
@@ -132,9 +132,9 @@ static int no_side(const struct dx_diff_item *item, const struct dx_view *before
 }
 
 /* By the suppressions of now, which may be others at the end. */
-static int compare(const struct dx_view *before, const struct dx_view *after, struct dx_span domain,
-                   struct dx_answer_summary *summary, struct dx_buf *body,
-                   struct dx_problem *problem)
+static int compare_versions(const struct dx_view *before, const struct dx_view *after,
+                            struct dx_span domain, struct dx_answer_summary *summary,
+                            struct dx_buf *body, struct dx_problem *problem)
 {
     struct dx_version_walk walk_before = { .version = NULL };
     struct dx_version_walk walk_after = { .version = NULL };
@@ -180,7 +180,7 @@ int dx_answer_diff(const struct dx_view *before, const struct dx_view *after,
     do {
         dx_buf_clear(body);
         number = dx_suppressed_line(after->version);
-        rc = compare(before, after, domain, summary, body, problem);
+        rc = compare_versions(before, after, domain, summary, body, problem);
     } while (number != dx_suppressed_line(after->version));
     return rc;
 }

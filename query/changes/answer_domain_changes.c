@@ -200,9 +200,9 @@ static int collect_feed(struct history *h, struct dx_buf *body, struct dx_proble
     return rc;
 }
 
-static int answer(const struct dx_view *view, const struct dx_domain_changes_ask *ask,
-                  struct dx_span domain, struct dx_answer_summary *summary, struct dx_buf *body,
-                  struct dx_problem *problem)
+static int write_answer(const struct dx_view *view, const struct dx_domain_changes_ask *ask,
+                        struct dx_span domain, struct dx_answer_summary *summary,
+                        struct dx_buf *body, struct dx_problem *problem)
 {
     struct dx_shared_manifest *listed = dx_version_listed(view->version);
     struct history h = { .ask = ask, .view = view };
@@ -244,7 +244,7 @@ int dx_answer_domain_changes(const struct dx_view *view, struct dx_canon *canon,
     /* A rule that comes between two sides would be a change that there never was. */
     do {
         number = dx_suppressed_line(view->version);
-        rc = answer(view, ask, domain, summary, body, problem);
+        rc = write_answer(view, ask, domain, summary, body, problem);
     } while (number != dx_suppressed_line(view->version));
     if (rc <= 0)
         dx_buf_clear(body);

@@ -114,7 +114,7 @@ static int load(struct dx_version_walk *w, const struct dx_scope *scope, struct 
 }
 
 /* Passes the domain with the smaller key, or both. */
-static int pass(struct dx_version_diff *d, struct dx_error *err)
+static int pass_domain(struct dx_version_diff *d, struct dx_error *err)
 {
     const struct dx_version_walk *at;
     int order = d->has_before == 0  ? 1
@@ -156,7 +156,7 @@ int dx_version_diff_next(struct dx_version_diff *d, uint64_t look_max, struct dx
         if (d->looked >= look_max)
             return DX_DIFF_PAUSE;
         d->looked++;
-        rc = pass(d, err);
+        rc = pass_domain(d, err);
     }
     return rc;
 }

@@ -415,7 +415,7 @@ static int problem_of(struct dx_problem *problem, const struct dx_error *err)
 }
 
 /* The listing is there. */
-static int finish(struct foreign_task *t, struct dx_buf *body, struct dx_problem *problem)
+static int read_listing(struct foreign_task *t, struct dx_buf *body, struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
     struct dx_json_in in;
@@ -453,7 +453,7 @@ static int go_on(struct foreign_task *t, int rc, struct dx_buf *body, struct dx_
 {
     if (rc != DX_TASK_WAITS)
         dx_task_free(&t->listing);
-    return rc == 1 ? finish(t, body, problem) : rc;
+    return rc == 1 ? read_listing(t, body, problem) : rc;
 }
 
 static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)

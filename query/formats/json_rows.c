@@ -208,7 +208,7 @@ static size_t put_escaped(struct dx_buf *b, const uint8_t *at, const uint8_t *en
     return 10;
 }
 
-static bool unescape(struct dx_span s, struct dx_buf *out)
+static bool decode_string(struct dx_span s, struct dx_buf *out)
 {
     static const char from[] = "\"\\/bfnrt";
     static const char to[] = "\"\\/\b\f\n\r\t";
@@ -251,7 +251,7 @@ bool dx_json_plain(struct dx_span value, struct dx_buf *scratch, struct dx_span 
     *text = inside;
     if (inside.size == 0 || memchr(inside.data, '\\', inside.size) == NULL)
         return true;
-    if (!unescape(inside, scratch))
+    if (!decode_string(inside, scratch))
         return false;
     *text = dx_span_of(scratch->data + begin, scratch->size - begin);
     return true;

@@ -79,7 +79,8 @@ static int find_stretch(const struct dx_range_task *task, uint64_t tld, struct s
 }
 
 /* Parts with about as many domains of the registry each. */
-static int split(struct dx_range_task *task, uint64_t bounds[DX_PLAN_MAX + 1], struct dx_error *err)
+static int split_range(struct dx_range_task *task, uint64_t bounds[DX_PLAN_MAX + 1],
+                       struct dx_error *err)
 {
     struct stretch all[TLDS];
     const struct dx_domain64_range *range = &task->what.range;
@@ -120,7 +121,7 @@ static void part(struct dx_cursor *c, uint64_t first, uint64_t end)
 static const struct dx_range_question question = { .cursor = DX_CURSOR_RANGE,
                                                    .head = head,
                                                    .put = put,
-                                                   .split = split,
+                                                   .split = split_range,
                                                    .part = part,
                                                    .check = check,
                                                    .release = release };

@@ -330,7 +330,7 @@ static void put_all_urls(const struct dx_cursor *c, struct dx_buf *b)
     dx_buf_append(b, c->filter, c->filter_size);
 }
 
-static void put(const struct dx_cursor *c, bool build_in_front, struct dx_buf *b)
+static void write_fields(const struct dx_cursor *c, bool build_in_front, struct dx_buf *b)
 {
     dx_buf_u8(b, (uint8_t)c->kind);
     dx_buf_append(b, c->version, NAME_SIZE);
@@ -389,7 +389,7 @@ int dx_cursor_write(const struct dx_cursor *c, const struct dx_cursor_key *key,
         return dx_fail(err, DX_E_INVALID, "cursor: this server gives none");
     if (key->kind == DX_CURSOR_KEY_NONE && !of_build(key, principal))
         return dx_fail(err, DX_E_INVALID, "cursor: there is no key for cursors of principals");
-    put(c, of_build(key, principal), &b);
+    write_fields(c, of_build(key, principal), &b);
     if (b.failed || !seal_with(&s, key, principal, c->build.bytes) ||
         !dx_seal(s.key, dx_span_of(s.with, s.with_size), dx_span_of(b.data, b.size),
                  bytes + s.front_size))
@@ -615,7 +615,7 @@ static bool take_all_urls(struct dx_bytes *r, struct dx_cursor *c)
 
 /* The layout alone; all values are looked at afterwards. front: the build that stands there, or
  * NULL. */
-static bool take(struct dx_span bytes, const uint8_t *front, struct dx_cursor *c)
+static bool read_fields(struct dx_span bytes, const uint8_t *front, struct dx_cursor *c)
 {
     struct dx_bytes r = dx_bytes_of(bytes);
 
@@ -734,7 +734,7 @@ static int open_text(struct dx_span text, const struct dx_cursor_key *key, const
                    plain);
     if (rc != 1)
         return rc;
-    return take(dx_span_of(plain, size - DX_SEAL_EXTRA), front ? bytes + 1 : NULL, c) &&
+    return read_fields(dx_span_of(plain, size - DX_SEAL_EXTRA), front ? bytes + 1 : NULL, c) &&
            values_ok(c);
 }
 

@@ -48,8 +48,8 @@ static int not_text(const struct walk *w, struct dx_error *err)
                    (int)w->column->name.size, (const char *)w->column->name.data);
 }
 
-static int fill(struct dx_listing_row *out, const struct walk *w, uint32_t row,
-                struct dx_error *err)
+static int fill_role(struct dx_listing_row *out, const struct walk *w, uint32_t row,
+                     struct dx_error *err)
 {
     struct dx_span text = dx_column_block_text(&w->block, row);
     int64_t value;
@@ -188,7 +188,7 @@ static int give_rows(const struct dx_listing_taker *taker, const struct walk *wa
         out.ts_us = 0;
         out.extra_count = 0;
         for (size_t c = 0; c < count && rc >= 0; c++)
-            rc = fill(&out, &walks[c], in_page[c] + i, err);
+            rc = fill_role(&out, &walks[c], in_page[c] + i, err);
         if (rc >= 0)
             rc = taker->row(taker->ctx, &out, err);
     }

@@ -244,7 +244,7 @@ static bool is_known(const struct dx_domain_set *s)
 
 /* Where some part is not known to its end, the set ends before the least key that is not: what
  * other parts have behind it is taken out. */
-static int cut(struct dx_domain_set *s, struct dx_error *err)
+static int cut_unknown(struct dx_domain_set *s, struct dx_error *err)
 {
     struct dx_dictionary_cursor least = { .key_size = 0 };
     struct dx_span key = { NULL, 0 };
@@ -296,7 +296,7 @@ int dx_domain_set_find(struct dx_domain_set *s, uint64_t max, struct dx_error *e
     while (rc == DX_OK && !is_known(s) && looked < max && !is_enough(s))
         rc = add_step(s, step, &looked, err);
     if (rc == DX_OK)
-        rc = cut(s, err);
+        rc = cut_unknown(s, err);
     if (rc == DX_OK)
         rc = dx_version_remove_dead(s->view.version, s->numbers, err);
     if (rc >= 0 && s->scan != NULL)

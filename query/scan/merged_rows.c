@@ -782,7 +782,7 @@ static void pop_row(struct dx_merged_rows *m)
         sift_down(m, 0);
 }
 
-static int merge(struct dx_merged_rows *m, struct dx_error *err)
+static int merge_windows(struct dx_merged_rows *m, struct dx_error *err)
 {
     int rc = DX_OK;
 
@@ -975,7 +975,7 @@ static int plan_gather(struct dx_merged_rows *m, struct dx_error *err)
                    DX_MERGED_SORT_PAGES, (unsigned long long)(DX_MERGED_SORT_BYTES >> 20));
 }
 
-static int gather(struct dx_merged_rows *m, struct dx_error *err)
+static int gather_rows(struct dx_merged_rows *m, struct dx_error *err)
 {
     const struct dx_row_streams_taker taker = { m, gather_row, NULL };
     int rc = DX_OK;
@@ -1092,8 +1092,8 @@ static int take(struct dx_merged_rows *m, struct dx_error *err)
 int dx_merged_rows_step(struct dx_merged_rows *m, struct dx_error *err)
 {
     static int (*const steps[DONE])(struct dx_merged_rows *, struct dx_error *) = {
-        [OPEN] = open_streams, [RANGE] = find_range, [AFTER] = find_after, [RESUME] = resume,
-        [FILL] = fill,         [MERGE] = merge,      [GATHER] = gather,    [TAKE] = take
+        [OPEN] = open_streams, [RANGE] = find_range,    [AFTER] = find_after,   [RESUME] = resume,
+        [FILL] = fill,         [MERGE] = merge_windows, [GATHER] = gather_rows, [TAKE] = take
     };
     int rc = DX_LISTING_DONE;
 

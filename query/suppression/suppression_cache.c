@@ -220,7 +220,7 @@ static void free_job(struct job *job)
     free(job);
 }
 
-static void perform(struct suppression_cache *c, struct job *job)
+static void perform_job(struct suppression_cache *c, struct job *job)
 {
     const struct dx_rules *rules = dx_suppressions_live_pin(c->suppressions);
     struct dx_error err = DX_ERROR_INIT;
@@ -267,7 +267,7 @@ static void *run(void *argument)
         if (c->first == NULL)
             c->last = &c->first;
         (void)pthread_mutex_unlock(&c->lock);
-        perform(c, job);
+        perform_job(c, job);
         free_job(job);
         (void)pthread_mutex_lock(&c->lock);
     }

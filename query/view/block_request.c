@@ -51,8 +51,8 @@ static int ask(struct dx_block_request *w, struct dx_read_batch *reading, struct
 }
 
 /* The bytes have come. */
-static int take(struct dx_block_request *w, struct dx_read_batch *reading,
-                dx_block_request_decode *decode, void *ctx, struct dx_error *err)
+static int take_bytes(struct dx_block_request *w, struct dx_read_batch *reading,
+                      dx_block_request_decode *decode, void *ctx, struct dx_error *err)
 {
     uint8_t *bytes = NULL;
     size_t size = 0;
@@ -102,7 +102,7 @@ int dx_block_request_advance(struct dx_block_request *w, struct dx_read_batch *r
     if (w->block != NULL)
         return DX_OK;
     if (w->leads)
-        return take(w, reading, decode, ctx, err);
+        return take_bytes(w, reading, decode, ctx, err);
     if (w->flight != NULL) {
         if (!dx_flight_ended(w->flight)) {
             dx_read_batch_wait(reading, w->flight);

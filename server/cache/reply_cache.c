@@ -131,8 +131,8 @@ static void forget_some(struct dx_reply_cache *h)
     }
 }
 
-static struct dx_cached_reply *make(struct dx_span target,
-                                    const struct dx_cached_reply_parts *parts)
+static struct dx_cached_reply *make_reply(struct dx_span target,
+                                          const struct dx_cached_reply_parts *parts)
 {
     struct dx_cached_reply *r = malloc(sizeof *r + target.size + parts->head.size +
                                        parts->body.size + parts->subject.size);
@@ -180,7 +180,7 @@ void dx_reply_cache_put(struct dx_reply_cache *h, uint64_t scope, struct dx_span
         return;
     forget_some(h);
     make_room(h, bytes);
-    r = make(target, parts);
+    r = make_reply(target, parts);
     if (r == NULL)
         return;
     bucket = &h->buckets[hash & (h->bucket_count - 1)];

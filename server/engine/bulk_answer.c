@@ -167,7 +167,7 @@ size_t dx_bulk_answer_take(struct dx_connection *c, struct dx_span bytes)
 }
 
 /* One batch of names. True: the next one may be worked on at once. */
-static bool step(struct dx_connection *c)
+static bool step_names(struct dx_connection *c)
 {
     struct dx_problem problem;
     struct dx_bulk_refusal why;
@@ -249,7 +249,7 @@ void dx_bulk_answer_go_on(struct dx_connection *c)
     }
     dx_stream_wait(&c->stream, DX_WAIT_BODY);
     do
-        more = step(c);
+        more = step_names(c);
     while (more && dx_clock_us() < until_us);
     if (more)
         dx_stream_turn_later(&c->stream);

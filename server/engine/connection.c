@@ -326,7 +326,7 @@ static void answer(struct dx_connection *c, struct dx_span head)
 }
 
 /* Answers the requests at the front of bytes until one has to wait; returns the bytes used. */
-static size_t serve(struct dx_connection *c, struct dx_span bytes)
+static size_t serve_requests(struct dx_connection *c, struct dx_span bytes)
 {
     size_t used = c->needs_proxy_header ? dx_greeting_proxy_header(c, bytes) : 0;
 
@@ -397,7 +397,7 @@ static void serve_pending(struct dx_connection *c)
     size_t used;
 
     if (p->size > 0 && !dx_stream_is_busy(&c->stream)) {
-        used = serve(c, (struct dx_span){ p->data, p->size });
+        used = serve_requests(c, (struct dx_span){ p->data, p->size });
         if (is_over(c))
             return;
         if (used < p->size) {
@@ -440,7 +440,7 @@ static void take_heads(struct dx_connection *c, struct dx_span bytes)
             settle(c);
         return;
     }
-    used = serve(c, bytes);
+    used = serve_requests(c, bytes);
     if (used < bytes.size)
         keep_rest(c, (struct dx_span){ bytes.data + used, bytes.size - used });
     settle(c);

@@ -153,7 +153,7 @@ static int write_documents(struct dx_serving *serving, struct dx_error *err)
     return serving->docs.failed ? dx_buf_fail(&serving->docs, err, "/docs") : DX_OK;
 }
 
-static int start(struct dx_server *s, struct dx_error *err)
+static int start_threads(struct dx_server *s, struct dx_error *err)
 {
     const struct dx_server_options *options = &s->serving.options;
     const struct dx_workers_options workers = {
@@ -215,7 +215,7 @@ int dx_server_start(struct dx_server **server, const struct dx_server_options *o
     if (getrandom(&s->serving.seed, sizeof s->serving.seed, GRND_NONBLOCK) < 0)
         s->serving.seed = dx_clock_ms(); /* of a machine that has just begun to boot */
     name_who_asks(&s->serving);
-    rc = start(s, err);
+    rc = start_threads(s, err);
     if (rc < 0)
         (void)dx_server_stop(&s, 0);
     *server = s;

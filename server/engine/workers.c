@@ -385,7 +385,7 @@ static void serve(struct dx_workers *w, struct dx_canon_slot *slot, struct dx_jo
     finish(w, job);
 }
 
-static void *work(void *argument)
+static void *run_worker(void *argument)
 {
     struct dx_worker *self = argument;
     struct dx_workers *w = self->workers;
@@ -444,7 +444,7 @@ int dx_workers_start(struct dx_workers **workers, const struct dx_workers_option
         int rc;
 
         worker->workers = w;
-        rc = pthread_create(&worker->thread, NULL, work, worker);
+        rc = pthread_create(&worker->thread, NULL, run_worker, worker);
 
         if (rc != 0) {
             struct timespec never = { INT32_MAX, 0 };

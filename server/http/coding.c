@@ -45,7 +45,7 @@ static int split_element(struct dx_span element, struct dx_span *name)
     return dx_accept_quality(dx_span_of(rest.data + 2, rest.size - 2));
 }
 
-static enum dx_coding choose(struct dx_span field, enum dx_coding last)
+static enum dx_coding choose_coding(struct dx_span field, enum dx_coding last)
 {
     int weights[DX_CODING_COUNT] = { WEIGHT_UNSAID, WEIGHT_UNSAID, WEIGHT_UNSAID };
     int others = WEIGHT_UNSAID; /* of "*" */
@@ -76,12 +76,12 @@ static enum dx_coding choose(struct dx_span field, enum dx_coding last)
 
 enum dx_coding dx_coding_choose(struct dx_span field)
 {
-    return choose(field, DX_CODING_ZSTD);
+    return choose_coding(field, DX_CODING_ZSTD);
 }
 
 bool dx_coding_takes_gzip(struct dx_span field)
 {
-    return choose(field, DX_CODING_GZIP) == DX_CODING_GZIP;
+    return choose_coding(field, DX_CODING_GZIP) == DX_CODING_GZIP;
 }
 
 /* A compressor of each thread, made once: it is some 300 kB, and an answer usually a few. */

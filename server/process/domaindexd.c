@@ -748,8 +748,8 @@ static int load(struct daemon *d, struct dx_error *err)
     return rc;
 }
 
-static int serve(const struct dx_settings *settings, struct dx_supervisor *supervisor,
-                 const struct dx_sandbox *sandbox, struct dx_error *err)
+static int serve_root(const struct dx_settings *settings, struct dx_supervisor *supervisor,
+                      const struct dx_sandbox *sandbox, struct dx_error *err)
 {
     struct daemon d = { .settings = settings, .supervisor = supervisor };
     const char *hangs;
@@ -793,7 +793,7 @@ static int serve_supervised(const struct dx_settings *settings, struct dx_error 
     rc = dx_sandbox_enter(&sandbox, settings, err);
     if (rc == DX_OK) {
         dx_sandbox_log(&sandbox);
-        rc = serve(settings, &supervisor, &sandbox, err);
+        rc = serve_root(settings, &supervisor, &sandbox, err);
     }
     dx_supervisor_close(&supervisor);
     return rc;

@@ -46,7 +46,7 @@ struct dx_reloader {
     char said[sizeof(((struct dx_error *)0)->text)]; /* the last failure */
 };
 
-static void look(struct dx_reloader *r, bool asked)
+static void look_at_root(struct dx_reloader *r, bool asked)
 {
     struct dx_error err = DX_ERROR_INIT;
     struct dx_current_stats stats;
@@ -191,7 +191,7 @@ static void *run(void *argument)
         (void)pthread_mutex_unlock(&r->lock);
         if (stopping || (!asked && !look_now))
             continue;
-        look(r, asked);
+        look_at_root(r, asked);
         if (asked)
             tell_done(r);
         plan_look(r);

@@ -229,7 +229,7 @@ static int add_by_number(scmp_filter_ctx ctx, const char *name, unsigned argumen
     return rc;
 }
 
-static int fill(scmp_filter_ctx ctx, const struct dx_syscall_filter_options *options)
+static int add_rules(scmp_filter_ctx ctx, const struct dx_syscall_filter_options *options)
 {
     static const unsigned long controls[] = { FIONBIO, FIONREAD, TCGETS };
     /* F_SETOWN_EX names the owner of a lease through a pointer, which no filter can check: landlock
@@ -299,7 +299,7 @@ int dx_syscall_filter_enter(const struct dx_syscall_filter_options *options, str
 {
     if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
         return 0;
-    return load(SCMP_ACT_ERRNO(EPERM), options, true, fill, err);
+    return load(SCMP_ACT_ERRNO(EPERM), options, true, add_rules, err);
 }
 
 /* A list of what is taken away: what is not on it is still as the first filter says. */

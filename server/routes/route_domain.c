@@ -39,7 +39,7 @@ static int resolve(struct dx_ask *ask, struct dx_problem *problem)
                            "index; use sort=share or sort=url_count");
 }
 
-static void restart(const struct dx_ask *ask, struct dx_buf *b)
+static void write_restart(const struct dx_ask *ask, struct dx_buf *b)
 {
     char mark = '?';
 
@@ -159,6 +159,6 @@ const struct dx_route dx_route_domain = {
     .resolve = resolve,
     .canon = true,
     .keeps_replies = true,
-    .restart = restart,
+    .restart = write_restart,
     .answer = answer,
 };

@@ -218,7 +218,7 @@ static int lift_rules(struct work *w, struct dx_suppressions *log, struct dx_err
     return rc;
 }
 
-static int edit(void *ctx, struct dx_suppressions *log, struct dx_error *err)
+static int edit_log(void *ctx, struct dx_suppressions *log, struct dx_error *err)
 {
     struct work *w = ctx;
     uint64_t number;
@@ -263,7 +263,7 @@ int dx_tombstone_rules_apply(struct dx_tombstone_rules *t, struct dx_error *err)
     if (rc == DX_OK && w.count > 0)
         rc = each_key(&w, t->live, take_live, err);
     if (rc == DX_OK && w.count > 0)
-        rc = dx_suppress_change(t->root, edit, &w, err);
+        rc = dx_suppress_change(t->root, edit_log, &w, err);
     for (size_t i = 0; i < w.count; i++)
         free(w.tombs[i].url);
     free(w.tombs);

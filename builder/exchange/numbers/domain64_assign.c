@@ -55,9 +55,9 @@ static int first_free(const struct dx_domain64_assign *a, uint64_t parent,
 }
 
 /* *child: what `name` has below parent; 0 if its field is full, or the parent has no number. */
-static int resolve(struct dx_domain64_assign *a, struct dx_domain64_node *parent,
-                   enum dx_domain64_part part, struct dx_span name, struct dx_domain64_node *child,
-                   struct dx_error *err)
+static int find_child(struct dx_domain64_assign *a, struct dx_domain64_node *parent,
+                      enum dx_domain64_part part, struct dx_span name,
+                      struct dx_domain64_node *child, struct dx_error *err)
 {
     int rc = 0;
 
@@ -105,7 +105,7 @@ static int find_tld(struct dx_domain64_assign *a, struct dx_span name, size_t *a
         a->tld_room = room;
     }
     t = &a->tld[a->tld_count];
-    rc = resolve(a, &a->top, DX_PART_TLD, name, &t->node, err);
+    rc = find_child(a, &a->top, DX_PART_TLD, name, &t->node, err);
     if (rc < 0)
         return rc;
     t->name = strndup((const char *)name.data, name.size);
@@ -127,7 +127,7 @@ static bool moved(struct dx_buf *last, struct dx_span now)
 static int to_sub(struct dx_domain64_assign *a, struct dx_span name, struct dx_error *err)
 {
     if (name.size > 0)
-        return resolve(a, &a->at_domain, DX_PART_SUBDOMAIN, name, &a->at_sub, err);
+        return find_child(a, &a->at_domain, DX_PART_SUBDOMAIN, name, &a->at_sub, err);
     a->at_sub = a->at_domain;
     a->at_sub.next = 0; /* of its paths, which are numbered apart from its subdomains */
     return DX_OK;
@@ -152,8 +152,8 @@ int dx_domain64_assign_url(struct dx_domain64_assign *a, struct dx_span domain,
     if (other) {
         rc = find_tld(a, names->part[DX_PART_TLD], &tld, err);
         if (rc == DX_OK)
-            rc = resolve(a, &a->tld[tld].node, DX_PART_DOMAIN, names->part[DX_PART_DOMAIN],
-                         &a->at_domain, err);
+            rc = find_child(a, &a->tld[tld].node, DX_PART_DOMAIN, names->part[DX_PART_DOMAIN],
+                            &a->at_domain, err);
     }
     if (rc == DX_OK && (moved(&a->sub, sub) || other))
         rc = to_sub(a, sub, err);
@@ -163,7 +163,7 @@ int dx_domain64_assign_url(struct dx_domain64_assign *a, struct dx_span domain,
         rc = dx_fail(err, DX_E_LIMIT, "domain64: a name of over %d bytes", DX_NUMBER_NAME_MAX);
     node = a->at_sub;
     if (rc == DX_OK && path.size > 0)
-        rc = resolve(a, &a->at_sub, DX_PART_PATH, path, &node, err);
+        rc = find_child(a, &a->at_sub, DX_PART_PATH, path, &node, err);
     a->urls++;
     a->urls_out += node.number == 0;
     return rc;

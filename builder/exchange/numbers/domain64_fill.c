@@ -346,7 +346,7 @@ static int next_of_all(void *ctx, uint64_t *number, struct dx_span *name, struct
     return rc;
 }
 
-static int merge(struct filling *g, struct dx_error *err)
+static int merge_books(struct filling *g, struct dx_error *err)
 {
     struct dx_domain64_registry_walk walk = { .cursor = NULL };
     struct dx_domain64_manifest list = g->numbers->list;
@@ -385,7 +385,7 @@ static int make_room(struct filling *g, struct dx_error *err)
 {
     bool is_full = g->numbers->list.count == DX_DOMAIN64_SEGMENTS_MAX;
 
-    return is_full && !g->f->dry_run ? merge(g, err) : DX_OK;
+    return is_full && !g->f->dry_run ? merge_books(g, err) : DX_OK;
 }
 
 int dx_domain64_fill_run(struct dx_domain64_fill *f, struct dx_error *err)
@@ -413,7 +413,7 @@ int dx_domain64_fill_run(struct dx_domain64_fill *f, struct dx_error *err)
             rc = fill_once(&g, err);
     }
     if (rc == DX_OK && !f->dry_run && g.numbers->list.count > f->merge_above)
-        rc = merge(&g, err);
+        rc = merge_books(&g, err);
     dx_spill_sort_free(&g.names);
     dx_domain64_registry_close(&g.numbers);
     dx_rules_free(&g.rules);

@@ -163,7 +163,7 @@ static int next_result(struct dx_postgres *p, PGresult **r, struct dx_error *err
 
 /* To the end of the statement, or to where the server waits for rows; the last good result stays in
  * answer. */
-static int results(struct dx_postgres *p, struct dx_error *err)
+static int read_results(struct dx_postgres *p, struct dx_error *err)
 {
     int answer = DX_OK;
 
@@ -316,7 +316,7 @@ int dx_postgres_run(struct dx_postgres *p, const char *sql, struct dx_error *err
     p->reply_bytes = 0;
     if (PQsendQuery(p->conn, sql) == 0)
         return refused(p, NULL, err);
-    return results(p, err);
+    return read_results(p, err);
 }
 
 int dx_postgres_ask(struct dx_postgres *p, const char *sql, const char *const *values,
@@ -325,7 +325,7 @@ int dx_postgres_ask(struct dx_postgres *p, const char *sql, const char *const *v
     p->reply_bytes = 0;
     if (PQsendQueryParams(p->conn, sql, (int)count, NULL, values, NULL, NULL, 0) == 0)
         return refused(p, NULL, err);
-    return results(p, err);
+    return read_results(p, err);
 }
 
 size_t dx_postgres_rows(const struct dx_postgres *p)
@@ -384,7 +384,7 @@ int dx_postgres_copied(struct dx_postgres *p, uint64_t *rows, struct dx_error *e
     if (rc == DX_OK && put < 0)
         return gone(p, err);
     if (rc == DX_OK)
-        rc = results(p, err);
+        rc = read_results(p, err);
     *rows = rc == DX_OK ? changed_rows(p) : 0;
     return rc;
 }

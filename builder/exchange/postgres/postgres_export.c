@@ -214,7 +214,7 @@ static int begin(struct run *r, const struct dataset *s, enum standing *standing
     return rc == DX_OK ? standing_of(r, s, standing, err) : rc;
 }
 
-static int load(struct run *r, const struct dataset *s, struct dx_error *err)
+static int load_dataset(struct run *r, const struct dataset *s, struct dx_error *err)
 {
     enum standing standing = ABSENT;
     const char *id = s->id;
@@ -255,7 +255,7 @@ static int one_dataset(struct run *r, const struct dx_dataset *d, struct dx_erro
     if (rc == DX_OK)
         rc = standing_of(r, &s, &standing, err);
     if (rc == DX_OK)
-        rc = standing == AS_BEFORE ? skip(r, &s, err) : load(r, &s, err);
+        rc = standing == AS_BEFORE ? skip(r, &s, err) : load_dataset(r, &s, err);
     return rc < 0 ? dx_fail_in(err, "dataset %" PRIu32 " (%.60s)", d->dataset_id, d->name) : DX_OK;
 }
 

@@ -39,7 +39,8 @@ static void without_user(const struct dx_amqp *a, amqp_bytes_t said, char *out, 
 }
 
 /* The broker closes the channel or the connection, and says why. */
-static int closed(struct dx_amqp *a, const amqp_method_t *m, const char *what, struct dx_error *err)
+static int fail_closed(struct dx_amqp *a, const amqp_method_t *m, const char *what,
+                       struct dx_error *err)
 {
     amqp_bytes_t text = amqp_cstring_bytes("");
     int code = 0;
@@ -72,7 +73,7 @@ static int replied(struct dx_amqp *a, amqp_rpc_reply_t r, const char *what, stru
     if (r.reply_type == AMQP_RESPONSE_NORMAL)
         return DX_OK;
     if (r.reply_type == AMQP_RESPONSE_SERVER_EXCEPTION)
-        return closed(a, &r.reply, what, err);
+        return fail_closed(a, &r.reply, what, err);
     return dx_amqp_lost(a, r.library_error, what, err);
 }
 
@@ -252,7 +253,7 @@ int dx_amqp_frame_any(struct dx_amqp *a, uint64_t until_ms, amqp_frame_t *f, str
     }
     if (dx_amqp_is_method(f, AMQP_CHANNEL_CLOSE_METHOD) ||
         dx_amqp_is_method(f, AMQP_CONNECTION_CLOSE_METHOD))
-        return closed(a, &f->payload.method, what, err);
+        return fail_closed(a, &f->payload.method, what, err);
     if (dx_amqp_is_method(f, AMQP_BASIC_CANCEL_METHOD))
         return dx_fail(err, DX_E_IO, "%s: the broker has taken the queue away", a->shown);
     note_blocked(a, f);

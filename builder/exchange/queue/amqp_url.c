@@ -58,7 +58,7 @@ static int credentials(struct dx_amqp_url *u, const char *from, size_t size, str
     return rc;
 }
 
-static int place(struct dx_amqp_url *u, const char *from, size_t size, struct dx_error *err)
+static int read_place(struct dx_amqp_url *u, const char *from, size_t size, struct dx_error *err)
 {
     const char *colon = NULL;
     size_t host = size;
@@ -166,7 +166,7 @@ int dx_amqp_url_parse(struct dx_amqp_url *u, const char *text, struct dx_error *
         sign--;
     rc = sign > at ? credentials(u, at, (size_t)(sign - at) - 1, err) : DX_OK;
     if (rc == DX_OK)
-        rc = place(u, sign, (size_t)(slash - sign), err);
+        rc = read_place(u, sign, (size_t)(slash - sign), err);
     if (rc == DX_OK && end > slash + 1)
         rc = decode(u->vhost, slash + 1, (size_t)(end - slash) - 1, "the vhost", err);
     if (rc == DX_OK)

@@ -167,7 +167,7 @@ static void tell_again(const struct receive *r, const struct dx_transfer *t, con
     say(r, text);
 }
 
-static int store(struct receive *r, struct dx_transfer *t, struct dx_error *err)
+static int store_transfer(struct receive *r, struct dx_transfer *t, struct dx_error *err)
 {
     const char *dataset = t->head.dataset[0] != '\0' ? t->head.dataset : NULL;
     bool is_again = t->state != DX_TRANSFER_OPEN;
@@ -208,7 +208,7 @@ static int finish(struct receive *r, struct dx_transfer *t, uint64_t tag, struct
     if (rc == DX_OK)
         rc = link_rc(r, dx_amqp_pause(r->amqp, err));
     if (rc == DX_OK)
-        rc = store(r, t, err);
+        rc = store_transfer(r, t, err);
     if (rc < 0)
         return rc;
     gain(r);
@@ -236,7 +236,7 @@ static int look_into(void *ctx, const char *key, struct dx_error *err)
     rc = DX_OK;
     if (dx_transfer_waits(&t)) {
         if (strncmp(key, "id-", 3) == 0)
-            rc = store(r, &t, err);
+            rc = store_transfer(r, &t, err);
     } else if (t.state != DX_TRANSFER_OPEN && stat(t.journal_path, &st) == 0 &&
                st.st_mtime + KEPT_S < r->begun) {
         rc = dx_transfer_remove(&t, err);
@@ -426,7 +426,7 @@ static int begin(struct receive *r, struct dx_transfer *t, const char *key,
     return rc < 0 ? rc : keep(r, t, m, s, err);
 }
 
-static int handle(struct receive *r, const struct dx_amqp_message *m, struct dx_error *err)
+static int take_message(struct receive *r, const struct dx_amqp_message *m, struct dx_error *err)
 {
     char key[DX_TRANSFER_KEY];
     struct dx_transfer *t = NULL;
@@ -569,7 +569,7 @@ static int give_up(struct receive *r, struct dx_error *err)
 }
 
 /* Until enough has come (1), a stop (1), or the connection or the spool fails. */
-static int consume(struct receive *r, struct dx_error *err)
+static int take_messages(struct receive *r, struct dx_error *err)
 {
     int rc;
 
@@ -582,7 +582,7 @@ static int consume(struct receive *r, struct dx_error *err)
 
         if (rc > 0) {
             r->failures = 0;
-            rc = handle(r, &m, err);
+            rc = take_message(r, &m, err);
             if (rc == DX_OK && r->held + r->tag_count >= r->prefetch)
                 rc = r->tag_count > 0 ? commit(r, err) : DX_OK;
             if (rc == DX_OK && r->held >= r->prefetch)
@@ -640,7 +640,7 @@ static int connect_and_consume(struct receive *r, struct dx_error *err)
         rc = expect_plain(r, err);
     if (rc == DX_OK) {
         r->stats->connections++;
-        rc = consume(r, err);
+        rc = take_messages(r, err);
     }
     return rc;
 }

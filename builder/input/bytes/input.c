@@ -68,7 +68,7 @@ static int unread(int rc, struct dx_error *err)
 }
 
 /* Reads once behind raw[end); sets raw_eof at the end. */
-static int refill(struct dx_input *in, struct dx_error *err)
+static int read_raw(struct dx_input *in, struct dx_error *err)
 {
     uint64_t left = in->read_end - in->consumed - (in->end - in->at);
     size_t room;
@@ -118,7 +118,7 @@ static int look_ahead(struct dx_input *in, size_t n, struct dx_error *err)
     int rc = DX_OK;
 
     while (rc == DX_OK && in->end - in->at < n && !in->raw_eof)
-        rc = refill(in, err);
+        rc = read_raw(in, err);
     return rc;
 }
 
@@ -373,7 +373,7 @@ static ssize_t read_plain(struct dx_input *in, uint8_t *to, size_t size, struct 
     size_t have;
 
     if (in->at == in->end) {
-        int rc = refill(in, err);
+        int rc = read_raw(in, err);
 
         if (rc < 0)
             return rc;
@@ -401,7 +401,7 @@ static ssize_t read_member(struct dx_input *in, uint8_t *to, size_t size, struct
         int rc = DX_OK;
 
         if (starved) {
-            rc = refill(in, err);
+            rc = read_raw(in, err);
             starved = in->at == in->end;
         }
         if (rc < 0)

@@ -76,8 +76,8 @@ int dx_input_remote_split(const char *url, char **root, char **object, struct dx
 
 /* n ranges from offset on, of a chunk each but for the last one: all of them, or an error. A reply
  * that is shorter is one of another object, or was cut: never the end. */
-static int ask(struct dx_input_ranges *r, uint64_t offset, size_t size, uint8_t *to,
-               struct dx_error *err)
+static int read_ranges(struct dx_input_ranges *r, uint64_t offset, size_t size, uint8_t *to,
+                       struct dx_error *err)
 {
     size_t n = (size + DX_INPUT_CHUNK - 1) / DX_INPUT_CHUNK;
     struct dx_read reads[AT_ONCE];
@@ -118,7 +118,7 @@ static int begin_object(struct dx_input_ranges *r, struct dx_error *err)
     if (rc == DX_E_LIMIT) {
         dx_buf_release(&r->whole);
         r->etag[0] = '\0'; /* of a reply that was not read */
-        return ask(r, 0, 1, &first, err);
+        return read_ranges(r, 0, 1, &first, err);
     }
     if (rc < 0 && err != NULL)
         *err = why;
@@ -248,7 +248,7 @@ int dx_input_ranges_read(struct dx_input_ranges *r, uint64_t offset, size_t size
     while (rc == DX_OK && !r->is_whole && size > 0) {
         size_t n = size < DX_INPUT_WINDOW ? size : DX_INPUT_WINDOW;
 
-        rc = ask(r, offset, n, to, err);
+        rc = read_ranges(r, offset, n, to, err);
         if (rc < 0)
             return dx_fail_in(err, "%s: at offset %llu", r->name, (unsigned long long)offset);
         offset += n;
@@ -272,7 +272,7 @@ int dx_input_range_read(const char *path, uint64_t offset, size_t size, uint8_t 
     while (rc == DX_OK && size > 0) {
         size_t n = size < DX_INPUT_WINDOW ? size : DX_INPUT_WINDOW;
 
-        rc = ask(r, offset, n, to, err);
+        rc = read_ranges(r, offset, n, to, err);
         offset += n;
         size -= n;
         to += n;

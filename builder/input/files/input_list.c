@@ -227,7 +227,8 @@ static void note_other_formats(struct dx_input_list *l, size_t first)
 }
 
 /* Of the files [first, count) those that are inputs, sorted. */
-static int choose(struct dx_input_list *l, size_t first, const char *folder, struct dx_error *err)
+static int choose_files(struct dx_input_list *l, size_t first, const char *folder,
+                        struct dx_error *err)
 {
     size_t found = l->count - first;
     bool parquet = false;
@@ -350,7 +351,7 @@ static int add_folder(struct dx_input_list *l, const char *folder, struct dx_err
     if (tree != NULL)
         (void)fts_close(tree);
     free(roots[0]);
-    return rc < 0 ? rc : choose(l, first, folder, err);
+    return rc < 0 ? rc : choose_files(l, first, folder, err);
 }
 
 /* ---- object stores ---- */
@@ -463,7 +464,7 @@ static int add_prefix(struct dx_input_list *l, const char *url, struct dx_error 
     char shown[DX_ROOT_SHOWN];
     int rc = list_prefix(&listing, err);
 
-    return rc < 0 ? rc : choose(l, first, dx_root_shown(url, shown), err);
+    return rc < 0 ? rc : choose_files(l, first, dx_root_shown(url, shown), err);
 }
 
 /* s3://bucket/PATTERN: what is listed is the folder before its first star. */
@@ -492,7 +493,7 @@ static int add_store_pattern(struct dx_input_list *l, const char *url, struct dx
     if (rc == DX_OK && listing.named == l->count - first)
         qsort(l->entry + first, l->count - first, sizeof *l->entry, by_path);
     else if (rc == DX_OK)
-        rc = choose(l, first, dx_root_shown(url, shown), err);
+        rc = choose_files(l, first, dx_root_shown(url, shown), err);
     forget_clusters(l);
     free(prefix);
     return rc;

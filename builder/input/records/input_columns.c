@@ -1064,7 +1064,7 @@ static bool is_shifted(const struct dx_columns *cols, const struct dx_fields *f,
            (status.data != NULL && (status.size == 0 || !isdigit(status.data[0])));
 }
 
-static int pick(const struct dx_columns *cols, struct dx_span record, struct dx_fields *f)
+static int pick_fields(const struct dx_columns *cols, struct dx_span record, struct dx_fields *f)
 {
     bool ok;
     size_t n;
@@ -1117,7 +1117,7 @@ int dx_columns_pick(const struct dx_columns *cols, struct dx_span record, struct
     int why;
 
     f->list.is_open = false;
-    why = pick(cols, record, f);
+    why = pick_fields(cols, record, f);
     return why != 0 ? why : name_row(cols, f);
 }
 

@@ -124,7 +124,7 @@ static void put_code(struct dx_buf *out, uint32_t code)
 }
 
 /* Behind the backslash. A lone surrogate is refused: it is not a character. */
-static bool escape(struct scan *s, struct dx_buf *out)
+static bool read_escape(struct scan *s, struct dx_buf *out)
 {
     static const char from[] = "\"\\/bfnrt";
     static const char to[] = "\"\\/\b\f\n\r\t";
@@ -180,7 +180,7 @@ static const uint8_t *pass_plain(const uint8_t *p, const uint8_t *end)
 }
 
 /* A string at its opening quote. With out, its decoded bytes are appended. */
-static bool string(struct scan *s, struct dx_buf *out)
+static bool read_string(struct scan *s, struct dx_buf *out)
 {
     s->p++;
     for (;;) {
@@ -197,7 +197,7 @@ static bool string(struct scan *s, struct dx_buf *out)
         }
         if (*s->p == '\\') {
             s->p++;
-            if (!escape(s, out))
+            if (!read_escape(s, out))
                 return false;
         } else {
             size_t n = utf8_size(s->p, s->end);
@@ -254,7 +254,7 @@ static bool scalar(struct scan *s, enum dx_json_kind *kind)
     switch (*s->p) {
     case '"':
         *kind = DX_JSON_STRING;
-        return string(s, NULL);
+        return read_string(s, NULL);
     case 't':
         *kind = DX_JSON_BOOL;
         return word(s, "true");
@@ -337,7 +337,7 @@ static bool key(struct scan *s, path_set open, size_t depth, path_set *mask)
 {
     size_t mark = s->scratch->size;
 
-    if (s->p == s->end || *s->p != '"' || !string(s, open != 0 ? s->scratch : NULL))
+    if (s->p == s->end || *s->p != '"' || !read_string(s, open != 0 ? s->scratch : NULL))
         return false;
     *mask = open == 0 ? 0
                       : matching(s, open, depth,
@@ -371,7 +371,7 @@ static void decode(struct scan *s)
             continue;
         one.p = s->value[i].text.data;
         one.end = one.p + s->value[i].text.size;
-        (void)string(&one, s->scratch); /* passed once already; decoded is never longer */
+        (void)read_string(&one, s->scratch); /* passed once already; decoded is never longer */
         s->value[i].text = dx_span_of(s->scratch->data + mark, s->scratch->size - mark);
     }
 }
@@ -516,7 +516,7 @@ bool dx_json_value_of(struct dx_span text, struct dx_json_value *value, struct d
         return false;
     if (text.data[0] == '"') {
         value->kind = DX_JSON_STRING;
-        if (!string(&s, scratch))
+        if (!read_string(&s, scratch))
             return false;
         value->text = dx_span_of(scratch->data, scratch->size);
         return true;
@@ -536,7 +536,7 @@ static bool cell(struct scan *s, struct dx_span *out)
     enum dx_json_kind kind;
 
     if (s->p < s->end && *s->p == '"') {
-        if (!string(s, s->scratch))
+        if (!read_string(s, s->scratch))
             return false;
         *out = dx_span_of(s->scratch->data + mark, s->scratch->size - mark);
         if (out->size == 1 && out->data[0] == '-')
