@@ -10,7 +10,6 @@
 #include "query/answers/answer.h"
 #include "query/answers/task.h"
 #include "query/rows/cursor.h"
-#include "query/view/dataset_list.h"
 #include "query/view/view.h"
 
 #include <stdio.h>
@@ -485,24 +484,20 @@ static int open_version(struct lookup *l, const struct dx_options *o,
     return rc;
 }
 
-/* An id stays what it is, whether there is such a dataset or not: each DOMAIN has its own line about that. */
-static int take_dataset(struct lookup *l, const char *said, struct dx_error *err)
+/* Of a number that no dataset has each DOMAIN has its own line. */
+static int take_dataset(struct lookup *l, const struct dx_opened_version *opened, const char *said,
+                        struct dx_error *err)
 {
     size_t digits = strspn(said, "0123456789");
-    struct dx_dataset_list list;
-    struct dx_problem problem;
+    int rc = dx_opened_version_dataset(opened, said, &l->dataset_id, err);
 
-    if (said[digits] == '\0' && digits > 0 && digits <= 10 &&
+    if (rc == DX_E_NOT_FOUND && said[digits] == '\0' && digits > 0 && digits <= 10 &&
         strtoull(said, NULL, 10) <= UINT32_MAX) {
         l->dataset_id = (uint32_t)strtoull(said, NULL, 10);
+        *err = (struct dx_error)DX_ERROR_INIT;
         return DX_OK;
     }
-    if (strchr(said, ',') != NULL)
-        return dx_fail(err, DX_E_INVALID, "--dataset: '%.60s' is several datasets", said);
-    if (dx_dataset_list_parse(&list, DX_VIEW_ALL(l->version), dx_span_str(said), &problem) != 1)
-        return dx_fail(err, DX_E_NOT_FOUND, "--dataset: %s", problem.detail);
-    l->dataset_id = list.ids[0];
-    return DX_OK;
+    return rc < 0 ? dx_fail_in(err, "--dataset") : rc;
 }
 
 static int run_lookup(const struct dx_options *o)
@@ -517,7 +512,7 @@ static int run_lookup(const struct dx_options *o)
         return dx_command_fail("lookup", DX_EXIT_USAGE, &err);
     rc = open_version(&l, o, &opened, &err);
     if (rc == DX_OK && l.urls)
-        rc = take_dataset(&l, dx_options_text(o, OPT_DATASET), &err);
+        rc = take_dataset(&l, &opened, dx_options_text(o, OPT_DATASET), &err);
     if (rc == DX_OK && l.many) {
         rc = lookup_lists(&l, o, &err);
         code = rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;

@@ -59,7 +59,9 @@ int dx_dataset_said(const struct dx_registry *registry, const char *version, con
     if (by_name == NULL)
         by_name = by_id;
     if (by_name == NULL)
-        return dx_fail(err, DX_E_NOT_FOUND, "version %s has no dataset '%.60s'", version, said);
+        return dx_fail(err, DX_E_NOT_FOUND,
+                       "version %s has no dataset '%.60s'; domaindex datasets lists those it has",
+                       version, said);
     *id = by_name->dataset_id;
     return DX_OK;
 }

@@ -86,6 +86,8 @@ static int bad_datasets(struct dx_problem *problem, const char *why)
 
 static int take_columns(struct dx_names *n, struct dx_span list, struct dx_problem *problem)
 {
+    bool listed = list.size > 0 && memchr(list.data, ',', list.size) != NULL;
+
     if (list.size == 0)
         return bad_datasets(problem, "it is empty");
     while (list.data != NULL) {
@@ -93,7 +95,7 @@ static int take_columns(struct dx_names *n, struct dx_span list, struct dx_probl
 
         if (n->column_count == DX_NAMES_COLUMNS_MAX)
             return bad_datasets(problem, "these are more than 2000");
-        if (dx_dataset_find(&n->view, dx_dataset_list_word(&list), &id, problem) == 0)
+        if (dx_dataset_list_find(&n->view, dx_dataset_list_word(&list), listed, &id, problem) == 0)
             return 0;
         for (size_t i = 0; i < n->column_count; i++)
             if (n->columns[i] == id)

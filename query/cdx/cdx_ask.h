@@ -17,7 +17,7 @@
 
 enum dx_cdx_dialect { DX_CDX_WAYBACK, DX_CDX_PYWB };
 enum dx_cdx_match { DX_CDX_EXACT, DX_CDX_PREFIX, DX_CDX_HOST, DX_CDX_DOMAIN };
-enum dx_cdx_output { DX_CDX_TEXT, DX_CDX_JSON, DX_CDX_CDXJ };
+enum dx_cdx_output { DX_CDX_TEXT, DX_CDX_JSON, DX_CDX_CDXJ, DX_CDX_LINK };
 
 /* The first seven in the order of Wayback's lines. */
 enum dx_cdx_column {

@@ -288,7 +288,10 @@ static int set_key(struct dx_cdx_ask *ask, struct dx_span v, struct dx_problem *
 static int set_output(struct dx_cdx_ask *ask, struct dx_span v, struct dx_problem *problem)
 {
     static const char *const words[] = {
-        [DX_CDX_TEXT] = "text", [DX_CDX_JSON] = "json", [DX_CDX_CDXJ] = "cdxj"
+        [DX_CDX_TEXT] = "text",
+        [DX_CDX_JSON] = "json",
+        [DX_CDX_CDXJ] = "cdxj",
+        [DX_CDX_LINK] = "link",
     };
 
     for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
@@ -296,7 +299,7 @@ static int set_output(struct dx_cdx_ask *ask, struct dx_span v, struct dx_proble
             ask->output = (enum dx_cdx_output)i;
             return 1;
         }
-    return refuse(problem, "output", v, "is none of text, json and cdxj");
+    return refuse(problem, "output", v, "is none of text, json, cdxj and link");
 }
 
 static int set_resolve(struct dx_cdx_ask *ask, struct dx_span v, struct dx_problem *problem)

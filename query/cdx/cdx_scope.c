@@ -170,10 +170,14 @@ int dx_cdx_scope_init(struct dx_cdx_scope *s, struct dx_canon *canon, const stru
     if (dx_canon_url(canon, ask->url, &url, &why) == 1 ||
         (why == DX_REJECT_PUBLIC_SUFFIX && ask->match == DX_CDX_DOMAIN)) /* it has no domain then */
         return take_url(s, &url, ask, problem);
-    return refuse(problem, ask,
-                  why != DX_REJECT_PUBLIC_SUFFIX
-                      ? "is not a URL"
-                      : "is a public suffix, or a name without one, which has no captures of its "
-                        "own; with '*.' before it, or matchType=domain, it stands for all below "
-                        "it");
+    return refuse(
+        problem, ask,
+        why != DX_REJECT_PUBLIC_SUFFIX ? "is not a URL"
+        : ask->match != DX_CDX_DOMAIN && ask->url.size > 2 && memcmp(ask->url.data, "*.", 2) == 0
+            ? "is a public suffix, and matchType says that its '*' is a character; without "
+              "matchType, or with matchType=domain and without the '*.', it stands for "
+              "all below it"
+            : "is a public suffix, or a name without one, which has no captures of its "
+              "own; with '*.' before it, or matchType=domain, it stands for all below "
+              "it");
 }

@@ -135,6 +135,54 @@ void dx_cdx_text_line(const struct dx_cdx_ask *ask, const struct dx_span *column
     put_cdxj(ask, columns, true, out);
 }
 
+/* ---- links ---- */
+
+#define BETWEEN_LINKS ",\n"
+
+/* Sunday is 0. */
+static unsigned weekday(unsigned year, unsigned month, unsigned day)
+{
+    static const uint8_t before[] = { 0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4 };
+
+    year -= month < 3;
+    return (year + year / 4 - year / 100 + year / 400 + before[(month + 11) % 12] + day) % 7;
+}
+
+static unsigned digits(struct dx_span timestamp, size_t at, size_t count)
+{
+    unsigned value = 0;
+
+    for (size_t i = at; i < at + count; i++)
+        value = value * 10 + (unsigned)(timestamp.data[i] - '0');
+    return value;
+}
+
+/* "; datetime="Fri, 14 Jun 2024 08:15:30 GMT"" */
+static void put_datetime(struct dx_span timestamp, struct dx_buf *out)
+{
+    static const char days[] = "SunMonTueWedThuFriSat";
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    unsigned year, month, day;
+
+    if (timestamp.size != 14) /* it has no time */
+        return;
+    year = digits(timestamp, 0, 4);
+    month = digits(timestamp, 4, 2);
+    day = digits(timestamp, 6, 2);
+    dx_buf_fmt(out, "; datetime=\"%.3s, %02u %.3s %04u %02u:%02u:%02u GMT\"",
+               days + (size_t)3 * weekday(year, month, day), day,
+               months + (size_t)3 * ((month + 11) % 12), year, digits(timestamp, 8, 2),
+               digits(timestamp, 10, 2), digits(timestamp, 12, 2));
+}
+
+static void put_link(const struct dx_span *columns, struct dx_buf *out)
+{
+    dx_buf_u8(out, '<');
+    dx_buf_append(out, columns[DX_CDX_ORIGINAL].data, columns[DX_CDX_ORIGINAL].size);
+    dx_buf_str(out, ">; rel=\"memento\"");
+    put_datetime(columns[DX_CDX_TIMESTAMP], out);
+}
+
 /* ---- arrays ---- */
 
 static void put_header(const struct dx_cdx_ask *ask, struct dx_buf *out)
@@ -181,6 +229,10 @@ void dx_cdx_text_row(struct dx_cdx_text *t, const struct dx_span *columns)
         put_header(ask, t->out);
     if (in_arrays(ask)) {
         put_array(ask, columns, t->out);
+    } else if (ask->output == DX_CDX_LINK) {
+        if (t->rows > 1)
+            dx_buf_str(t->out, BETWEEN_LINKS);
+        put_link(columns, t->out);
     } else if (ask->output == DX_CDX_JSON) {
         put_object(ask, columns, 0, false, t->out);
         dx_buf_u8(t->out, '\n');
@@ -197,14 +249,18 @@ void dx_cdx_text_row(struct dx_cdx_text *t, const struct dx_span *columns)
 
 void dx_cdx_text_piece(struct dx_cdx_text *t, struct dx_span row)
 {
+    size_t skip = t->rows == 0 && t->ask->output == DX_CDX_LINK ? sizeof BETWEEN_LINKS - 1 : 0;
+
     if (t->rows++ == 0 && in_arrays(t->ask))
         put_header(t->ask, t->out);
-    dx_buf_append(t->out, row.data, row.size);
+    dx_buf_append(t->out, row.data + skip, row.size - skip);
 }
 
 void dx_cdx_text_end(struct dx_cdx_text *t, struct dx_span key)
 {
     if (!in_arrays(t->ask)) {
+        if (t->ask->output == DX_CDX_LINK && t->rows > 0)
+            dx_buf_u8(t->out, '\n');
         if (key.size > 0) {
             dx_buf_u8(t->out, '\n');
             dx_buf_append(t->out, key.data, key.size);
@@ -250,6 +306,8 @@ const char *dx_cdx_text_type(const struct dx_cdx_ask *ask)
                                                                          : "text/plain";
     if (in_arrays(ask))
         return "application/json";
+    if (ask->output == DX_CDX_LINK)
+        return "application/link-format";
     if (ask->output == DX_CDX_JSON)
         return "text/x-ndjson";
     return ask->output == DX_CDX_CDXJ ? "text/x-cdxj" : "text/plain";

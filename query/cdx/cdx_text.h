@@ -15,6 +15,7 @@
  *   pywb, text         the line of a CDXJ file; with fields or resolveRevisits values with spaces between them
  *   pywb, json         an object on a line
  *   cdxj               urlkey, timestamp, and an object of the others
+ *   pywb, link         a link of a TimeMap (RFC 7089), with a comma between two
  *
  * The caller looks at out->failed. Pure. A text is for one thread at a time.
  */

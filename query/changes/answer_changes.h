@@ -27,6 +27,7 @@ struct dx_domain_changes_ask {
     struct dx_span asked;
     uint64_t limit;
     bool atom;
+    struct dx_span base;  /* of links in a feed */
     uint64_t deadline_ms; /* on the clock of dx_clock_ms */
     const void *from;     /* first argument of both */
     int (*pin)(const void *from, const char *name, struct dx_version **v,

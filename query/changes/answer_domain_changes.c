@@ -80,7 +80,7 @@ static int write_change(struct history *h, struct dx_error *err)
     if (h->updated_us == 0)
         h->updated_us = after->entry.published_us;
     if (h->ask->atom)
-        return dx_changes_feed_entry(h->out, &h->item, before, after, err);
+        return dx_changes_feed_entry(h->out, h->ask->base, &h->item, before, after, err);
     dx_json_object(&h->json);
     dx_json_key(&h->json, "version");
     dx_json_str(&h->json, after->entry.version);
@@ -192,7 +192,7 @@ static int collect_feed(struct history *h, struct dx_buf *body, struct dx_proble
 
     h->out = &entries;
     rc = collect(h, problem);
-    dx_changes_feed_write(body, dx_span_of(h->item.domain, h->item.domain_size),
+    dx_changes_feed_write(body, h->ask->base, dx_span_of(h->item.domain, h->item.domain_size),
                           h->updated_us != 0 ? h->updated_us : h->view->version->entry.published_us,
                           dx_span_of(entries.data, entries.size));
     body->failed = body->failed || entries.failed;

@@ -40,8 +40,9 @@ static void write_time(struct dx_buf *b, int64_t us)
 }
 
 /* Of a name: characters of a domain mean nothing in a URL, but for those of an address in brackets. */
-static void write_path(struct dx_buf *b, struct dx_span domain)
+static void write_path(struct dx_buf *b, struct dx_span base, struct dx_span domain)
 {
+    dx_xml_text(b, base);
     dx_buf_str(b, "/v1/domain/");
     for (size_t i = 0; i < domain.size; i++)
         if (domain.data[i] == '[' || domain.data[i] == ']' || domain.data[i] == ':')
@@ -122,9 +123,9 @@ static void write_title(struct dx_buf *b, struct dx_span domain, const struct ta
     dx_buf_str(b, "</title>");
 }
 
-int dx_changes_feed_entry(struct dx_buf *entries, const struct dx_diff_item *item,
-                          const struct dx_version *before, const struct dx_version *after,
-                          struct dx_error *err)
+int dx_changes_feed_entry(struct dx_buf *entries, struct dx_span base,
+                          const struct dx_diff_item *item, const struct dx_version *before,
+                          const struct dx_version *after, struct dx_error *err)
 {
     struct dx_span domain = dx_span_of(item->domain, item->domain_size);
     struct dx_buf pairs = DX_BUF_INIT(entries->max);
@@ -137,7 +138,7 @@ int dx_changes_feed_entry(struct dx_buf *entries, const struct dx_diff_item *ite
     write_title(entries, domain, &tally);
     write_time(entries, after->entry.published_us);
     dx_buf_str(entries, "<link rel=\"alternate\" type=\"application/json\" href=\"");
-    write_path(entries, domain);
+    write_path(entries, base, domain);
     dx_buf_fmt(entries, "/diff?from=%s&amp;to=%s\"/>", before->entry.version, after->entry.version);
     dx_buf_str(entries, "<content type=\"text\">");
     dx_buf_append(entries, pairs.data, pairs.size);
@@ -147,8 +148,8 @@ int dx_changes_feed_entry(struct dx_buf *entries, const struct dx_diff_item *ite
     return rc;
 }
 
-void dx_changes_feed_write(struct dx_buf *body, struct dx_span domain, int64_t updated_us,
-                           struct dx_span entries)
+void dx_changes_feed_write(struct dx_buf *body, struct dx_span base, struct dx_span domain,
+                           int64_t updated_us, struct dx_span entries)
 {
     dx_buf_str(body, "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"
                      "<feed xmlns=\"http://www.w3.org/2005/Atom\">\n<id>");
@@ -159,7 +160,7 @@ void dx_changes_feed_write(struct dx_buf *body, struct dx_span domain, int64_t u
     write_time(body, updated_us);
     dx_buf_str(body, "<author><name>domaindex</name></author>"
                      "<link rel=\"self\" type=\"application/atom+xml\" href=\"");
-    write_path(body, domain);
+    write_path(body, base, domain);
     dx_buf_str(body, "/changes?format=atom\"/>\n");
     dx_buf_append(body, entries.data, entries.size);
     dx_buf_str(body, "</feed>\n");

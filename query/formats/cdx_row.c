@@ -88,6 +88,7 @@ static int set_extras(struct dx_cdx_row *l, struct dx_span object, struct dx_err
     struct dx_json_members m;
     struct dx_span name;
     struct dx_span value;
+    bool revisit = false;
     int rc = 0;
 
     if (object.data == NULL)
@@ -96,6 +97,8 @@ static int set_extras(struct dx_cdx_row *l, struct dx_span object, struct dx_err
     while ((rc = dx_json_members_next(&m, &name, &value, err)) == 1) {
         if (is(name, "mime", "mimetype") && l->mime.data == NULL)
             l->mime = text_of(l, value);
+        else if (is(name, "type", "type"))
+            revisit = dx_span_equal(text_of(l, value), dx_span_str("revisit"));
         else if (is(name, "status", "statuscode"))
             l->status = text_of(l, value);
         else if (is(name, "digest", "digest"))
@@ -105,7 +108,21 @@ static int set_extras(struct dx_cdx_row *l, struct dx_span object, struct dx_err
         else if (is(name, "robotflags", "robotflags"))
             l->flags = text_of(l, value);
     }
+    if (revisit)
+        l->mime = dx_span_str("warc/revisit");
     return rc;
+}
+
+/* "text/html" of "text/html; charset=utf-8". */
+static struct dx_span without_parameters(struct dx_span mime)
+{
+    size_t i = 0;
+
+    while (i < mime.size && mime.data[i] != ';' && mime.data[i] != ',')
+        i++;
+    while (i > 0 && mime.data[i - 1] == ' ')
+        i--;
+    return dx_span_of(mime.data, i);
 }
 
 static struct dx_span value_of(const struct dx_row_column *columns, size_t count,
@@ -154,7 +171,41 @@ int dx_cdx_row_set(struct dx_cdx_row *l, const struct dx_row_column *columns, si
     set_time(l, value_of(columns, count, values, "ts"));
     set_place(l, text_of(l, value_of(columns, count, values, "locator")));
     rc = set_extras(l, value_of(columns, count, values, "extras"), err);
+    l->mime = without_parameters(l->mime);
     return rc < 0 ? rc : set_key(l, err);
+}
+
+/* ---- values: as CDX answers have them (query/cdx/capture_row.c) ---- */
+
+static bool is_graphic(struct dx_span s)
+{
+    for (size_t i = 0; i < s.size; i++)
+        if (s.data[i] <= ' ' || s.data[i] >= 0x7f)
+            return false;
+    return true;
+}
+
+static struct dx_span original_of(const struct dx_cdx_row *l)
+{
+    return l->raw_url.size > 0 && is_graphic(l->raw_url) ? l->raw_url : l->url;
+}
+
+/* json: in a string of it. */
+static void put_value(struct dx_span s, bool json, struct dx_buf *out)
+{
+    if (is_graphic(s)) {
+        json ? dx_json_escape(out, s) : dx_buf_append(out, s.data, s.size);
+        return;
+    }
+    for (size_t i = 0; i < s.size; i++) {
+        if (s.data[i] <= ' ' || s.data[i] >= 0x7f) {
+            dx_buf_fmt(out, "%%%02X", s.data[i]);
+            continue;
+        }
+        if (json && (s.data[i] == '"' || s.data[i] == '\\'))
+            dx_buf_u8(out, '\\');
+        dx_buf_u8(out, s.data[i]);
+    }
 }
 
 /* ---- CDX ---- */
@@ -164,26 +215,14 @@ static void put_column(struct dx_span s, struct dx_buf *out)
     dx_buf_u8(out, ' ');
     if (s.size == 0)
         dx_buf_u8(out, '-');
-    for (size_t i = 0; i < s.size; i++) {
-        if (s.data[i] <= ' ' || s.data[i] == 0x7f)
-            dx_buf_fmt(out, "%%%02X", s.data[i]);
-        else
-            dx_buf_u8(out, s.data[i]);
-    }
+    put_value(s, false, out);
 }
 
 void dx_cdx_row_put(const struct dx_cdx_row *l, struct dx_buf *out)
 {
     const struct dx_span columns[] = {
-        l->raw_url.data != NULL ? l->raw_url : l->url,
-        l->mime,
-        l->status,
-        l->digest,
-        l->redirect,
-        l->flags,
-        l->length,
-        l->offset,
-        l->filename,
+        original_of(l), l->mime,   l->status, l->digest,   l->redirect,
+        l->flags,       l->length, l->offset, l->filename,
     };
 
     dx_buf_append(out, l->key.key.data, l->key.key.size);
@@ -201,7 +240,7 @@ static void put_member(const char *name, struct dx_span value, struct dx_buf *ou
     if (value.size == 0)
         return;
     dx_buf_fmt(out, ", \"%s\": \"", name);
-    dx_json_escape(out, value);
+    put_value(value, true, out);
     dx_buf_u8(out, '"');
 }
 
@@ -211,7 +250,7 @@ void dx_cdx_row_put_json(const struct dx_cdx_row *l, struct dx_buf *out)
     dx_buf_u8(out, ' ');
     dx_buf_str(out, l->time);
     dx_buf_str(out, " {\"url\": \"");
-    dx_json_escape(out, l->raw_url.data != NULL ? l->raw_url : l->url);
+    put_value(original_of(l), true, out);
     dx_buf_u8(out, '"');
     put_member("mime", l->mime, out);
     put_member("status", l->status, out);

@@ -16,12 +16,16 @@ static bool parse_id(struct dx_span word, uint32_t *id)
     return ok;
 }
 
-static int unknown(const struct dx_view *view, struct dx_span word, struct dx_problem *problem)
+static int unknown(const struct dx_view *view, struct dx_span word, bool listed,
+                   struct dx_problem *problem)
 {
-    return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "dataset-not-found", "No such dataset",
-                          "Dataset '%.*s' is not in version %s. /v1/datasets lists those that are.",
-                          word.size > 60 ? 60 : (int)word.size, (const char *)word.data,
-                          view->version->entry.version);
+    return dx_problem_set(
+        problem, DX_PROBLEM_NOT_FOUND, "dataset-not-found", "No such dataset",
+        "Dataset '%.*s' is not in version %s. /v1/datasets lists those that are.%s",
+        word.size > 60 ? 60 : (int)word.size, (const char *)word.data, view->version->entry.version,
+        listed ? " Commas separate datasets: give one with a comma in its name "
+                 "by its id, as id:3."
+               : "");
 }
 
 static bool has_prefix(struct dx_span word, const char *prefix, struct dx_span *rest)
@@ -34,8 +38,8 @@ static bool has_prefix(struct dx_span word, const char *prefix, struct dx_span *
     return true;
 }
 
-int dx_dataset_find(const struct dx_view *view, struct dx_span word, uint32_t *id,
-                    struct dx_problem *problem)
+int dx_dataset_list_find(const struct dx_view *view, struct dx_span word, bool listed, uint32_t *id,
+                         struct dx_problem *problem)
 {
     struct dx_span name = word;
     const struct dx_dataset *d;
@@ -48,9 +52,15 @@ int dx_dataset_find(const struct dx_view *view, struct dx_span word, uint32_t *i
         return dx_lookup_dataset(view, *id, &d, problem);
     d = dx_registry_by_name(&view->version->registry, name);
     if (d == NULL || (view->scope != NULL && !dx_scope_has(view->scope, d->dataset_id)))
-        return unknown(view, word, problem);
+        return unknown(view, word, listed, problem);
     *id = d->dataset_id;
     return dx_lookup_dataset(view, *id, &d, problem);
+}
+
+int dx_dataset_find(const struct dx_view *view, struct dx_span word, uint32_t *id,
+                    struct dx_problem *problem)
+{
+    return dx_dataset_list_find(view, word, false, id, problem);
 }
 
 /* Keeps them ascending; one that is there already is nothing. False: there are too many. */
@@ -83,13 +93,14 @@ struct dx_span dx_dataset_list_word(struct dx_span *rest)
 int dx_dataset_list_parse(struct dx_dataset_list *list, const struct dx_view *view,
                           struct dx_span text, struct dx_problem *problem)
 {
+    bool listed = text.size > 0 && memchr(text.data, ',', text.size) != NULL;
     int rc = 1;
 
     list->count = 0;
     do {
         uint32_t id = 0;
 
-        rc = dx_dataset_find(view, dx_dataset_list_word(&text), &id, problem);
+        rc = dx_dataset_list_find(view, dx_dataset_list_word(&text), listed, &id, problem);
         if (rc == 1 && !add(list, id))
             rc = dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
                                 "dataset: over %d datasets; leave it out for all of them",

@@ -27,7 +27,10 @@ int dx_dataset_list_parse(struct dx_dataset_list *list, const struct dx_view *vi
                           struct dx_span text, struct dx_problem *problem);
 /* The next word of a list; *rest moves behind the comma that follows, and has no data when none does. */
 struct dx_span dx_dataset_list_word(struct dx_span *rest);
-/* One word of a list: 1 with its id, or 0 with the problem. */
+/* One word of a list: 1 with its id, or 0 with the problem; listed: there are others, so that a comma may be one of a name. */
+int dx_dataset_list_find(const struct dx_view *view, struct dx_span word, bool listed, uint32_t *id,
+                         struct dx_problem *problem);
+/* The same of one that stands alone. */
 int dx_dataset_find(const struct dx_view *view, struct dx_span word, uint32_t *id,
                     struct dx_problem *problem);
 bool dx_dataset_list_has(const struct dx_dataset_list *list, uint32_t dataset_id);

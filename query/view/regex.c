@@ -51,7 +51,11 @@ static int refuse_code(struct dx_problem *problem, struct dx_span pattern, int c
         (void)dx_no_memory(&err, "regular expression");
         return dx_problem_of_error(problem, &err);
     }
-
+    /* Groups have no numbers, and names are refused before. */
+    if (code == PCRE2_ERROR_BAD_SUBPATTERN_REFERENCE)
+        return refuse(problem, pattern,
+                      "back references cannot be used, since no match goes back over what it has "
+                      "read");
     if (pcre2_get_error_message(code, (PCRE2_UCHAR *)words, sizeof words) < 0)
         words[0] = '\0';
     (void)snprintf(why, sizeof why, "%s, at byte %zu", words, at);

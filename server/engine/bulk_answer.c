@@ -8,6 +8,7 @@
 #include "server/engine/delivery.h"
 #include "server/engine/job_wait.h"
 #include "server/engine/shedding.h"
+#include "server/routes/route.h"
 
 #include <string.h>
 #include <sys/socket.h>
@@ -352,6 +353,9 @@ void dx_bulk_answer(struct dx_connection *c, struct dx_span head, struct dx_span
     struct dx_exchange x = { .c = c, .ask = &c->stream.loop->ask, .problem = &problem };
 
     x.rc = dx_target_parse(target, true, x.ask, &problem);
+    c->by_accept = true;
+    if (x.rc == 1 && c->head.accept.size > 0 && !c->head.accept_twice)
+        dx_routes[x.ask->route]->choose(dx_head_slice(head, c->head.accept), x.ask);
     c->record.route = x.ask->route;
     c->record.from = DX_FROM_LOOP;
     dx_exchange_own_pin(c); /* for as long as the client likes */

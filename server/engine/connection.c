@@ -167,8 +167,12 @@ static struct dx_span kept_as(struct dx_loop *loop, struct dx_span target, enum 
 /* A browser that shows a listing gets the page that shows it better. */
 static bool send_to_page(struct dx_connection *c, const struct dx_ask *ask)
 {
+    const char *url = c->stream.loop->serving->options.public_url;
     struct dx_buf path = DX_BUF_INIT(PAGE_PATH_MAX);
-    bool sent = ask->wants_page && dx_row_ask_page(ask, &path);
+    bool sent;
+
+    dx_buf_str(&path, url == NULL ? "" : url);
+    sent = ask->wants_page && dx_row_ask_page(ask, &path);
 
     if (sent)
         dx_deliver(c, &(struct dx_delivery){ .status = 303,
@@ -222,6 +226,18 @@ static void answer_ask(struct dx_exchange *x, struct dx_span accepted)
     }
 }
 
+/* Of answers that have addresses of this server. */
+static void take_address(const struct dx_connection *c, struct dx_span head, struct dx_ask *ask)
+{
+    const char *url = c->stream.loop->serving->options.public_url;
+
+    ask->secure = c->stream.tls != NULL;
+    if (url != NULL && (ask->route == DX_ROUTE_COLLINFO || ask->route == DX_ROUTE_DOMAIN_CHANGES))
+        ask->host = dx_span_str(url);
+    else if (ask->route == DX_ROUTE_COLLINFO)
+        ask->host = dx_head_slice(head, c->head.host);
+}
+
 static void answer_get(struct dx_connection *c, struct dx_span head, struct dx_span target,
                        struct dx_span match)
 {
@@ -246,16 +262,12 @@ static void answer_get(struct dx_connection *c, struct dx_span head, struct dx_s
         return;
     x.rc = dx_target_parse(target, false, x.ask, &problem);
     x.ask->coding = coding;
-    if (x.ask->route == DX_ROUTE_COLLINFO) { /* whose answer has addresses */
-        x.ask->secure = c->stream.tls != NULL;
-        x.ask->host = loop->serving->options.public_url != NULL
-                          ? dx_span_str(loop->serving->options.public_url)
-                          : dx_head_slice(head, c->head.host);
-    }
+    take_address(c, head, x.ask);
     c->record.route = x.ask->route;
     c->record.dataset_id = x.ask->dataset_id;
     c->of_version = x.rc == 1 && x.ask->version.data != NULL && !c->under_table && !x.ask->receipt;
-    c->by_accept = x.ask->route < DX_ROUTE_COUNT && dx_routes[x.ask->route]->rows != NULL;
+    c->by_accept = x.ask->route < DX_ROUTE_COUNT && (dx_routes[x.ask->route]->rows != NULL ||
+                                                     dx_routes[x.ask->route]->choose != NULL);
     if (x.ask->route < DX_ROUTE_COUNT && dx_routes[x.ask->route]->post) {
         refuse_method(c, "POST");
     } else if (x.rc == 0) {

@@ -310,6 +310,9 @@ static enum dx_head_verdict end_body_field(struct dx_request_head *h, struct dx_
         if (h->content_type.size > 0)
             return reject(h, 400, "more than one Content-Type");
         h->content_type = at;
+    } else if (dx_span_is_word(name, "accept")) {
+        h->accept_twice = h->accept.size > 0;
+        h->accept = at;
     }
     h->state = STATE_FIELD_FIRST;
     return DX_HEAD_MORE;

@@ -26,14 +26,14 @@ struct dx_ask {
     struct dx_span before;  /* that it is compared with: `from` of a diff, `since` of changes */
     struct dx_span cursor;
     struct dx_span share;
-    struct dx_span format;               /* of the answer */
-    struct dx_span datasets;             /* a list, or ids of the columns of a matrix */
-    struct dx_span columns;              /* of foreign files */
-    struct dx_span prefix;               /* of tags, or of domains */
-    struct dx_span suffix;               /* of domains */
-    struct dx_span match, regex;         /* of domains: patterns of names */
-    struct dx_span query;                /* of a route that reads it itself: as it was sent */
-    struct dx_span host;                 /* of the request, if the route is DX_ROUTE_COLLINFO */
+    struct dx_span format;       /* of the answer */
+    struct dx_span datasets;     /* a list, or ids of the columns of a matrix */
+    struct dx_span columns;      /* of foreign files */
+    struct dx_span prefix;       /* of tags, or of domains */
+    struct dx_span suffix;       /* of domains */
+    struct dx_span match, regex; /* of domains: patterns of names */
+    struct dx_span query;        /* of a route that reads it itself: as it was sent */
+    struct dx_span host; /* of addresses in the answer, if it has some; size 0: none is known */
     struct dx_span range_from, range_to; /* as they were written */
     /* Names instead of dataset_id and other_id: dx_ask_pin or dx_ask_fetch looks them up. */
     struct dx_span dataset_name, other_name;
@@ -60,6 +60,7 @@ struct dx_ask {
     bool subdomains; /* of a host */
     bool of_host;    /* asked is one */
     bool atom;       /* changes of a domain, as a feed */
+    bool atom_given; /* whether or not */
     unsigned plan;   /* 0: not given */
     bool row_format_given;
     enum dx_row_format row_format; /* of rows; by Accept too: server/routes/row_ask.h */

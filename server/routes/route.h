@@ -170,6 +170,8 @@ struct dx_route {
     bool compares;      /* with another version, which may have to be fetched */
     bool keeps_bodies;  /* server/cache/body_cache.h */
     bool keeps_replies; /* server/cache/reply_cache.h: follow from target, version and view alone */
+    /* Which medium, where it is not said, by Accept. NULL: only `rows` have several. */
+    void (*choose)(struct dx_span accept, struct dx_ask *ask);
     const char *(*media)(const struct dx_ask *ask); /* of a 200; NULL: application/json */
     int (*answer)(const struct dx_answering *a);    /* as dx_ask_answer; NULL: of own and post */
 };

@@ -121,7 +121,7 @@ static int answer_collinfo(const struct dx_answering *a)
         PARAM("resumeKey", TEXT, "Go on behind the answer that ended with this key."),             \
         PARAM("showResumeKey", BOOL,                                                               \
               "End with such a key, behind an empty line, if there are more rows."),               \
-        PARAM("output", "\"type\":\"string\",\"enum\":[\"text\",\"json\",\"cdxj\"]",               \
+        PARAM("output", "\"type\":\"string\",\"enum\":[\"text\",\"json\",\"cdxj\",\"link\"]",      \
               "The form of rows."),                                                                \
         PARAM("resolveRevisits", BOOL,                                                             \
               "Add what the first record with the same digest has to revisits."),                  \
@@ -130,7 +130,8 @@ static int answer_collinfo(const struct dx_answering *a)
         PARAM("showUntimed", BOOL, "Rows without a time too, with the timestamp -."),              \
         &dx_param_version)
 
-static const char *const media[] = { "application/json", "text/x-cdxj", "text/x-ndjson", NULL };
+static const char *const media[] = { "application/json", "application/link-format", "text/x-cdxj",
+                                     "text/x-ndjson", NULL };
 
 #define WORDS(what, about, missing)                                                                \
     {                                                                                              \

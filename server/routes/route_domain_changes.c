@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "server/http/accept.h"
 #include "server/routes/answers.h"
 #include "server/routes/route.h"
+
+#define ATOM "application/atom+xml"
 
 static int pin(const void *from, const char *name, struct dx_version **v,
                struct dx_problem *problem)
@@ -25,6 +28,7 @@ static int answer(const struct dx_answering *a)
     const struct dx_domain_changes_ask ask = { .asked = a->ask->asked,
                                                .limit = a->ask->page.limit,
                                                .atom = a->ask->atom,
+                                               .base = a->ask->host,
                                                .deadline_ms = a->deadline_ms,
                                                .from = a->answers,
                                                .pin = pin,
@@ -35,10 +39,10 @@ static int answer(const struct dx_answering *a)
 
 static const char *media_of(const struct dx_ask *ask)
 {
-    return ask->atom ? "application/atom+xml" : "application/json";
+    return ask->atom ? ATOM : "application/json";
 }
 
-static const char *const also[] = { "application/atom+xml", NULL };
+static const char *const also[] = { ATOM, NULL };
 
 static const struct dx_route_words domain_changes_words = {
     .operation = "getDomainChanges",
@@ -61,11 +65,27 @@ static const struct dx_param changes_to = {
             "on here.",
 };
 
+static int set_format(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
+{
+    ask->atom = dx_span_equal(value, dx_span_str("atom"));
+    ask->atom_given = true;
+    if (ask->atom || dx_span_equal(value, dx_span_str("json")))
+        return 1;
+    return dx_route_refuse(problem, "format '%.*s' is neither json nor atom", dx_shown(value),
+                           (const char *)value.data);
+}
+
+static void choose(struct dx_span accept, struct dx_ask *ask)
+{
+    if (!ask->atom_given && accept.size > 0)
+        ask->atom = dx_accept_weight(accept, ATOM) > dx_accept_weight(accept, "application/json");
+}
+
 static const struct dx_param changes_format = {
     .name = "format",
-    .words = { "json", "atom" },
-    .member = offsetof(struct dx_ask, atom),
-    .text = "An Atom feed instead of JSON.",
+    .set = set_format,
+    .schema = "\"type\":\"string\",\"enum\":[\"json\",\"atom\"],\"default\":\"json\"",
+    .text = "An Atom feed instead of JSON; without it Accept says which.",
 };
 
 const struct dx_route dx_route_domain_changes = {
@@ -79,6 +99,7 @@ const struct dx_route dx_route_domain_changes = {
     .cost = { .base = 10, .rows_a_unit = 0.1 },
     .lasts = dx_route_never, /* it is of the versions that are kept */
     .canon = true,
+    .choose = choose,
     .media = media_of,
     .restart = dx_restart_path,
     .answer = answer,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "server/http/accept.h"
 #include "server/routes/answers.h"
 #include "server/routes/route.h"
 
@@ -18,7 +19,7 @@ static const struct dx_param names_format = {
     .name = "format",
     .member = offsetof(struct dx_ask, format),
     .schema = "\"type\":\"string\",\"enum\":[\"ndjson\",\"csv\",\"matrix\"]",
-    .text = "Format of the answer; default: ndjson.",
+    .text = "Format of the answer; without it Accept says whether it is NDJSON or CSV.",
 };
 
 static const struct dx_param names_datasets = {
@@ -29,6 +30,13 @@ static const struct dx_param names_datasets = {
             "by commas; default: all, up to 2000.",
 };
 
+static void choose(struct dx_span accept, struct dx_ask *ask)
+{
+    if (ask->format.data == NULL && accept.size > 0 &&
+        dx_accept_weight(accept, "text/csv") > dx_accept_weight(accept, "application/x-ndjson"))
+        ask->format = dx_span_str("csv");
+}
+
 const struct dx_route dx_route_names = {
     .name = "names",
     .pattern = "domains",
@@ -36,5 +44,6 @@ const struct dx_route dx_route_names = {
     .post = true,
     .params = DX_PARAMS(&dx_param_version, &names_format, &names_datasets),
     .cost = { .base = 5 },
+    .choose = choose,
     .restart = dx_restart_path,
 };

@@ -63,6 +63,8 @@ int dx_row_ask_choose(struct dx_ask *ask, struct dx_span accept, bool web,
 {
     const struct dx_route_rows *rows = dx_route_rows_of(ask);
 
+    if (dx_routes[ask->route]->choose != NULL)
+        dx_routes[ask->route]->choose(accept, ask);
     if (rows == NULL)
         return 1;
     if (!ask->row_format_given && !dx_row_accept_is_plain(accept))

@@ -123,7 +123,8 @@ FILTERS = ({}, {"filter": "=status:200"}, {"filter": "!=status:200"}, {"filter":
            {"filter": "status:"}, {"filter": ["=mime:warc/revisit"]}, {"filter": "~s:[1-4]"})
 REST = ({}, {"limit": 5}, {"sort": "reverse"}, {"sort": "reverse", "limit": 3}, {"collapseTime": 6}, {"collapseTime": 4, "limit": 9}, {"fl": "url,timestamp,nope"}, {"output": "json"},
         {"output": "json", "fields": "urlkey,mime,length,nope"}, {"output": "cdxj", "fl": "status,url"}, {"resolveRevisits": "true", "output": "json"}, {"resolveRevisits": "true"},
-        {"resolveRevisits": "1", "filter": "=mime:text/html", "limit": 20, "output": "json"}, {"closest": "20150601", "sort": "closest"}, {"closest": "2016", "limit": 4})
+        {"resolveRevisits": "1", "filter": "=mime:text/html", "limit": 20, "output": "json"}, {"closest": "20150601", "sort": "closest"}, {"closest": "2016", "limit": 4}, {"output": "link"},
+        {"output": "link", "sort": "reverse", "limit": 3}, {"output": "link", "closest": "2016", "limit": 40}, {"output": "link", "limit": 1})
 
 
 def compare_pywb(server, oracle, rng, paths, whole):
@@ -247,7 +248,8 @@ def errors(server):
     for path, params, status, words in (
             ("/cdx", {}, 400, "url"), ("/cdx", {"url": "*"}, 400, "names no site"), ("/index", {"matchType": "exact"}, 400, "url"), ("/cdx", {"url": "com"}, 400, "public suffix"), ("/cdx", {"url": "http://co.uk/x", "matchType": "host"}, 400, "public suffix"),
             ("/cdx", {"url": SITE, "matchType": "range"}, 400, "matchType"), ("/cdx", {"url": SITE, "filter": "statuscode"}, 400, "':'"), ("/cdx", {"url": SITE, "filter": "nope:1"}, 400, "names no field"),
-            ("/cdx", {"url": SITE, "filter": "original:(?=a)"}, 400, "look around"), ("/index", {"url": SITE, "filter": "~url:(a"}, 400, "regular expression"), ("/cdx", {"url": SITE, "fl": "nope"}, 400, "not a field"),
+            ("/cdx", {"url": SITE, "filter": "original:(?=a)"}, 400, "look around"), ("/cdx", {"url": SITE, "filter": r"original:(a)\1"}, 400, "back references"),
+            ("/cdx", {"url": "*.kobe.jp", "matchType": "exact"}, 400, "without matchType"), ("/index", {"url": SITE, "filter": "~url:(a"}, 400, "regular expression"), ("/cdx", {"url": SITE, "fl": "nope"}, 400, "not a field"),
             ("/cdx", {"url": SITE, "from": "2015-01"}, 400, "timestamp"), ("/cdx", {"url": SITE, "limit": "x"}, 400, "limit"), ("/cdx", {"url": SITE, "output": "xml"}, 400, "output"),
             ("/cdx", {"url": SITE, "resumeKey": "AAAA"}, 400, "resumeKey"), ("/cdx", {"url": SITE, "showPagedIndex": "true"}, 400, "secondary index"), ("/cdx", {"url": SITE, "page": "-1"}, 400, "page"),
             ("/cdx", {"url": SITE, "collapse": "nope"}, 400, "collapse"), ("/nope-index", {"url": SITE}, 404, "nope"), ("/nope-index", {"url": SITE, "dataset": "crawl-a"}, 404, "nope"),

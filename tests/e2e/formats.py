@@ -433,6 +433,41 @@ def hidden(root):
               "a hidden dataset")
 
 
+def other_media(root):
+    """What has other media than rows: lists of names and feeds, by Accept where the parameter does not say; addresses of --public-url in feeds and redirects."""
+    changes, public = "/v1/domain/example.com/changes", "https://example.net/some/index"
+    with dxtest.Server(root, "--web", "yes", "--public-url", public) as server:
+        for accept, query, kind in (("text/csv", "", "text/csv"), ("text/csv", "?format=ndjson", "application/x-ndjson"), ("*/*", "", "application/x-ndjson"),
+                                    ("application/x-ndjson, text/csv;q=0.9", "", "application/x-ndjson"), (None, "", "application/x-ndjson")):
+            reply = server.get("/v1/domains" + query, "POST", body=b"example.com\n", headers={"Content-Type": "text/plain", **({"Accept": accept} if accept else {})})
+            equal((reply.status, reply.headers["content-type"].split(";")[0], reply.headers["vary"]), (200, kind, "Accept"), f"names, {accept} {query}")
+        for accept, query, kind in (("application/atom+xml", "", "application/atom+xml"), ("application/atom+xml", "?format=json", "application/json"), ("*/*", "", "application/json"),
+                                    ("application/json", "?format=atom", "application/atom+xml"), ("application/json, application/atom+xml;q=0.5", "", "application/json")):
+            reply = server.get(changes + query, headers={"Accept": accept})
+            equal((reply.status, reply.headers["content-type"], reply.headers["vary"].split(", ")[0]), (200, kind, "Accept"), f"changes, {accept} {query}")
+        links = re.findall('href="([^"]*)"', server.get(changes + "?format=atom").body.decode())
+        check(links and all(link.startswith(public + "/v1/domain/example.com/") for link in links), f"links of a feed: {links}")
+        equal(server.get(LISTING, headers={"Accept": BROWSER}).headers["location"], public + "/#/urls/example.com/1", "a browser")
+
+
+def original(tmp):
+    """One row has one text in `format=cdxj` and on the CDX server, whatever was ingested."""
+    root, rows = tmp / "original", []
+    for n, url in enumerate(("http://Example.com/a b", "http://example.com/é?x=\u4e2d", 'http://example.com/"q"', "http://bücher.example.com/", "http://EXAMPLE.com:80/x")):
+        rows.append({"url": url, "ts": f"2024-01-0{n + 1}", "content_type": "text/html; charset=utf-8", "redirect": "https://example.com/r é", "status": "2 0", "type": "revisit" if n == 2 else None})
+    (tmp / "o.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    dxtest.domaindex("ingest", "--root", root, "--dataset", "o", *(w for n in ("content_type", "redirect", "status", "type") for w in ("--extra-column", n)), tmp / "o.jsonl")
+    dxtest.domaindex("publish", "--root", root)
+    with dxtest.Server(root) as server:
+        def objects(target):
+            return sorted((key, time, sorted(json.loads(rest).items())) for key, time, rest in (line.split(" ", 2) for line in server.get(target).body.decode().splitlines()))
+        equal(objects(LISTING + "?format=cdxj"), objects("/index?url=*.example.com&output=cdxj"), "CDXJ of a listing and of /index")
+        equal(len(objects(LISTING + "?format=cdxj")), len(rows), "rows")
+        first = server.get("/cdx?url=*.example.com&fl=urlkey,timestamp,original,mimetype,statuscode,redirect").body.decode().splitlines()
+        lines = server.get(LISTING + "?format=cdx").body.decode().splitlines()[1:]
+        equal(sorted(" ".join(line.split(" ")[i] for i in (0, 1, 2, 3, 4, 6)) for line in lines), sorted(first), "CDX of a listing and of /cdx")
+
+
 def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
@@ -446,6 +481,8 @@ def main():
             negotiation(server, True)
         with dxtest.Server(root, *dxtest.SAME_BYTES) as server:
             equal(len(in_format(server, ALL, "urls").splitlines()), COMPARED + 340, "without cursors, by offsets")
+        other_media(root)
+        original(tmp)
         hidden(root)
         large = large_root(tmp)
         streams(tmp, large)

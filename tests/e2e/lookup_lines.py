@@ -85,6 +85,18 @@ def check_datasets(root, tmp):
     by_id = lookup(root, "--dataset", "1", "name7.com").stdout
     for word in ("all", "name:all", "id:1"):
         dxtest.equal(lookup(root, "--dataset", word, "name7.com").stdout, by_id, f"--dataset {word}")
+    other = tmp / "names"
+    for name in ("2", "one, two", "three"):
+        dxtest.domaindex("ingest", "--root", other, "--dataset", name, "--format", "list", "-", input=b"https://a.com/" + name[0].encode())
+    dxtest.domaindex("publish", "--root", other)
+    for word, dataset in (("1", "2"), ("one, two", "one, two"), ("id:2", "one, two"), ("name:2", "2"), ("3", "three")):
+        dxtest.equal(lines(lookup(other, "--dataset", word, "a.com"))[0]["dataset"], dataset, f"--dataset {word}")
+    for command in (("lookup", "a.com"), ("top-domains",)):
+        done = dxtest.domaindex(command[0], "--root", other, "--dataset", "2", *command[1:], expect=None)
+        dxtest.check(b"say id:2 or name:2" in done.stderr and done.returncode != 0 and not done.stdout, f"{command}: {done.stderr!r}")
+    with dxtest.Server(other) as server:
+        for target in ("/v1/domain/a.com/urls?dataset=one%2C%20two", "/index?url=a.com/*&dataset=one%2C%20two"):
+            dxtest.check("by its id" in server.get(target).json["detail"], f"{target}: {server.get(target).body}")
     with dxtest.Server(root) as server:
         dxtest.equal(dxtest.domaindex("datasets", "--root", root, "--json").stdout.rstrip(b"\n"), server.get("/v1/datasets").body, "datasets --json")
     table = dxtest.domaindex("datasets", "--root", root).stdout.decode().splitlines()

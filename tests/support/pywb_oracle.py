@@ -7,6 +7,7 @@ import json
 import sys
 
 from pywb.utils.canonicalize import canonicalize
+from pywb.utils.memento import MementoUtils
 from pywb.utils.wbexception import WbException
 from pywb.warcserver.index.cdxops import process_cdx
 from pywb.warcserver.index.indexsource import FileIndexSource
@@ -17,6 +18,8 @@ def lines(question):
     params = dict(question["params"])
     query = CDXQuery(params)
     rows = process_cdx(FileIndexSource(question["cdxj"]).load_index(query.params), query)
+    if query.output == "link":
+        return "".join(MementoUtils.make_timemap(rows, {}))
     write = {"json": "to_json", "cdxj": "to_cdxj"}.get(query.output, "to_text")
     return "".join(getattr(row, write)(query.fields) for row in rows)
 

@@ -48,7 +48,7 @@ static const struct {
     { "url=x&from=2015-01", -1, "from" },
     { "url=x&limit=-", -1, "limit" },
     { "url=x&limit=99999999999999999999", -1, "limit" },
-    { "url=x&output=link", -1, "output" },
+    { "url=x&output=links", -1, "output" },
     { "url=x&collapse=urlkey:x", -1, "collapse" },
     { "url=x&collapse=orig.length", -1, "collapse" },
     { "url=x&collapseTime=15", -1, "collapseTime" },

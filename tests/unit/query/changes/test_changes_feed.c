@@ -27,8 +27,8 @@ static void check_documents(void)
         struct dx_buf body = DX_BUF_INIT(4096);
         char want[1024];
 
-        dx_changes_feed_write(&body, dx_span_str(rows[i].domain), INT64_C(1704164645000000),
-                              dx_span_str("<entry/>\n"));
+        dx_changes_feed_write(&body, dx_span_of(NULL, 0), dx_span_str(rows[i].domain),
+                              INT64_C(1704164645000000), dx_span_str("<entry/>\n"));
         (void)snprintf(want, sizeof want,
                        "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"
                        "<feed xmlns=\"http://www.w3.org/2005/Atom\">\n<id>urn:uuid:%s</id>"
@@ -50,7 +50,8 @@ static void check_room(void)
 {
     struct dx_buf body = DX_BUF_INIT(100);
 
-    dx_changes_feed_write(&body, dx_span_str("example.com"), 0, dx_span_of(NULL, 0));
+    dx_changes_feed_write(&body, dx_span_of(NULL, 0), dx_span_str("example.com"), 0,
+                          dx_span_of(NULL, 0));
     EXPECT(body.failed, "%zu bytes", body.size);
     dx_buf_release(&body);
 }
