@@ -15,13 +15,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/crypto/certificate.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "builder/lake/lake_absent.h"
+#include "builder/lake/listed_files.h"
+#include "builder/lake/suffix_list.h"
 #include "builder/root/root.h"
 #include "fetch/store/store.h"
 #include "format/root/registry_json.h"
 #include "format/version/manifest.h"
+#include "loader/followed/access.h"
+#include "loader/followed/suppressions_live.h"
 #include "loader/memory_room.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -33,6 +39,7 @@
 #define PSL_OLD_DAYS 365
 #define DAY_US (INT64_C(86400) * 1000000)
 #define CERTIFICATE_SOON_DAYS 14
+#define SEQUENCES_FEW 900000 /* of DX_VERSION_SEQUENCE_MAX: at one a minute, two months are left */
 
 struct examination {
     const struct dx_doctor_ask *ask;
@@ -227,6 +234,155 @@ static void examine_version_files(struct examination *e, const char *root,
            dx_plural(v->file_count));
 }
 
+/* ---- lake files ---- */
+
+struct lake {
+    const struct dx_manifest_version *version;
+    struct dx_lake_list listed;   /* what is there, sorted */
+    struct dx_lake_absent absent; /* what a listing lacks: it may be short */
+    struct dx_left_out left;
+    size_t count, bad;
+    char first[DX_FINDING_TEXT / 2]; /* of those that are bad */
+};
+
+static void note_bad(struct lake *l, const char *path, const char *why)
+{
+    if (l->bad++ == 0)
+        (void)snprintf(l->first, sizeof l->first, "%.600s %s", path, why);
+}
+
+static int look_for_file(void *ctx, const struct dx_files_row *row, struct dx_error *err)
+{
+    struct lake *l = ctx;
+    struct dx_lake_entry key = { .dataset_id = row->dataset_id };
+    const struct dx_lake_entry *found;
+    int rc = DX_OK;
+
+    if (asprintf(&key.path, "%s%.*s", l->version->parquet_root, (int)row->path.size,
+                 (const char *)row->path.data) < 0)
+        return dx_no_memory(err, "lake files");
+    found = l->listed.count == 0 ? NULL
+                                 : bsearch(&key, l->listed.file, l->listed.count,
+                                           sizeof *l->listed.file, dx_lake_entry_compare);
+    l->count++;
+    if (found == NULL)
+        rc = dx_lake_list_add(&l->absent.list, &l->left, key.path, row->size, "", err);
+    else if (found->size != row->size)
+        note_bad(l, key.path, "has another size");
+    free(key.path);
+    return rc < 0 ? rc : DX_OK;
+}
+
+static int look_at_lake(struct lake *l, const struct dx_root *r, const struct dx_manifest *m,
+                        struct dx_error *err)
+{
+    int rc = dx_lake_list_root(&l->listed, &l->left, r, err);
+
+    if (rc == DX_OK)
+        rc = dx_listed_files_all(r->source, NULL, m, l->version, look_for_file, l, err);
+    if (rc == DX_OK && l->absent.list.count > 0)
+        rc = dx_lake_absent_look(&l->absent, err);
+    for (size_t i = 0; rc == DX_OK && i < l->absent.list.count; i++)
+        if (!l->absent.there[i])
+            note_bad(l, l->absent.list.file[i].path, "is not there");
+    return rc;
+}
+
+/* Those that the version has; which it lacks by permission, its entry says. */
+static void examine_lake(struct examination *e, const struct dx_root *r,
+                         const struct dx_manifest *m, const struct dx_manifest_version *v)
+{
+    struct lake l = { .version = v, .absent = { .root = r }, .left = DX_LEFT_OUT_INIT };
+    struct dx_error err = DX_ERROR_INIT;
+
+    if (!r->in_place && r->store == NULL)
+        return; /* http:// has no listings */
+    if (look_at_lake(&l, r, m, &err) < 0)
+        report_error(e, "lake files", "run 'domaindex verify'", &err);
+    else if (l.bad > 0)
+        report(e, DX_FINDING_FAULT, "lake files",
+               "restore them: publish refuses without them ('domaindex publish --allow-missing "
+               "DATASET' goes on), and answers that need their rows fail; 'domaindex verify' names "
+               "them",
+               "of %zu file%s of version %s %zu cannot be used; the first: %s", l.count,
+               dx_plural(l.count), v->version, l.bad, l.first);
+    else
+        report(e, DX_FINDING_SOUND, "lake files", NULL, "version %s: %zu file%s, all there",
+               v->version, l.count, dx_plural(l.count));
+    dx_lake_list_release(&l.listed);
+    dx_lake_absent_release(&l.absent);
+    dx_left_out_release(&l.left);
+}
+
+/* ---- what a server reads beside the version, and does not start without ---- */
+
+static int open_suppressions(const char *root, const struct dx_source_options *source,
+                             struct dx_error *err)
+{
+    struct dx_suppressions_live *live = NULL;
+    int rc = dx_suppressions_live_open(&live, root, source, DX_SUPPRESSIONS_LIVE_WAIT, err);
+
+    dx_suppressions_live_close(&live);
+    return rc;
+}
+
+static int open_access(const char *root, const struct dx_source_options *source,
+                       struct dx_error *err)
+{
+    const struct dx_access_where where = { .root = root, .source = source };
+    struct dx_access *table = NULL;
+    int rc = dx_access_open(&table, &where, dx_clock_ms(), err);
+
+    dx_access_close(&table);
+    return rc;
+}
+
+static void report_read(struct examination *e, int rc, const char *check, const char *advice,
+                        const struct dx_error *err)
+{
+    if (rc < 0)
+        report_error(e, check, advice, err);
+    else
+        report(e, DX_FINDING_SOUND, check, NULL, "can be read");
+}
+
+/* Without one a publish takes that of its machine. */
+static void examine_suffix_list(struct examination *e, const struct dx_root *r)
+{
+    static const char advice[] = "restore psl.dat from a backup: rows that another list reduces "
+                                 "would put a host under two domains";
+    struct dx_buf text = DX_SUFFIX_LIST_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = dx_suffix_list_of_lake(r, &text, &err);
+
+    if (rc < 0)
+        report_error(e, "suffix list", advice, &err);
+    else
+        report(e, rc == 0 ? DX_FINDING_WARNING : DX_FINDING_SOUND, "suffix list", advice,
+               rc == 0 ? DX_LAKE_PSL ": not found" : "can be read");
+    dx_buf_release(&text);
+}
+
+static void examine_companions(struct examination *e, const struct dx_root *r)
+{
+    const char *root = e->ask->root;
+    struct dx_source_options source = DX_SOURCE_OPTIONS_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = dx_root_options(&source, &err);
+
+    if (rc < 0) {
+        report_error(e, "root", "correct the environment", &err);
+        return;
+    }
+    report_read(e, open_suppressions(root, r->in_place ? NULL : &source, &err), "suppressions",
+                "servers do not start with it: restore index/suppressions.log from a backup; if "
+                "what is there is all that there is to be, 'domaindex suppress accept'",
+                &err);
+    report_read(e, open_access(root, r->in_place ? NULL : &source, &err), "access",
+                "servers do not start with it: restore index/access.json from a backup", &err);
+    examine_suffix_list(e, r);
+}
+
 static void examine_versions(struct examination *e, const struct dx_root *r,
                              const struct dx_manifest *m)
 {
@@ -250,8 +406,13 @@ static void examine_versions(struct examination *e, const struct dx_root *r,
            "gc and leases go by it",
            v->published_us > e->ask->now_us + CLOCK_APART_US
                ? "version %s was published in the future of this machine's clock"
-               : "behind the publish of version %s",
+               : "version %s was not published in its future",
            v->version);
+    report(
+        e, m->sequence >= SEQUENCES_FEW ? DX_FINDING_WARNING : DX_FINDING_SOUND, "numbers",
+        "begin a new root before they end: ingest and publish there, and move the servers to it; "
+        "to publish less often makes these last longer",
+        "%" PRIu64 " of %d version numbers are used", m->sequence, DX_VERSION_SEQUENCE_MAX);
     if (v->missing_files > 0)
         report(e, DX_FINDING_WARNING, "lake files",
                "bring them back and publish; 'domaindex verify' names them",
@@ -259,6 +420,7 @@ static void examine_versions(struct examination *e, const struct dx_root *r,
                dx_plural(v->missing_files));
     if (r->in_place)
         examine_version_files(e, e->ask->root, v);
+    examine_lake(e, r, m, v);
 }
 
 static void examine_registry(struct examination *e, const struct dx_root *r)
@@ -331,7 +493,7 @@ static void examine_root(struct examination *e)
     struct dx_root r = DX_ROOT_INIT;
     struct dx_manifest m = DX_MANIFEST_INIT;
     struct dx_error err = DX_ERROR_INIT;
-    int rc = dx_root_open(&r, e->ask->root, DX_ROOT_READ, &err);
+    int rc = dx_root_open(&r, e->ask->root, DX_ROOT_LIST, &err);
 
     if (rc < 0)
         report_error(e, "root", "name the root that 'domaindex ingest' writes to", &err);
@@ -341,6 +503,7 @@ static void examine_root(struct examination *e)
             examine_disk(e, "disk", e->ask->root);
         }
         examine_registry(e, &r);
+        examine_companions(e, &r);
         if (dx_root_manifest(e->ask->root, &m, &err) < 0)
             report_error(e, "manifest",
                          "run 'domaindex ingest' and 'domaindex publish', or restore "

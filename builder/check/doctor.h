@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * doctor.h - whether this machine and a root are fit for work: limits, kernel, memory, disk, certificate, clock,
- *            manifest, store.
+ *            manifest, lake files, store.
  *
  *   struct dx_doctor_ask ask = { .root = "/srv/domaindex", .cache_dir = NULL, .write = false, .now_us = now };
  *   faults = dx_doctor_examine(&ask, take, ctx);
  *
  * Calls take for each finding, in the order of examination. A fault is what stops a command or a server; a warning is
- * what will, or may. Reads little: the manifest, the registry, sizes of files. `verify` reads the rest. Writes
- * nothing unless ask.write, which tries the conditions of the store (fetch/store/store.h) on objects below probe/.
+ * what will, or may. Reads little: the manifest, the registry, lists and sizes of files, and what a server reads at its
+ * start. `verify` reads the rest. Writes nothing unless ask.write, which tries the conditions of the store (fetch/store/store.h) on objects below probe/.
  * One thread.
  */
 #ifndef DX_BUILDER_CHECK_DOCTOR_H

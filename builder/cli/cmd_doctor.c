@@ -137,11 +137,14 @@ const struct dx_command dx_command_doctor = {
         "(of the cgroup too), landlock and "
         "seccomp, memory mappings. Of a server's certificate: whether its key fits and is secret, "
         "and when it expires. Of a root: rights, free space and inodes, registry, "
-        "manifest, current version, clock, "
-        "sizes of index files; with --write the conditions of the store, which two "
+        "manifest, current version, clock, numbers that are left for versions, "
+        "sizes of index files, lake files that are missing or have another size, the suffix list, "
+        "and what a server reads at its start: suppressions and the access table; with --write the "
+        "conditions of the store, which two "
         "publishers at once rely on.\n\n"
-        "It reads little. 'verify' reads every byte of a version, and domaindexd(8) "
-        "examines its own settings. "
+        "It reads little. 'verify' reads every byte of a version; settings of a server are "
+        "examined "
+        "by 'domaindexd --config FILE --check'. "
         "The exit code is 1 if there is a fault.",
     .example = "domaindex doctor --root s3://bucket/prefix --write",
     .options = table,

@@ -473,8 +473,13 @@ static int64_t published_us(const struct dx_publish_job *job)
 int dx_publish_job_name(struct dx_publish_job *job, uint64_t sequence, struct dx_error *err)
 {
     if (!dx_version_name_make(sequence, published_us(job), job->result->version))
-        return dx_fail(err, DX_E_LIMIT, "version %llu at this time has no name",
-                       (unsigned long long)sequence);
+        return sequence > DX_VERSION_SEQUENCE_MAX
+                   ? dx_fail(err, DX_E_LIMIT,
+                             "version numbers end at %d, and this root has used them: publish its "
+                             "data in a new root",
+                             DX_VERSION_SEQUENCE_MAX)
+                   : dx_fail(err, DX_E_LIMIT,
+                             "no version can have the time of this machine's clock: set the clock");
     return DX_OK;
 }
 

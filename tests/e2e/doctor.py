@@ -26,6 +26,39 @@ def level(found, name, want, words=""):
     check(f["level"] == want and words in f["found"], f"{name}: {f}, expected {want} with '{words}'")
 
 
+def beside(tmp, root):
+    """Of each file of a root that a server, a publish or verify does not do without, doctor says that it is missing."""
+    dxtest.domaindex("suppress", "add", "--root", root, "--host", "hidden.example")
+    dxtest.domaindex("access", "init", "--root", root)
+    level(findings("--root", root), "suppressions", "ok")
+    level(findings("--root", root), "clock", "ok", "was not published in its future")
+    for path in sorted(p for p in root.rglob("*") if p.is_file() and p.name != ".lock"):
+        shutil.move(path, tmp / "away")
+        faults = findings("--root", root, expect=None)
+        verify = dxtest.domaindex("verify", "--root", root, expect=None).returncode
+        server = dxtest.run("timeout", "2", dxtest.DOMAINDEXD, "--root", root, "--listen", "127.0.0.1:0", "--lease", "no", expect=None).returncode
+        publish = dxtest.domaindex("publish", "--root", root, "--dry-run", expect=None).returncode
+        needed = verify != 0 or publish != 0 or server == 1
+        check(needed == any(f["level"] == "fault" for f in faults.values()),
+              f"without {path.relative_to(root)}: verify {verify}, publish {publish}, server {server}, {[f for f in faults.values() if f['level'] == 'fault']}")
+        shutil.move(tmp / "away", path)
+    lake = next((root / "urls").rglob("*.parquet"))
+    saved = lake.read_bytes()
+    lake.write_bytes(saved + b"x")
+    level(findings("--root", root, expect=1), "lake files", "fault", "has another size")
+    lake.unlink()
+    found = findings("--root", root, expect=1)
+    level(found, "lake files", "fault", "is not there")
+    check(str(lake.relative_to(root)) in found["lake files"]["found"], f"it is named: {found['lake files']}")
+    lake.write_bytes(saved)
+    (root / "index" / "900000-20260101T000000Z").mkdir()
+    dxtest.domaindex("publish", "--root", root, "--force")
+    level(findings("--root", root), "numbers", "warning", "900001 of 999999")
+    (root / "index" / "999999-20260101T000000Z").mkdir()
+    said = dxtest.domaindex("publish", "--root", root, "--force", expect=1).stderr
+    check(b"version numbers end at 999999" in said, f"the end of the numbers: {said}")
+
+
 def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
@@ -44,7 +77,11 @@ def main():
         level(found, "version", "ok", "2 domains in 1 dataset, ")
         level(found, "index files", "ok")
         level(found, "store", "ok")
-        level(found, "clock", "ok")
+        level(found, "clock", "ok", "s from the store's")
+        level(found, "numbers", "ok", "of 999999")
+        level(found, "lake files", "ok", "1 file, all there")
+        for name in ("suppressions", "access", "suffix list"):
+            level(found, name, "ok")
         level(found, "registry", "ok", "1 dataset")
         check("cache" in found and "disk" in found, "disks")
         equal(list((root / "probe").rglob("*")), [], "--write leaves no object behind")
@@ -67,6 +104,7 @@ def main():
         (root / "registry.json").write_text("{")
         level(findings("--root", root, expect=1), "registry", "fault")
         shutil.move(tmp / "registry.json", root / "registry.json")
+        beside(tmp, root)
         level(findings("--root", tmp / "none", expect=1), "root", "fault", "none")
         level(findings("--cache-dir", tmp / "none", expect=1), "cache", "fault", "none")
         fifo = root / "index" / "manifest.json"
