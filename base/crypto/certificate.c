@@ -10,6 +10,7 @@
 #include <time.h>
 
 #define PEM_FILE_MAX ((size_t)1 << 20)
+#define AUTHORITIES_MAX ((size_t)16 << 20)
 #define CHAIN_MAX 16
 
 /* Without one, libcrypto asks at the terminal. */
@@ -24,7 +25,7 @@ static int no_passphrase(char *buffer, int size, int writes, void *ctx)
 
 static int open_pem(const char *path, struct dx_buf *text, BIO **bio, struct dx_error *err)
 {
-    int rc = dx_file_read(path, PEM_FILE_MAX, text, err);
+    int rc = dx_file_read(path, text->max, text, err);
 
     if (rc < 0)
         return rc;
@@ -121,6 +122,34 @@ static int read_key(struct dx_certificate *c, const char *path, struct dx_error 
     if (text.data != NULL)
         explicit_bzero(text.data, text.size);
     dx_buf_release(&text);
+    return rc;
+}
+
+/* Of authorities there may be many: a system's file has over a hundred. */
+int dx_certificates_check(const char *file, struct dx_error *err)
+{
+    struct dx_buf text = DX_BUF_INIT(AUTHORITIES_MAX);
+    X509 *next;
+    BIO *bio = NULL;
+    unsigned count = 0;
+    int rc;
+
+    ERR_clear_error();
+    rc = open_pem(file, &text, &bio, err);
+    while (rc == DX_OK && (next = PEM_read_bio_X509_AUX(bio, NULL, no_passphrase, NULL)) != NULL) {
+        X509_free(next);
+        count++;
+    }
+    if (rc == DX_OK && dx_certificate_no_memory())
+        rc = dx_no_memory(err, "%s", file);
+    else if (rc == DX_OK && (count == 0 || !is_end_of_pem()))
+        rc = dx_fail(err, DX_E_INVALID,
+                     count == 0 && is_end_of_pem() ? "%s: no certificates of authorities in PEM"
+                                                   : "%s: a certificate in it is damaged",
+                     file);
+    (void)BIO_free(bio);
+    dx_buf_release(&text);
+    ERR_clear_error();
     return rc;
 }
 

@@ -5,6 +5,8 @@
  *   c.not_before_s, c.not_after_s                                  of the leaf, since 1970
  *   dx_certificate_release(&c);
  *
+ *   rc = dx_certificates_check("ca.pem", &err);                    a regular file with certificates, one or more
+ *
  * The first certificate of the file is the leaf, those behind it its chain. Files that are missing, are
  * not PEM, or do not belong together are refused; a key with a passphrase too, for a server has no
  * terminal to ask at. Whether it is valid now is for the caller to say. Any thread.
@@ -27,6 +29,7 @@ struct dx_certificate {
 
 int dx_certificate_read(struct dx_certificate *c, const char *file, const char *key_file,
                         struct dx_error *err);
+int dx_certificates_check(const char *file, struct dx_error *err);
 void dx_certificate_release(struct dx_certificate *c); /* again is fine */
 
 /* Of the calls of libcrypto in this thread since ERR_clear_error: one failed for lack of memory, so

@@ -110,19 +110,47 @@ static void name_address(struct dx_listening *l)
                    port);
 }
 
-static int open_address(struct dx_listening *l, const char *at, struct dx_error *err)
+/* any_port: of the address with port 0. */
+static int find_address(const char *at, bool any_port, struct addrinfo **found,
+                        struct dx_error *err)
 {
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
-    struct addrinfo *found = NULL;
     char host[NI_MAXHOST];
     char port[8];
     int rc = split(at, host, port, err);
 
     if (rc < 0)
         return rc;
-    rc = getaddrinfo(host, port, &hints, &found);
-    if (rc != 0)
-        return dx_fail(err, DX_E_INVALID, "listen: %s: %s", at, gai_strerror(rc));
+    rc = getaddrinfo(host, any_port ? "0" : port, &hints, found);
+    return rc == 0 ? DX_OK : dx_fail(err, DX_E_INVALID, "listen: %s: %s", at, gai_strerror(rc));
+}
+
+static int look_at_address(const char *at, struct dx_error *err)
+{
+    struct addrinfo *found = NULL;
+    int rc = find_address(at, true, &found, err);
+
+    if (rc < 0)
+        return rc;
+    rc = DX_E_INVALID;
+    for (struct addrinfo *one = found; one != NULL && rc < 0; one = one->ai_next) {
+        int fd = -1;
+
+        rc = listen_on(one, at, &fd, err);
+        if (rc == DX_OK)
+            (void)close(fd);
+    }
+    freeaddrinfo(found);
+    return rc;
+}
+
+static int open_address(struct dx_listening *l, const char *at, struct dx_error *err)
+{
+    struct addrinfo *found = NULL;
+    int rc = find_address(at, false, &found, err);
+
+    if (rc < 0)
+        return rc;
     rc = DX_E_INVALID;
     for (struct addrinfo *one = found; one != NULL && rc < 0; one = one->ai_next)
         rc = listen_on(one, at, &l->fd, err);
@@ -211,6 +239,18 @@ static int open_unix(struct dx_listening *l, const char *at, unsigned mode, stru
     return rc;
 }
 
+static int look_at_file(const char *at, struct dx_error *err)
+{
+    const char *path = at + strlen(DX_LISTENING_UNIX);
+    char folder[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+    struct stat st;
+
+    (void)snprintf(folder, sizeof folder, "%.*s/", (int)(strrchr(path, '/') - path), path);
+    if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
+        return dx_fail(err, DX_E_EXISTS, "listen: %s exists and is not a socket", at);
+    return access(folder, W_OK | X_OK) == 0 ? DX_OK : dx_fail_errno(err, errno, "listen: %s", at);
+}
+
 static bool is_unix(const char *at)
 {
     return strncmp(at, DX_LISTENING_UNIX, strlen(DX_LISTENING_UNIX)) == 0;
@@ -222,6 +262,15 @@ int dx_listening_check(const char *at, struct dx_error *err)
     char port[8];
 
     return is_unix(at) ? check_unix(at, err) : split(at, host, port, err);
+}
+
+int dx_listening_look(const char *at, struct dx_error *err)
+{
+    int rc = dx_listening_check(at, err);
+
+    if (rc < 0)
+        return rc;
+    return is_unix(at) ? look_at_file(at, err) : look_at_address(at, err);
 }
 
 int dx_listening_open(struct dx_listening *l, const char *at, unsigned mode, struct dx_error *err)

@@ -6,6 +6,8 @@
  *   rc = dx_listening_open(&l, "unix:/run/x/admin", 0660, &err);  the file's mode; one that a dead
  *                                 server left is replaced, one that is served is DX_E_BUSY
  *   rc = dx_listening_check("127.0.0.1:8080", &err);        how it is written; opens and looks up nothing
+ *   rc = dx_listening_look("127.0.0.1:8080", &err);         and that this machine has the address, or the file can be made;
+ *                                 takes no port and makes no file, so a server may be there
  *   dx_listening_take(&l, fd);                              one that listens already, of a supervisor
  *   l.fd, l.name                                            "127.0.0.1:40123", the real port; "unix:PATH"
  *   dx_listening_close(&l);                                 the file is removed, if it is still ours
@@ -40,6 +42,7 @@ struct dx_listening {
     }
 
 int dx_listening_check(const char *at, struct dx_error *err);
+int dx_listening_look(const char *at, struct dx_error *err);
 int dx_listening_open(struct dx_listening *l, const char *at, unsigned mode, struct dx_error *err);
 void dx_listening_take(struct dx_listening *l, int fd);
 void dx_listening_close(struct dx_listening *l);

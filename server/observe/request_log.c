@@ -4,12 +4,14 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "server/observe/record_ring.h"
 #include "server/observe/request_json.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -53,9 +55,37 @@ struct dx_request_log {
 /* ---- the target ---- */
 
 /* Without waiting: a pipe with no reader is an error at once, and one that is full says so. */
+#define OPEN_FLAGS (O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+
 static int open_file(const char *path)
 {
-    return open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0640);
+    return open(path, OPEN_FLAGS | O_CREAT, 0640);
+}
+
+/* A file that is not there is not made: this may be another user than the server's. */
+int dx_request_log_check(const char *target, struct dx_error *err)
+{
+    char folder[PATH_MAX];
+    const char *name = strrchr(target, '/');
+    int rc = DX_OK;
+    int fd;
+
+    if (strcmp(target, "stderr") == 0)
+        return DX_OK;
+    fd = open(target, OPEN_FLAGS);
+    if (fd >= 0) {
+        (void)close(fd);
+        return DX_OK;
+    }
+    if (errno != ENOENT)
+        return dx_fail_errno(err, errno, "%s", target);
+    if (name == NULL)
+        rc = dx_path_format(folder, sizeof folder, err, ".");
+    else
+        rc = dx_path_format(folder, sizeof folder, err, "%.*s/", (int)(name - target), target);
+    if (rc == DX_OK && access(folder, W_OK | X_OK) != 0)
+        rc = dx_fail_errno(err, errno, "%s", target);
+    return rc;
 }
 
 static void open_again(struct dx_request_log *log)

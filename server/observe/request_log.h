@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * request_log.h - a line for each request, written beside the loops and never by them.
  *
+ *   rc = dx_request_log_check(target, &err);            whether open could open or make it; makes nothing
  *   rc = dx_request_log_open(&log, &options, &err);     opens the file and starts the writer
  *   dx_request_log_put(log, ring, &record);             never waits, no system call
  *   dx_request_log_reopen(log);                         the file was moved away (SIGUSR1)
@@ -38,6 +39,7 @@ struct dx_request_log_counts {
     bool open; /* false: the file could not be opened again */
 };
 
+int dx_request_log_check(const char *target, struct dx_error *err);
 int dx_request_log_open(struct dx_request_log **log, const struct dx_request_log_options *options,
                         struct dx_error *err);
 void dx_request_log_put(struct dx_request_log *log, unsigned ring,

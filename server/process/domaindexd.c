@@ -29,6 +29,7 @@
 #include "server/process/sandbox.h"
 #include "server/process/sandbox_trial.h"
 #include "server/process/settings.h"
+#include "server/process/settings_check.h"
 #include "server/process/settings_text.h"
 #include "server/process/supervisor.h"
 
@@ -57,9 +58,26 @@ static const char usage[] =
     "HTTP, read-only.\n"
     "\n";
 
-static void print(const struct dx_buf *text)
+/* Whatever is on standard output is there, or the code says that it is not. */
+static int flush_output(void)
 {
-    (void)fwrite(text->data, 1, text->size, stdout);
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    (void)fprintf(stderr, "domaindexd: cannot write to standard output: %s\n", strerror(errno));
+    return EXIT_REFUSED;
+}
+
+/* All of the text, and releases it. */
+static int print(struct dx_buf *text)
+{
+    bool failed = text->failed;
+
+    if (failed)
+        (void)fprintf(stderr, "domaindexd: out of memory\n");
+    else
+        (void)fwrite(text->data, 1, text->size, stdout);
+    dx_buf_release(text);
+    return failed ? EXIT_REFUSED : flush_output();
 }
 
 static int print_help(void)
@@ -69,9 +87,7 @@ static int print_help(void)
     dx_buf_str(&text, usage);
     dx_options_help(dx_settings_table, dx_settings_table_size, &text);
     dx_environment_help(&text);
-    print(&text);
-    dx_buf_release(&text);
-    return 0;
+    return print(&text);
 }
 
 static int print_version(void)
@@ -79,9 +95,7 @@ static int print_version(void)
     struct dx_buf text = DX_BUF_INIT(64 * 1024);
 
     dx_build_info(&text, "domaindexd");
-    print(&text);
-    dx_buf_release(&text);
-    return 0;
+    return print(&text);
 }
 
 static int print_man(void)
@@ -140,22 +154,18 @@ static int print_man(void)
                ".Sh EXIT STATUS\n0 after a stop by signal, 1 if it could not serve,\n"
                "2 for bad options.\n"
                ".Sh SEE ALSO\n.Xr domaindex 1\n");
-    print(&text);
-    dx_buf_release(&text);
-    return 0;
+    return print(&text);
 }
 
 static int print_completion(enum dx_shell shell)
 {
-    const struct dx_completion_command only = { NULL, NULL, dx_settings_table,
+    const struct dx_completion_command only = { NULL, NULL, NULL, dx_settings_table,
                                                 dx_settings_table_size };
-    const struct dx_completion completion = { "domaindexd", &only, 1 };
+    const struct dx_completion completion = { "domaindexd", &only, 1, NULL, NULL };
     struct dx_buf text = DX_BUF_INIT(1024 * 1024);
 
     dx_completion_script(&completion, shell, &text);
-    print(&text);
-    dx_buf_release(&text);
-    return 0;
+    return print(&text);
 }
 
 static int print_config(const struct dx_settings *settings)
@@ -163,9 +173,7 @@ static int print_config(const struct dx_settings *settings)
     struct dx_buf text = DX_BUF_INIT(1024 * 1024);
 
     dx_settings_print(settings, &text);
-    print(&text);
-    dx_buf_release(&text);
-    return 0;
+    return print(&text);
 }
 
 static int check(const struct dx_settings *settings, struct dx_error *err)
@@ -173,9 +181,15 @@ static int check(const struct dx_settings *settings, struct dx_error *err)
     int rc = dx_settings_check(settings, err);
 
     if (rc == DX_OK)
-        (void)printf("%s%sthe settings are sound\n",
+        (void)printf("%s%sthe settings are sound; the root was not opened%s%s\n",
                      settings->config_path == NULL ? "" : settings->config_path,
-                     settings->config_path == NULL ? "" : ": ");
+                     settings->config_path == NULL ? "" : ": ",
+                     settings->access_required && settings->access_file == NULL
+                         ? "; a start needs an access table there (--access require)"
+                         : "",
+                     settings->resident_bytes > 0
+                         ? "; a start needs its version to fit into --resident-max"
+                         : "");
     return rc;
 }
 
@@ -838,6 +852,8 @@ int main(int argc, char **argv)
     } else if ((settings.check ? check(&settings, &err) : serve_supervised(&settings, &err)) < 0) {
         (void)fprintf(stderr, "domaindexd: %s\n", err.text);
         code = EXIT_REFUSED;
+    } else if (settings.check) {
+        code = flush_output();
     }
     dx_settings_release(&settings);
     return code;

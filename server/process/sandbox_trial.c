@@ -813,7 +813,11 @@ bool dx_sandbox_trial(const struct dx_settings *settings)
     child = fork();
     if (child == 0) {
         status = in_child(&t, &c);
-        (void)fflush(stdout);
+        if (fflush(stdout) != 0 || ferror(stdout)) {
+            (void)fprintf(stderr, "domaindexd: cannot write to standard output: %s\n",
+                          strerror(errno));
+            status = 1;
+        }
         _exit(status);
     }
     if (child < 0 || waitpid(child, &status, 0) != child)

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/process/settings_text.h"
 
-#include "base/clock.h"
-#include "base/crypto/jws.h"
 #include "base/log.h"
-#include "loader/followed/access.h"
-#include "query/rows/cursor.h"
 
-#include <errno.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #define COMMENT_COLUMN 40
 
@@ -90,59 +83,6 @@ void dx_settings_print(const struct dx_settings *s, struct dx_buf *out)
         else
             dx_buf_fmt(out, "# %s is not set: %s\n", option->name, option->help);
     }
-}
-
-/* ---- against the world ---- */
-
-/* One that has expired is refused here: a server would start with it, but no client would accept it. */
-static int check_tls(const struct dx_settings *s, struct dx_error *err)
-{
-    int64_t now_s = (int64_t)time(NULL);
-    struct dx_tls_health health;
-    struct dx_tls *tls;
-    int rc = dx_tls_open(&tls, &s->tls, now_s, err);
-
-    if (rc < 0)
-        return dx_fail_in(err, "--tls-certificate");
-    dx_tls_health(tls, &health);
-    if (health.not_after_s <= now_s)
-        rc = dx_fail(err, DX_E_INVALID, "--tls-certificate: %s: has expired", s->tls.certificate);
-    else if (health.key_is_open)
-        rc = dx_fail(err, DX_E_INVALID,
-                     "--tls-key: %s: everybody on this machine can read it; chmod 600 it",
-                     s->tls.key != NULL ? s->tls.key : s->tls.certificate);
-    dx_tls_close(&tls);
-    return rc;
-}
-
-int dx_settings_check(const struct dx_settings *s, struct dx_error *err)
-{
-    const struct dx_access_where where = { .root = s->root,
-                                           .file = s->access_file,
-                                           .required = true };
-    struct dx_cursor_key key;
-    struct dx_access *access_table = NULL;
-    int rc = DX_OK;
-
-    if (s->cursor_key_file != NULL && dx_cursor_key_read(&key, s->cursor_key_file, err) < 0)
-        rc = dx_fail_in(err, "--cursor-key-file");
-    explicit_bzero(&key, sizeof key);
-    if (rc == DX_OK && s->receipt_key_file != NULL) {
-        struct dx_jws_key *receipt_key;
-
-        if (dx_jws_private_key_read(&receipt_key, s->receipt_key_file, err) < 0)
-            rc = dx_fail_in(err, "--receipt-key-file");
-        dx_jws_key_free(&receipt_key);
-    }
-    if (rc == DX_OK && s->access_file != NULL &&
-        dx_access_open(&access_table, &where, dx_clock_ms(), err) < 0)
-        rc = dx_fail_in(err, "--access-file");
-    dx_access_close(&access_table);
-    if (rc == DX_OK && s->tls.certificate != NULL)
-        rc = check_tls(s, err);
-    if (rc == DX_OK && s->source.ca_file != NULL && access(s->source.ca_file, R_OK) != 0)
-        rc = dx_fail_errno(err, errno, "--ca-file: %s", s->source.ca_file);
-    return rc;
 }
 
 /* ---- against the file as it is now ---- */

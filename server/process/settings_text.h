@@ -2,7 +2,6 @@
  * settings_text.h - the settings in force as text: as a file, and against what the file says now.
  *
  *   dx_settings_print(&s, &text);        a settings file that sets all of it; comments say where from
- *   rc = dx_settings_check(&s, &err);    the files that they name can be read and are sound
  *   dx_settings_log_changes(&s);         a line for each key that its file has changed since the start
  *
  * All settings are read at the start only. Of the thread that owns them; reads files.
@@ -14,7 +13,6 @@
 #include "server/process/settings.h"
 
 void dx_settings_print(const struct dx_settings *s, struct dx_buf *out);
-int dx_settings_check(const struct dx_settings *s, struct dx_error *err);
 void dx_settings_log_changes(const struct dx_settings *s);
 
 #endif

@@ -86,8 +86,12 @@ static int take_certificate(SSL_CTX *ctx, const struct dx_certificate *c, const 
 
 static int take_client_ca(SSL_CTX *ctx, const char *file, struct dx_error *err)
 {
-    STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(file);
+    STACK_OF(X509_NAME) * names;
+    int rc = dx_certificates_check(file, err); /* libssl would wait for a FIFO */
 
+    if (rc < 0)
+        return rc;
+    names = SSL_load_client_CA_file(file);
     if (names == NULL || SSL_CTX_load_verify_file(ctx, file) != 1) {
         sk_X509_NAME_pop_free(names, X509_NAME_free);
         if (dx_certificate_no_memory())

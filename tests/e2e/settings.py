@@ -25,11 +25,13 @@ def checked(tmp, root):
     key = tmp / "cursor.key"
     key.write_bytes(b"k" * 32)
     key.chmod(0o600)
+    fifo = tmp / "fifo"
+    os.mkfifo(fifo)
     sound = (f"root = {root} # my root\n", f"root = \"{root}\"\n", f"root = '{root}'  ; mine\nthreads = 2\t# two\n",
              f"root = {root}\ncursor-key-file = \"{key}\"\n")
     for text in sound:
         conf.write_text(text)
-        equal(daemon("--check", "--config", conf).stdout.decode(), f"{conf}: the settings are sound\n", text)
+        equal(daemon("--check", "--config", conf).stdout.decode(), f"{conf}: the settings are sound; the root was not opened\n", text)
     for text, code, words in (
             ("root = x\nthreads = many\n", 2, ("check.conf:2:", "threads", "'many'")),
             ("root = x\n\nrot = y\n", 2, ("check.conf:3:", "unknown key 'rot'")),
@@ -41,12 +43,39 @@ def checked(tmp, root):
             ("threads = 1\n", 2, ("--root is needed",)),
             (f"root = x\ncursor-key-file = {tmp}/none\n", 1, ("cursor-key-file", "/none")),
             (f"root = x\naccess-file = {tmp}/none\n", 1, ("access-file", "/none")),
-            (f"root = x\nca-file = {tmp}/none\n", 1, ("ca-file", "/none"))):
+            (f"root = x\nca-file = {tmp}/none\n", 1, ("ca-file", "/none")),
+            (f"root = x\nca-file = {conf}\n", 1, ("ca-file", "no certificates", str(conf))),
+            (f"root = x\nca-file = {fifo}\n", 1, ("ca-file", "FIFO")),
+            (f"root = x\nlog-requests = {tmp}/none/log\n", 1, ("log-requests", "/none/log", "No such file")),
+            (f"root = x\nlog-requests = {fifo}\n", 1, ("log-requests", str(fifo))),
+            (f"root = x\nlog-requests = {tmp}\n", 1, ("log-requests", str(tmp))),
+            (f"root = x\nforeign = {tmp}/none\n", 1, ("foreign", "/none")),
+            (f"root = x\nlisten = unix:{tmp}/none/s\n", 1, ("listen", "/none/s", "No such file")),
+            (f"root = x\nadmin = unix:{conf}\n", 1, ("admin", "not a socket")),
+            ("root = x\nlisten = 192.0.2.1:8080\n", 1, ("listen", "192.0.2.1", "Cannot assign")),
+            ("root = x\nlisten = no-such-name.invalid:8080\n", 1, ("listen", "no-such-name.invalid")),
+            ("root = http://127.0.0.1:1/\ncache-dir = /proc/x\n", 1, ("cache-dir", "/proc/x")),
+            (f"root = http://127.0.0.1:1/\ncache-dir = {conf}\n", 1, ("cache-dir", "Not a directory"))):
         conf.write_text(text)
         said = daemon("--check", "--config", conf, expect=code).stderr.decode()
         check(all(word in said for word in words), f"{text!r}: {said}")
+    conf.write_text(f"root = http://127.0.0.1:1/\ncache-dir = {tmp}/made/deep\nlog-requests = {tmp}/new.log\nlisten = unix:{tmp}/s\n"
+                    "access = require\nresident-max = 1\n")
+    said = daemon("--check", "--config", conf).stdout.decode()
+    check("--access require" in said and "--resident-max" in said, f"what only a start shows: {said}")
+    equal([name for name in ("made", "new.log", "s") if (tmp / name).exists()], [], "a check leaves nothing behind")
+    with dxtest.Server(root) as server:
+        daemon("--check", "--root", root, "--listen", f"127.0.0.1:{server.port}")  # a server there is no fault of the settings
     said = daemon("--root", root, "--listen", "8080", expect=2).stderr.decode()
     check("--listen" in said and "127.0.0.1:8080" in said and "0.0.0.0:8080" in said, f"--listen 8080: {said}")
+
+
+def nowhere(root):
+    """What cannot be written is not done."""
+    for words in (("--help",), ("--version",), ("--man",), ("--completion", "bash"), ("--print-config", "--root", root), ("--check", "--root", root),
+                  ("--selftest-sandbox", "--root", root)):
+        done = dxtest.run("sh", "-c", "exec \"$@\" > /dev/full", "sh", dxtest.DOMAINDEXD, *words, expect=1)
+        check(b"standard output: No space left" in done.stderr, f"{words}, nowhere to write: {done.stderr}")
 
 
 def printed(tmp, root):
@@ -107,6 +136,7 @@ def main():
         dxtest.domaindex("ingest", "--root", root, "--dataset", "d", tmp / "rows.txt")
         dxtest.domaindex("publish", "--root", root)
         checked(tmp, root)
+        nowhere(root)
         printed(tmp, root)
         reloaded(tmp, root)
         capped(root)
