@@ -33,6 +33,18 @@ static int fail_unknown(const struct dx_options *o, const char *text, size_t len
                    text, near.best);
 }
 
+bool dx_option_is_path(const struct dx_option *option)
+{
+    static const char *const names[] = {
+        "FILE", "DIR", "ROOT", "DEST", "SOURCE", "LIST", "DIR|URL"
+    };
+
+    for (size_t i = 0; option->arg != NULL && i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(option->arg, names[i]) == 0)
+            return true;
+    return false;
+}
+
 static int parse_one(struct dx_options *o, int argc, char **argv, int *at, struct dx_error *err)
 {
     const char *text = argv[*at] + 2;
@@ -51,6 +63,9 @@ static int parse_one(struct dx_options *o, int argc, char **argv, int *at, struc
                            o->table[index].name, o->table[index].arg);
         value = argv[++*at];
     }
+    if (value != NULL && value[0] == '\0' && dx_option_is_path(&o->table[index]))
+        return dx_fail(err, DX_E_INVALID, "--%s: the value is empty; give a %s",
+                       o->table[index].name, o->table[index].arg);
     if (o->table[index].once && dx_options_has(o, index) &&
         strcmp(dx_options_text(o, index), value) != 0)
         return dx_fail(err, DX_E_INVALID,

@@ -123,6 +123,9 @@ int dx_option_value(const struct dx_option *option, const char *text, uint64_t *
 int dx_option_store(const struct dx_option *option, const char *text, void *to,
                     struct dx_error *err);
 
+/* Whether its value is a file, a directory or a root: an empty one is refused. */
+bool dx_option_is_path(const struct dx_option *option);
+
 /* DX_E_INVALID where there are more than `most` operands; */
 int dx_options_operands(const struct dx_options *o, size_t most, struct dx_error *err);
 

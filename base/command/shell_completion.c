@@ -17,30 +17,37 @@ enum dx_shell dx_shell_parse(const char *text)
 
 /* ---- what a value may be ---- */
 
-static bool takes_path(const struct dx_option *o)
+static bool is_listed(const struct dx_completion *c, const struct dx_option *o)
 {
-    static const char *const names[] = {
-        "FILE", "DIR", "ROOT", "DEST", "SOURCE", "LIST", "DIR|URL"
-    };
-
-    for (size_t i = 0; o->arg != NULL && i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(o->arg, names[i]) == 0)
-            return true;
-    return false;
+    return c->option != NULL && strcmp(c->option, o->name) == 0;
 }
 
-static bool has_choices(const struct dx_option *o)
+static bool has_choices(const struct dx_completion *c, const struct dx_option *o)
 {
-    return o->kind == DX_OPTION_CHOICE || o->kind == DX_OPTION_YES_NO;
+    return o->kind == DX_OPTION_CHOICE || o->kind == DX_OPTION_YES_NO || is_listed(c, o);
 }
 
 /* "AUTO|YES" as "auto yes" */
-static void put_choices(const struct dx_option *o, struct dx_buf *out)
+static void put_choices(const struct dx_completion *c, const struct dx_option *o,
+                        struct dx_buf *out)
 {
     const char *words = o->kind == DX_OPTION_YES_NO ? "YES|NO" : o->arg;
 
-    for (; *words != '\0'; words++)
+    if (is_listed(c, o))
+        dx_buf_str(out, c->values);
+    for (; !is_listed(c, o) && *words != '\0'; words++)
         dx_buf_u8(out, *words == '|' ? ' ' : (uint8_t)tolower((unsigned char)*words));
+}
+
+static bool takes_files(const struct dx_completion_command *command)
+{
+    return command->operands != NULL && strcmp(command->operands, DX_COMPLETE_FILES) == 0;
+}
+
+static void put_command_names(const struct dx_completion *c, struct dx_buf *out)
+{
+    for (size_t i = 0; i < c->command_count; i++)
+        dx_buf_fmt(out, "%s%s", i == 0 ? "" : " ", c->commands[i].name);
 }
 
 /* Text inside '...': of `special`, each byte gets a backslash; a quote ends the string and begins it again. */
@@ -64,18 +71,18 @@ static bool has_commands(const struct dx_completion *c)
 
 /* ---- bash ---- */
 
-static void bash_value(const struct dx_completion_command *command, const struct dx_option *o,
-                       struct dx_buf *out)
+static void bash_value(const struct dx_completion *c, const struct dx_completion_command *command,
+                       const struct dx_option *o, struct dx_buf *out)
 {
     if (o->arg == NULL)
         return;
     dx_buf_fmt(out, "    %s:--%s) ", command->name == NULL ? "*" : command->name, o->name);
-    if (has_choices(o)) {
+    if (has_choices(c, o)) {
         dx_buf_str(out, "values='");
-        put_choices(o, out);
+        put_choices(c, o, out);
         dx_buf_str(out, "' ;;\n");
     } else
-        dx_buf_str(out, takes_path(o) ? "paths=yes ;;\n" : "return ;;\n");
+        dx_buf_str(out, dx_option_is_path(o) ? "paths=yes ;;\n" : "return ;;\n");
 }
 
 static void bash_options(const struct dx_completion_command *command, struct dx_buf *out)
@@ -83,7 +90,12 @@ static void bash_options(const struct dx_completion_command *command, struct dx_
     dx_buf_fmt(out, "    %s) options='", command->name == NULL ? "*" : command->name);
     for (size_t i = 0; i < command->option_count; i++)
         dx_buf_fmt(out, "%s--%s", i == 0 ? "" : " ", command->options[i].name);
-    dx_buf_str(out, "' ;;\n");
+    dx_buf_u8(out, '\'');
+    if (takes_files(command))
+        dx_buf_str(out, " files=yes");
+    else if (command->operands != NULL)
+        dx_buf_fmt(out, " words='%s'", command->operands);
+    dx_buf_str(out, " ;;\n");
 }
 
 static void write_bash(const struct dx_completion *c, struct dx_buf *out)
@@ -93,7 +105,7 @@ static void write_bash(const struct dx_completion *c, struct dx_buf *out)
                "_%s() {\n"
                "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} "
                "command=${COMP_WORDS[1]}\n"
-               "    local options= values= paths=\n"
+               "    local options= values= paths= words= files= word=\n"
                "    COMPREPLY=()\n"
                "    if [ \"$cur\" = = ]; then\n"
                "        cur=\n"
@@ -103,27 +115,36 @@ static void write_bash(const struct dx_completion *c, struct dx_buf *out)
                c->program, c->program);
     if (has_commands(c)) {
         dx_buf_str(out, "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        mapfile -t COMPREPLY < "
-                        "<(compgen -W 'help");
-        for (size_t i = 0; i < c->command_count; i++)
-            dx_buf_fmt(out, " %s", c->commands[i].name);
+                        "<(compgen -W 'help ");
+        put_command_names(c, out);
         dx_buf_str(out, "' -- \"$cur\")\n        return\n    fi\n");
     }
     dx_buf_str(out, "    case $command in\n");
+    if (has_commands(c)) {
+        dx_buf_str(out, "    help) options=--man words='");
+        put_command_names(c, out);
+        dx_buf_str(out, "' ;;\n");
+    }
     for (size_t i = 0; i < c->command_count; i++)
         bash_options(&c->commands[i], out);
     dx_buf_str(out, "    esac\n    case $command:$prev in\n");
     for (size_t i = 0; i < c->command_count; i++)
         for (size_t k = 0; k < c->commands[i].option_count; k++)
-            bash_value(&c->commands[i], &c->commands[i].options[k], out);
+            bash_value(c, &c->commands[i], &c->commands[i].options[k], out);
     dx_buf_fmt(out,
                "    esac\n"
+               "    for word in \"${COMP_WORDS[@]:2:COMP_CWORD > 2 ? COMP_CWORD - 2 : 0}\"; do\n"
+               "        [[ \" $words \" == *\" $word \"* ]] && words=\n"
+               "    done\n"
                "    if [ -n \"$values\" ]; then\n"
                "        mapfile -t COMPREPLY < <(compgen -W \"$values\" -- \"$cur\")\n"
-               "    elif [ -z \"$paths\" ] && [[ $cur == -* ]]; then\n"
-               "        mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$cur\")\n"
-               "    else\n"
+               "    elif [ -n \"$paths\" ] || { [ -n \"$files\" ] && [[ $cur != -* ]]; }; then\n"
                "        mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
                "        compopt -o filenames 2>/dev/null\n"
+               "    elif [ -n \"$words\" ] && [[ $cur != -* ]]; then\n"
+               "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
+               "    else\n"
+               "        mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$cur\")\n"
                "    fi\n"
                "}\n"
                "complete -F _%s %s\n",
@@ -132,7 +153,8 @@ static void write_bash(const struct dx_completion *c, struct dx_buf *out)
 
 /* ---- zsh ---- */
 
-static void zsh_option(const struct dx_option *o, const char *indent, struct dx_buf *out)
+static void zsh_option(const struct dx_completion *c, const struct dx_option *o, const char *indent,
+                       struct dx_buf *out)
 {
     dx_buf_fmt(out, " \\\n%s'*--%s%s[", indent, o->name, o->arg == NULL ? "" : "=");
     put_quoted(o->help, "[]:\\", out);
@@ -140,17 +162,18 @@ static void zsh_option(const struct dx_option *o, const char *indent, struct dx_
     if (o->arg != NULL) {
         dx_buf_u8(out, ':');
         put_quoted(o->arg, ":\\", out);
-        if (has_choices(o)) {
+        if (has_choices(c, o)) {
             dx_buf_str(out, ":(");
-            put_choices(o, out);
+            put_choices(c, o, out);
             dx_buf_u8(out, ')');
         } else
-            dx_buf_str(out, takes_path(o) ? ":_files" : ": ");
+            dx_buf_str(out, dx_option_is_path(o) ? ":_files" : ": ");
     }
     dx_buf_u8(out, '\'');
 }
 
-static void zsh_command(const struct dx_completion_command *command, struct dx_buf *out)
+static void zsh_command(const struct dx_completion *c, const struct dx_completion_command *command,
+                        struct dx_buf *out)
 {
     const char *indent = command->name == NULL ? "        " : "            ";
 
@@ -159,8 +182,11 @@ static void zsh_command(const struct dx_completion_command *command, struct dx_b
     else
         dx_buf_str(out, "    _arguments");
     for (size_t i = 0; i < command->option_count; i++)
-        zsh_option(&command->options[i], indent, out);
-    dx_buf_fmt(out, " \\\n%s'*:file:_files'", indent);
+        zsh_option(c, &command->options[i], indent, out);
+    if (takes_files(command))
+        dx_buf_fmt(out, " \\\n%s'*:file:_files'", indent);
+    else if (command->operands != NULL)
+        dx_buf_fmt(out, " \\\n%s'1:action:(%s)' '*: : '", indent, command->operands);
     dx_buf_str(out, command->name == NULL ? "\n" : " ;;\n");
 }
 
@@ -168,7 +194,7 @@ static void write_zsh(const struct dx_completion *c, struct dx_buf *out)
 {
     dx_buf_fmt(out, "#compdef %s\n_%s() {\n", c->program, c->program);
     if (!has_commands(c)) {
-        zsh_command(&c->commands[0], out);
+        zsh_command(c, &c->commands[0], out);
         dx_buf_fmt(out, "}\n_%s \"$@\"\n", c->program);
         return;
     }
@@ -190,38 +216,69 @@ static void write_zsh(const struct dx_completion *c, struct dx_buf *out)
                     "    case $words[1] in\n"
                     "    help) ((CURRENT == 2)) && _describe command commands ;;\n");
     for (size_t i = 0; i < c->command_count; i++)
-        zsh_command(&c->commands[i], out);
+        zsh_command(c, &c->commands[i], out);
     dx_buf_fmt(out, "    esac\n}\n_%s \"$@\"\n", c->program);
 }
 
 /* ---- fish ---- */
 
-static void fish_option(const char *program, const struct dx_completion_command *command,
+static void fish_option(const struct dx_completion *c, const struct dx_completion_command *command,
                         const struct dx_option *o, struct dx_buf *out)
 {
-    dx_buf_fmt(out, "complete -c %s", program);
+    dx_buf_fmt(out, "complete -c %s", c->program);
     if (command->name != NULL)
         dx_buf_fmt(out, " -n '__fish_seen_subcommand_from %s'", command->name);
     dx_buf_fmt(out, " -l %s", o->name);
-    if (o->arg != NULL && has_choices(o)) {
+    if (o->arg != NULL && has_choices(c, o)) {
         dx_buf_str(out, " -x -a '");
-        put_choices(o, out);
+        put_choices(c, o, out);
         dx_buf_u8(out, '\'');
     } else if (o->arg != NULL)
-        dx_buf_str(out, takes_path(o) ? " -r -F" : " -x");
+        dx_buf_str(out, dx_option_is_path(o) ? " -r -F" : " -x");
     dx_buf_str(out, " -d '");
     put_quoted(o->help, "\\", out);
     dx_buf_str(out, "'\n");
+}
+
+/* `words` until one of them stands in the line, and no paths. */
+static void fish_operands(const struct dx_completion *c, const char *name, const char *words,
+                          struct dx_buf *out)
+{
+    dx_buf_fmt(out, "complete -c %s -f", c->program);
+    if (name != NULL)
+        dx_buf_fmt(out, " -n '__fish_seen_subcommand_from %s", name);
+    if (name != NULL && words != NULL)
+        dx_buf_fmt(out, "; and not __fish_seen_subcommand_from %s", words);
+    dx_buf_str(out, name == NULL ? "" : "'");
+    if (words != NULL)
+        dx_buf_fmt(out, " -a '%s'", words);
+    dx_buf_u8(out, '\n');
+    if (words != NULL && name != NULL)
+        fish_operands(c, name, NULL, out);
+}
+
+static void fish_help(const struct dx_completion *c, struct dx_buf *out)
+{
+    struct dx_buf names = DX_BUF_INIT(64 * 1024);
+
+    put_command_names(c, &names);
+    dx_buf_u8(&names, '\0');
+    dx_buf_fmt(out,
+               "complete -c %s -f -n __fish_use_subcommand -a help -d 'show the manual of a "
+               "command'\n",
+               c->program);
+    if (names.failed)
+        out->failed = true;
+    else
+        fish_operands(c, "help", (const char *)names.data, out);
+    dx_buf_release(&names);
 }
 
 static void fish(const struct dx_completion *c, struct dx_buf *out)
 {
     dx_buf_fmt(out, "# fish completion of %s\n", c->program);
     if (has_commands(c))
-        dx_buf_fmt(out,
-                   "complete -c %s -f -n __fish_use_subcommand -a help -d 'show the manual of a "
-                   "command'\n",
-                   c->program);
+        fish_help(c, out);
     for (size_t i = 0; i < c->command_count; i++) {
         const struct dx_completion_command *command = &c->commands[i];
 
@@ -232,7 +289,9 @@ static void fish(const struct dx_completion *c, struct dx_buf *out)
             dx_buf_str(out, "'\n");
         }
         for (size_t k = 0; k < command->option_count; k++)
-            fish_option(c->program, command, &command->options[k], out);
+            fish_option(c, command, &command->options[k], out);
+        if (!takes_files(command))
+            fish_operands(c, command->name, command->operands, out);
     }
 }
 

@@ -6,7 +6,8 @@
  *   dx_completion_script(&c, DX_SHELL_BASH, &out);
  *
  * A program without subcommands has one command whose name is NULL. Options that take a file, a directory
- * or a root complete paths; those of the kinds CHOICE and YES_NO complete their values. Pure; any thread.
+ * or a root complete paths; those of the kinds CHOICE and YES_NO complete their values. What is not an option
+ * completes as `operands` says. Pure; any thread.
  */
 #ifndef DX_BASE_COMMAND_SHELL_COMPLETION_H
 #define DX_BASE_COMMAND_SHELL_COMPLETION_H
@@ -16,9 +17,13 @@
 
 enum dx_shell { DX_SHELL_NONE, DX_SHELL_BASH, DX_SHELL_ZSH, DX_SHELL_FISH, DX_SHELL_COUNT };
 
+#define DX_COMPLETE_FILES "FILE"
+
 struct dx_completion_command {
     const char *name;
     const char *summary; /* one line */
+    /* DX_COMPLETE_FILES; or the words that the first operand is one of, "add lift list"; NULL: options alone are offered */
+    const char *operands;
     const struct dx_option *options;
     size_t option_count;
 };
@@ -27,6 +32,9 @@ struct dx_completion {
     const char *program;
     const struct dx_completion_command *commands;
     size_t command_count;
+    const char *
+        option; /* the option of this name takes one of the words in `values`, "a b c"; NULL: there is none */
+    const char *values;
 };
 
 /* DX_SHELL_NONE: the text names none of them. */

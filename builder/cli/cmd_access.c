@@ -458,14 +458,14 @@ static int run_access(const struct dx_options *o)
     free(c.ids);
     if (rc >= 0)
         return DX_EXIT_DONE;
-    (void)dx_line_print(stderr, "domaindex access: %s", err.text);
-    return rc == DX_E_INVALID ? DX_EXIT_USAGE : DX_EXIT_REFUSED;
+    return dx_command_fail("access", rc == DX_E_INVALID ? DX_EXIT_USAGE : DX_EXIT_REFUSED, &err);
 }
 
 const struct dx_command dx_command_access = {
     .name = "access",
     .synopsis = "init|grant|revoke|list|principal|token|status|log|remove --root ROOT [DATASET...] "
                 "[--to PRINCIPAL|--from PRINCIPAL]... [option ...]",
+    .operands = "init grant revoke list principal token status log remove",
     .summary = "control which principals see which datasets",
     .description =
         "Without a table everybody sees everything. 'init' puts one in force, "

@@ -174,17 +174,13 @@ static int run_backup(const struct dx_options *options)
     int rc = parse(options, &o, &err);
     int status;
 
-    if (rc != DX_OK) {
-        say(err.text);
-        return DX_EXIT_USAGE;
-    }
+    if (rc != DX_OK)
+        return dx_command_fail("backup", DX_EXIT_USAGE, &err);
     o.stopped = dx_interrupted;
     o.say = say;
     rc = backup(&o, &result, &err);
-    if (rc != DX_OK) {
-        say(err.text);
-        return DX_EXIT_REFUSED;
-    }
+    if (rc != DX_OK)
+        return dx_command_fail("backup", DX_EXIT_REFUSED, &err);
     status = report(&o, &result, dx_clock_ms() - begun_ms, dx_options_has(options, OPT_JSON),
                     dx_options_has(options, OPT_QUIET));
     if (status != DX_EXIT_DONE)
@@ -209,7 +205,8 @@ const struct dx_command dx_command_backup = {
         "goes on.\n"
         "To fetch a backup back, copy it the other way into an empty place: "
         "'domaindex backup --root DEST --to ROOT --all'.\n"
-        "DEST is refused if it is another root, another root's backup, or was published to on its "
+        "DEST is refused if it has files and is no backup (the message names one), if it is "
+        "another root, another root's backup, or was published to on its "
         "own. Not copied are files that were ingested and not yet published, leases and spools. "
         "What ROOT and DEST need on s3:// comes from the environment, so both are at one endpoint; "
         "between two endpoints, go through a directory.",

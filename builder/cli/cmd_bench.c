@@ -243,13 +243,18 @@ static void write_text(const struct bench *b, const struct dx_load_result *r,
 {
     dx_buf_fmt(out, "%s%s (%s): %s\n", b->url, b->path, b->server.shown, b->about);
     dx_report_text(out, &b->plan, r, part, 1);
+    dx_buf_str(out, "statuses: ");
+    dx_report_statuses(out, part);
+    dx_buf_u8(out, '\n');
     for (unsigned i = 0; i < DX_PART_STATUS_END; i++)
         if (part->status[i] > 0)
             dx_buf_fmt(out, "status %u: %llu\n", i, (unsigned long long)part->status[i]);
+    if (r->requests_total > 0 && dx_report_answers(part) == 0)
+        dx_buf_str(out, "no reply had status 2xx or 304: check --path and --names\n");
     dx_buf_fmt(out, "%s\n", dx_report_method(&b->plan));
 }
 
-/* Fills `out`; 1: every reply came and was an answer, 0: not. */
+/* Fills `out`; 1: every reply came and was an answer, some of them 2xx or 304; 0: not. */
 static int load(struct bench *b, struct dx_mix_part *part, bool json, struct dx_buf *out,
                 struct dx_error *err)
 {
@@ -268,7 +273,8 @@ static int load(struct bench *b, struct dx_mix_part *part, bool json, struct dx_
     if (b->html != NULL)
         rc = write_page(b, &result, part, err);
     if (rc == DX_OK)
-        rc = dx_report_is_good(&result) && dx_report_failed_statuses(part) == 0;
+        rc = dx_report_is_good(&result) && dx_report_failed_statuses(part) == 0 &&
+             dx_report_answers(part) > 0;
     dx_load_result_release(&result);
     return rc;
 }
@@ -333,7 +339,7 @@ const struct dx_command dx_command_bench = {
         "it "
         "polls near the time that a request is due.\n\n"
         "Exit status 1: a reply did not come, was malformed, or had a status other than 2xx, 304, "
-        "404, 410 and 451; or requests were never sent.",
+        "404, 410 and 451; no reply had status 2xx or 304; or requests were never sent.",
     .example = "domaindex bench --rate 200 --html latencies.html http://127.0.0.1:8080",
     .options = table,
     .option_count = OPT_COUNT,

@@ -113,6 +113,7 @@ static int run_commit_table(const struct dx_options *options)
 const struct dx_command dx_command_commit_table = {
     .name = "commit-table",
     .synopsis = "--root ROOT --table rows|presence --number N FILE",
+    .operands = DX_COMPLETE_FILES,
     .summary = "make a file the newest metadata of an Iceberg table, if no other update did",
     .description =
         "The last step of an update of the tables in ROOT/iceberg, by which 'domaindex publish "

@@ -6,28 +6,44 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/command/shell_completion.h"
 #include "base/log.h"
+#include "builder/input/records/profile.h"
 
 #define SCRIPT_MAX ((size_t)1 << 20)
+
+static void put_profiles(struct dx_buf *names)
+{
+    for (size_t i = 0; i < dx_profile_count; i++)
+        dx_buf_fmt(names, "%s%s", i == 0 ? "" : " ", dx_profiles[i].name);
+    dx_buf_u8(names, '\0');
+}
 
 static int print_script(enum dx_shell shell)
 {
     struct dx_completion_command *commands = calloc(dx_command_count, sizeof *commands);
-    const struct dx_completion completion = { "domaindex", commands, dx_command_count };
+    struct dx_completion completion = { "domaindex", commands, dx_command_count, NULL, NULL };
     struct dx_buf out = DX_BUF_INIT(SCRIPT_MAX);
+    struct dx_buf profiles = DX_BUF_INIT(SCRIPT_MAX);
     struct dx_error err = DX_ERROR_INIT;
 
-    if (commands == NULL) {
+    put_profiles(&profiles);
+    if (commands == NULL || profiles.failed) {
         (void)dx_no_memory(&err, "completion");
+        free(commands);
+        dx_buf_release(&profiles);
         return dx_command_fail("completion", DX_EXIT_REFUSED, &err);
     }
+    completion.option = "profile";
+    completion.values = (const char *)profiles.data;
     for (size_t i = 0; i < dx_command_count; i++)
-        commands[i] = (struct dx_completion_command){ dx_commands[i]->name, dx_commands[i]->summary,
-                                                      dx_commands[i]->options,
-                                                      dx_commands[i]->option_count };
+        commands[i] = (struct dx_completion_command){
+            dx_commands[i]->name, dx_commands[i]->summary,
+            dx_commands[i] == &dx_command_profiles ? completion.values : dx_commands[i]->operands,
+            dx_commands[i]->options, dx_commands[i]->option_count
+        };
     dx_completion_script(&completion, shell, &out);
     free(commands);
+    dx_buf_release(&profiles);
     return dx_command_print("completion", DX_EXIT_DONE, &out);
 }
 
@@ -47,6 +63,7 @@ static int run_completion(const struct dx_options *options)
 const struct dx_command dx_command_completion = {
     .name = "completion",
     .synopsis = "bash|zsh|fish",
+    .operands = "bash zsh fish",
     .summary = "print the completion script of a shell",
     .description = "Prints a script that makes the shell complete commands, options, values and "
                    "paths of domaindex. "

@@ -70,10 +70,10 @@ static int run_datasets(const struct dx_options *o)
     struct dx_error err = DX_ERROR_INIT;
     int rc;
 
-    if (dx_options_text(o, OPT_ROOT) == NULL) {
+    if (dx_options_text(o, OPT_ROOT) == NULL)
         (void)dx_fail(&err, DX_E_INVALID, "--root is missing");
+    if (dx_options_text(o, OPT_ROOT) == NULL || dx_options_operands(o, 0, &err) < 0)
         return dx_command_fail("datasets", DX_EXIT_USAGE, &err);
-    }
     options.mirror_dir = dx_options_text(o, OPT_CACHE_DIR);
     rc = dx_opened_version_open(&opened, dx_options_text(o, OPT_ROOT),
                                 dx_options_text(o, OPT_VERSION), &options, &err);

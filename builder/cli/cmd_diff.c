@@ -324,7 +324,7 @@ static int run_diff(const struct dx_options *o)
     if (rc == DX_OK && fflush(stdout) != 0)
         rc = dx_fail(&err, DX_E_IO, "cannot write to standard output");
     if (rc < 0)
-        (void)dx_line_print(stderr, "domaindex diff: %s", err.text);
+        (void)dx_command_fail("diff", DX_EXIT_REFUSED, &err);
     dx_version_unpin(d.before);
     dx_version_unpin(d.after);
     dx_caches_free(&d.caches);

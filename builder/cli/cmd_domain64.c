@@ -26,6 +26,7 @@ enum {
     OPT_TABLE,
     OPT_PARTITIONS,
     OPT_DRY_RUN,
+    OPT_QUIET,
     OPT_JSON,
     OPT_COUNT
 };
@@ -52,6 +53,7 @@ static const struct dx_option table[OPT_COUNT] = {
                          "ddl: down to each of these", DX_OPT_CHOICE },
     [OPT_DRY_RUN] = DX_OPTION_DRY_RUN(AT(dry_run),
                                       "init, fill: print what would be done, and write nothing"),
+    [OPT_QUIET] = { "quiet", NULL, NULL, "fill: print the version alone", DX_OPT_FLAG },
     [OPT_JSON] = { "json", NULL, NULL,
                    "init, fill, status: one line of JSON instead of text; ranges: one for each "
                    "NAME",
@@ -181,6 +183,10 @@ static int run_fill(const struct dx_options *o, const char *root, struct dx_erro
         return rc;
     if (dx_options_has(o, OPT_JSON))
         return print_fill_json(&f, err);
+    if (dx_options_has(o, OPT_QUIET)) {
+        printf("%s\n", f.version);
+        return DX_OK;
+    }
     printf("version %s: rows %" PRIu64 ", URLs without scheme and port %" PRIu64
            ", of these without a number %" PRIu64 "\n",
            f.version, f.rows, f.urls, f.urls_out);
@@ -343,12 +349,13 @@ static int print_ranges(const struct dx_options *o, const struct dx_domain64_reg
         rc = print_range(o, n, o->operand[i], (enum dx_number_format)format, err);
         all = all && rc != 0;
     }
-    if (rc >= 0 && !all)
-        rc = dx_fail(err, DX_E_NOT_FOUND,
-                     "names without a number: %s; 'domaindex domain64 fill --root ROOT' numbers "
-                     "those of the current version",
-                     dx_options_has(o, OPT_JSON) ? "their lines have a reason" : "marked !unknown");
-    return rc < 0 ? rc : DX_OK;
+    if (rc < 0 || all)
+        return rc < 0 ? rc : DX_OK;
+    dx_command_json_printed();
+    return dx_fail(err, DX_E_NOT_FOUND,
+                   "names without a number: %s; 'domaindex domain64 fill --root ROOT' numbers "
+                   "those of the current version",
+                   dx_options_has(o, OPT_JSON) ? "their lines have a reason" : "marked !unknown");
 }
 
 static int read_numbers(const struct dx_options *o, const char *root, reading *print,
@@ -389,6 +396,8 @@ static int check_flags(const struct dx_options *o, const char *name, struct dx_e
 {
     if (dx_options_has(o, OPT_DRY_RUN) && strcmp(name, "init") != 0 && strcmp(name, "fill") != 0)
         return dx_fail(err, DX_E_INVALID, "--dry-run goes with init and fill");
+    if (dx_options_has(o, OPT_QUIET) && strcmp(name, "fill") != 0)
+        return dx_fail(err, DX_E_INVALID, "--quiet goes with fill");
     if (dx_options_has(o, OPT_JSON) && (strcmp(name, "tree") == 0 || strcmp(name, "ddl") == 0))
         return dx_fail(err, DX_E_INVALID, "--json goes with init, fill, status and ranges");
     return DX_OK;
@@ -417,9 +426,9 @@ static int run_domain64(const struct dx_options *o)
                                     : read_numbers(o, root, actions[i].print, &err);
     if (rc >= 0 && (fflush(stdout) != 0 || ferror(stdout)))
         rc = dx_fail(&err, DX_E_IO, "cannot write to standard output");
-    if (rc < 0)
-        (void)dx_line_print(stderr, "domaindex domain64: %s", err.text);
-    return rc == DX_E_INVALID ? DX_EXIT_USAGE : rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
+    if (rc >= 0)
+        return DX_EXIT_DONE;
+    return dx_command_fail("domain64", rc == DX_E_INVALID ? DX_EXIT_USAGE : DX_EXIT_REFUSED, &err);
 }
 
 const struct dx_command dx_command_domain64 = {
@@ -427,6 +436,7 @@ const struct dx_command dx_command_domain64 = {
     .synopsis =
         "(init [--layout LAYOUT] | fill | status | tree | ddl | ranges NAME...) --root ROOT "
         "[--dry-run] [--json]",
+    .operands = "init fill status tree ddl ranges",
     .summary = "number TLDs, domains, subdomains and paths, for keys that sort by them",
     .description =
         "A registry in ROOT gives numbers to the names of its lake, which make one 64-bit key of a "

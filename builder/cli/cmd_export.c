@@ -384,7 +384,7 @@ static int run_export(const struct dx_options *o)
         rc = postgres.dsn != NULL ? export_postgres(o, &opened, &postgres, &err)
                                   : export_store(o, &opened, memory, &err);
     if (rc < 0)
-        (void)dx_line_print(stderr, "domaindex export: %s", err.text);
+        (void)dx_command_fail("export", DX_EXIT_REFUSED, &err);
     dx_opened_version_close(&opened);
     return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
 }

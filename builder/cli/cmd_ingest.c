@@ -694,6 +694,8 @@ static int ingest_once(const struct dx_options *options, struct dx_ingest_option
         int printed = dx_ingest_json_print(stdout, o, stats, rc < 0 ? err : &none,
                                            rc < 0 ? NULL : err);
 
+        if (rc < 0)
+            dx_command_json_printed();
         rc = rc < 0 ? rc : printed;
     } else if (quiet && rc == DX_OK) {
         /* standard error is for what fails */
@@ -815,7 +817,7 @@ static int receive_queue(const struct dx_options *options, const struct dx_inges
                         (unsigned long long)stats.again, (unsigned long long)stats.requeued,
                         (unsigned long long)stats.bad);
     if (rc < 0)
-        (void)dx_line_print(stderr, "domaindex ingest: %s", err->text);
+        (void)dx_command_fail("ingest", DX_EXIT_REFUSED, err);
     return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
 }
 
@@ -922,7 +924,7 @@ static int detect_input(const struct dx_options *options)
                               options->operand_count);
         }
     } else {
-        (void)dx_line_print(stderr, "domaindex ingest: %s", err.text);
+        (void)dx_command_fail("ingest", DX_EXIT_REFUSED, &err);
     }
     if (out.failed || fwrite(out.data, 1, out.size, stdout) != out.size || fflush(stdout) != 0)
         rc = DX_E_IO;
@@ -1120,7 +1122,7 @@ static int run_ingest(const struct dx_options *options)
     } else if (rc == DX_OK)
         rc = ingest_once(options, &o, store.dir != NULL ? &store : NULL, &err);
     if (rc < 0)
-        (void)dx_line_print(stderr, "domaindex ingest: %s", err.text);
+        (void)dx_command_fail("ingest", DX_EXIT_REFUSED, &err);
     dx_input_list_release(&list);
     return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
 }
@@ -1130,6 +1132,7 @@ const struct dx_command dx_command_ingest = {
     .synopsis =
         "--root ROOT (--profile NAME | --dataset NAME | --dataset-column C) [options] INPUT... "
         "| --from SOURCE",
+    .operands = DX_COMPLETE_FILES,
     .summary = "add raw records to the lake",
     .description =
         "Reads URLs with optional time, dataset and further columns, fetches each URL into its "

@@ -67,7 +67,7 @@ static int run_inspect(const struct dx_options *o)
         struct dx_error err = DX_ERROR_INIT;
 
         if (show(o->operand[i], o, &err) < 0) {
-            (void)dx_line_print(stderr, "domaindex inspect: %s", err.text);
+            (void)dx_command_fail("inspect", DX_EXIT_REFUSED, &err);
             code = DX_EXIT_REFUSED;
         }
     }
@@ -77,6 +77,7 @@ static int run_inspect(const struct dx_options *o)
 const struct dx_command dx_command_inspect = {
     .name = "inspect",
     .synopsis = "[--json] [--deep] FILE|ROOT|URL...",
+    .operands = DX_COMPLETE_FILES,
     .summary = "what stands in a file of an index or a lake",
     .description =
         "Tells any file of an index version or a lake by its first bytes and prints what it holds: "

@@ -326,7 +326,7 @@ static int run_key(const struct dx_options *o)
         rc = stream(&k, &in, stdout, &err);
     }
     if (rc < 0)
-        (void)dx_line_print(stderr, "domaindex key: %s", err.text);
+        (void)dx_command_fail("key", DX_EXIT_REFUSED, &err);
     else if (k.rejects > 0)
         (void)dx_line_print(
             stderr, "domaindex key: lines without a key (%s): %" PRIu64 " of %" PRIu64 "",

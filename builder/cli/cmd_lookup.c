@@ -12,6 +12,7 @@
 #include "query/rows/cursor.h"
 #include "query/view/view.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,16 +219,17 @@ static bool read_line(char *line, size_t *size)
     return true;
 }
 
-static bool lookup_stdin(struct lookup *l)
+static int lookup_stdin(struct lookup *l, struct dx_error *err)
 {
     char *line = malloc(LINE_MAX_BYTES);
-    bool ok = line != NULL;
+    int rc = line != NULL ? DX_OK : dx_no_memory(err, "a line");
     size_t size;
 
-    while (ok && read_line(line, &size))
-        ok = lookup_one(l, dx_span_of(line, size));
+    while (rc == DX_OK && read_line(line, &size))
+        if (!lookup_one(l, dx_span_of(line, size)))
+            rc = dx_fail_errno(err, errno, "standard output");
     free(line);
-    return ok && ferror(stdin) == 0;
+    return rc == DX_OK && ferror(stdin) != 0 ? dx_fail_errno(err, errno, "standard input") : rc;
 }
 
 /* ---- lists ---- */
@@ -394,14 +396,16 @@ static int parse(struct lookup *l, const struct dx_options *o, struct dx_error *
     return rc;
 }
 
-static bool lookup_all(struct lookup *l, const struct dx_options *o)
+static int lookup_all(struct lookup *l, const struct dx_options *o, struct dx_error *err)
 {
-    bool ok = true;
+    int rc = DX_OK;
 
-    for (size_t i = 0; i < o->operand_count && ok; i++)
-        ok = strcmp(o->operand[i], "-") == 0 ? lookup_stdin(l)
-                                             : lookup_one(l, dx_span_str(o->operand[i]));
-    return fflush(stdout) == 0 && ok;
+    for (size_t i = 0; i < o->operand_count && rc == DX_OK; i++)
+        if (strcmp(o->operand[i], "-") == 0)
+            rc = lookup_stdin(l, err);
+        else if (!lookup_one(l, dx_span_str(o->operand[i])))
+            rc = dx_fail_errno(err, errno, "standard output");
+    return rc == DX_OK && fflush(stdout) != 0 ? dx_fail_errno(err, errno, "standard output") : rc;
 }
 
 /* Nothing of a warm mirror, a line for a cold one, and more if it takes its time. */
@@ -517,11 +521,10 @@ static int run_lookup(const struct dx_options *o)
         rc = lookup_lists(&l, o, &err);
         code = rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
     }
+    if (rc == DX_OK && !l.many)
+        rc = lookup_all(&l, o, &err);
     if (rc < 0)
-        (void)dx_line_print(stderr, "domaindex lookup: %s", err.text);
-    else if (!l.many && !lookup_all(&l, o))
-        (void)dx_line_print(
-            stderr, "domaindex lookup: cannot read standard input or write to standard output");
+        (void)dx_command_fail("lookup", DX_EXIT_REFUSED, &err);
     else if (!l.many)
         code = l.absent + l.failed > 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
     if (rc == DX_OK && l.found + l.absent + l.failed > 1 && !dx_options_has(o, OPT_QUIET))

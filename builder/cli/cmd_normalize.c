@@ -86,9 +86,9 @@ static int load_psl(struct dx_psl **psl, const char *path, struct dx_error *err)
 
     rc = dx_suffix_list_read(path, &text, err);
     if (rc == DX_OK)
-        rc = dx_psl_new(psl, (struct dx_span){ text.data, text.size }, err);
-    if (rc < 0)
-        (void)dx_fail_in(err, "%s", path);
+        rc = dx_psl_new(psl, (struct dx_span){ text.data, text.size }, err) < 0
+                 ? dx_fail_in(err, "%s", path)
+                 : DX_OK;
     dx_buf_release(&text);
     return rc;
 }
@@ -132,11 +132,14 @@ static int run_normalize(const struct dx_options *options)
         field++;
     if (field == FIELD_COUNT || options->operand_count > 0) {
         if (field == FIELD_COUNT)
-            (void)dx_line_print(
-                stderr, "normalize: --field is url, domain, host or scheme, not '%s'", name);
+            (void)dx_fail(&err, DX_E_INVALID, "--field is url, domain, host or scheme, not '%s'",
+                          name);
         else
-            (void)dx_line_print(stderr, "normalize: URLs are read from standard input, one a line");
-        return DX_EXIT_USAGE;
+            (void)dx_fail(
+                &err, DX_E_INVALID,
+                "'%.60s': URLs are read from standard input, one a line; give no operands",
+                options->operand[0]);
+        return dx_command_fail("normalize", DX_EXIT_USAGE, &err);
     }
     dx_stdin_lines_init(&in, STDIN_FILENO, stdout);
     rc = load_psl(&psl, dx_options_text(options, OPT_PSL), &err);
@@ -146,7 +149,7 @@ static int run_normalize(const struct dx_options *options)
         rc = normalize_stream(canon, (enum field)field, dx_options_has(options, OPT_JSON), &in,
                               stdout, &err);
     if (rc < 0)
-        (void)dx_line_print(stderr, "normalize: %s", err.text);
+        (void)dx_command_fail("normalize", DX_EXIT_REFUSED, &err);
     dx_canon_free(&canon);
     dx_psl_free(&psl);
     return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;

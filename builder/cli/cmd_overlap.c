@@ -61,7 +61,7 @@ static int run_overlap(const struct dx_options *o)
     if (rc == DX_OK)
         rc = print(&opened, o->operand, &body, &err);
     if (rc < 0)
-        (void)dx_line_print(stderr, "domaindex overlap: %s", err.text);
+        (void)dx_command_fail("overlap", DX_EXIT_REFUSED, &err);
     dx_opened_version_close(&opened);
     dx_buf_release(&body);
     return rc == DX_OK ? DX_EXIT_DONE : DX_EXIT_REFUSED;

@@ -184,6 +184,7 @@ static int run_receipt(const struct dx_options *options)
 const struct dx_command dx_command_receipt = {
     .name = "receipt",
     .synopsis = "verify --key FILE RECEIPT BODY",
+    .operands = DX_COMPLETE_FILES,
     .summary = "check that a server gave an answer",
     .description =
         "A server with --receipt-key-file adds a signed statement to an answer that is asked for "

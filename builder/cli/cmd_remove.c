@@ -104,8 +104,8 @@ static int run(const struct dx_options *options)
     assert(r.count > 0); /* read_options */
     names = calloc(r.count, sizeof *names);
     if (names == NULL) {
-        (void)dx_line_print(stderr, "domaindex remove: out of memory");
-        return DX_EXIT_REFUSED;
+        (void)dx_no_memory(&err, "remove");
+        return dx_command_fail("remove", DX_EXIT_REFUSED, &err);
     }
     for (size_t i = 0; i < r.count; i++)
         names[i] = dx_options_nth(options, OPT_DATASET, i);

@@ -127,6 +127,7 @@ static int run_ship(const struct dx_options *options)
 const struct dx_command dx_command_ship = {
     .name = "ship",
     .synopsis = "--to URL --dataset NAME [--dry-run] [options] FILE",
+    .operands = DX_COMPLETE_FILES,
     .summary = "send a file to a message queue, as segments",
     .description =
         "Cuts FILE into segments that a broker takes and puts them into a queue (AMQP 0-9-1, "

@@ -449,8 +449,7 @@ static int run_suppress(const struct dx_options *o)
         rc = dx_fail(&err, DX_E_IO, "standard output failed");
     if (rc >= 0)
         return DX_EXIT_DONE;
-    (void)dx_line_print(stderr, "domaindex suppress: %s", err.text);
-    return rc == DX_E_INVALID ? DX_EXIT_USAGE : DX_EXIT_REFUSED;
+    return dx_command_fail("suppress", rc == DX_E_INVALID ? DX_EXIT_USAGE : DX_EXIT_REFUSED, &err);
 }
 
 const struct dx_command dx_command_suppress = {
@@ -460,6 +459,7 @@ const struct dx_command dx_command_suppress = {
         "URL|--file FILE]... [--policy withheld|absent] [--reason TEXT] [--json] [--dry-run] "
         "[--quiet] "
         "[RULE...]",
+    .operands = "add lift list status accept",
     .summary = "hide domains, hosts, path prefixes or URLs from all answers",
     .description =
         "'add' writes rules into index/suppressions.log, from where each server of the root takes "

@@ -185,7 +185,7 @@ static int run_top_domains(const struct dx_options *o)
     if (rc == DX_OK && fflush(stdout) != 0)
         rc = dx_fail(&err, DX_E_IO, "standard output failed");
     if (rc < 0)
-        (void)dx_line_print(stderr, "domaindex top-domains: %s", err.text);
+        (void)dx_command_fail("top-domains", DX_EXIT_REFUSED, &err);
     else if (!t.quiet)
         say_totals(&t);
     free(t.rows);

@@ -7,12 +7,36 @@
 #include <string.h>
 #include <unistd.h>
 
+#define ERROR_MAX ((size_t)64 * 1024)
+
+/* Of the command that this process runs: whether an error is to be printed as JSON, too. */
+static bool error_as_json;
+
+static void print_error(const struct dx_error *err)
+{
+    struct dx_buf text = DX_BUF_INIT(ERROR_MAX);
+    struct dx_json j;
+
+    dx_command_json_open(&j, &text);
+    dx_json_key(&j, "error");
+    dx_json_str(&j, err->text);
+    dx_command_json_end(&j, &text);
+    (void)dx_command_write(&text, NULL); /* it stands on standard error */
+}
+
 int dx_command_fail(const char *name, int code, const struct dx_error *err)
 {
     (void)dx_line_print(stderr, "domaindex %s: %s", name, err->text);
     if (code == DX_EXIT_USAGE)
         (void)dx_line_print(stderr, "Try 'domaindex help %s'.", name);
+    else if (error_as_json)
+        print_error(err);
     return code;
+}
+
+void dx_command_json_printed(void)
+{
+    error_as_json = false;
 }
 
 int dx_command_write(struct dx_buf *text, struct dx_error *err)
@@ -32,6 +56,7 @@ int dx_command_print(const char *name, int code, struct dx_buf *text)
 {
     struct dx_error err = DX_ERROR_INIT;
 
+    dx_command_json_printed();
     return dx_command_write(text, &err) == DX_OK ? code
                                                  : dx_command_fail(name, DX_EXIT_REFUSED, &err);
 }
@@ -72,9 +97,19 @@ static int flush_output(const struct dx_command *c)
     return dx_command_fail(c->name, DX_EXIT_REFUSED, &err);
 }
 
+static bool asks_for_json(const struct dx_command *c, const struct dx_options *o)
+{
+    for (size_t i = 0; i < c->option_count; i++)
+        if (strcmp(c->options[i].name, "json") == 0)
+            return dx_options_has(o, i);
+    return false;
+}
+
 int dx_command_run(const struct dx_command *c, const struct dx_options *o)
 {
-    int code = c->run(o);
+    int code;
 
+    error_as_json = asks_for_json(c, o);
+    code = c->run(o);
     return code == DX_EXIT_DONE ? flush_output(c) : code;
 }

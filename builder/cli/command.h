@@ -11,6 +11,7 @@
 #define DX_BUILDER_CLI_COMMAND_H
 
 #include "base/command/options.h"
+#include "base/command/shell_completion.h"
 #include "base/json_out.h"
 
 /* Rows of a table that several commands have; place: of the member. Waiting is in milliseconds
@@ -53,8 +54,11 @@
             DX_OPT_TEXT                                                                 \
     }
 
-/* "domaindex NAME: ERROR" on standard error, of a usage error also where help is; returns code. */
+/* "domaindex NAME: ERROR" on standard error, of a usage error also where help is; returns code. With --json all others
+ * are an object with the member `error` on standard output, too, unless the command has printed its result. */
 int dx_command_fail(const char *name, int code, const struct dx_error *err);
+/* The result that was printed has the error: dx_command_fail prints no other object. */
+void dx_command_json_printed(void);
 
 /* The text on standard output, all of it, and releases it. */
 int dx_command_write(struct dx_buf *text, struct dx_error *err);
@@ -75,6 +79,7 @@ enum { DX_EXIT_DONE = 0, DX_EXIT_REFUSED = 1, DX_EXIT_USAGE = 2, DX_EXIT_DAMAGED
 struct dx_command {
     const char *name;
     const char *synopsis;    /* after the name: "--root ROOT INPUT..." */
+    const char *operands;    /* for completion: base/command/shell_completion.h */
     const char *summary;     /* one line */
     const char *description; /* paragraphs for --help and the manual */
     const char *example;     /* a command line that works */

@@ -34,7 +34,10 @@ static int run_all_commands(char **argv)
         if (errno != ENOENT)
             break;
     }
-    (void)dx_line_print(stderr, "domaindex: cannot start %s: %s",
+    (void)dx_line_print(stderr,
+                        "domaindex: cannot start %s, which has all commands: %s; install both "
+                        "programs below one folder, as bin/domaindex and "
+                        "libexec/domaindex/domaindex ('cmake --install' and the packages do)",
                         name == NULL ? "/proc/self/exe" : path, strerror(errno));
     return DX_EXIT_REFUSED;
 }

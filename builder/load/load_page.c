@@ -184,7 +184,9 @@ static void add_counts(struct dx_buf *out, const struct dx_load_result *r,
                  { "timeouts", r->timeouts },
                  { "due, but never sent or too late", r->unsent } };
 
-    dx_buf_str(out, "<table><tr><th>replies</th><th>count</th></tr>\n");
+    dx_buf_str(out, "<p>Statuses: ");
+    dx_report_statuses(out, part);
+    dx_buf_str(out, "</p>\n<table><tr><th>replies</th><th>count</th></tr>\n");
     for (unsigned i = 0; i < DX_PART_STATUS_END; i++)
         if (part->status[i] > 0)
             dx_buf_fmt(out, "<tr><td>status %u</td><td>%llu</td></tr>\n", i,
@@ -217,6 +219,9 @@ void dx_load_page(struct dx_buf *out, const struct dx_load_about *about,
     if (r->ended_early)
         dx_buf_str(
             out, "<p><strong>The load ended early: too many failures or refusals.</strong></p>\n");
+    if (r->requests_total > 0 && dx_report_answers(part) == 0)
+        dx_buf_str(out, "<p><strong>No reply had status 2xx or 304: these latencies are of "
+                        "refusals.</strong></p>\n");
     add_picture(out, plan, r);
     add_latencies(out, plan, r);
     add_counts(out, r, part);

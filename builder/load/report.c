@@ -53,6 +53,35 @@ uint64_t dx_report_failed_statuses(const struct dx_mix_part *part)
     return n;
 }
 
+static uint64_t count_statuses(const struct dx_mix_part *part, unsigned first, unsigned end)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = first; i < end && i < DX_PART_STATUS_END; i++)
+        n += part->status[i];
+    return n;
+}
+
+uint64_t dx_report_answers(const struct dx_mix_part *part)
+{
+    return count_statuses(part, 200, 300) + count_statuses(part, 304, 305);
+}
+
+void dx_report_statuses(struct dx_buf *out, const struct dx_mix_part *part)
+{
+    const char *between = "";
+
+    for (unsigned i = 0; i < DX_PART_STATUS_END; i += 100) {
+        uint64_t n = count_statuses(part, i, i + 100);
+
+        if (n > 0)
+            dx_buf_fmt(out, "%s%uxx %llu", between, i / 100, (unsigned long long)n);
+        between = n > 0 ? ", " : between;
+    }
+    if (between[0] == '\0')
+        dx_buf_str(out, "none");
+}
+
 /* ---- text ---- */
 
 static void text_latency(struct dx_buf *out, const char *name, uint64_t count, double seconds,

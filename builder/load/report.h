@@ -26,6 +26,12 @@ const char *dx_report_method(const struct dx_load_plan *plan);
 /* Replies with a status of failure: all but 2xx, 304, and 404, 410 and 451, which answer that nothing is shown. */
 uint64_t dx_report_failed_statuses(const struct dx_mix_part *part);
 
+/* Replies 2xx and 304. Without one a load measured nothing but how fast a server says no. */
+uint64_t dx_report_answers(const struct dx_mix_part *part);
+
+/* "2xx 12, 4xx 3" */
+void dx_report_statuses(struct dx_buf *out, const struct dx_mix_part *part);
+
 /* True: no failure, nothing wrong, all sent. */
 bool dx_report_is_good(const struct dx_load_result *r);
 

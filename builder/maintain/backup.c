@@ -427,12 +427,39 @@ static int list_there(struct backup *b, struct dx_error *err)
     return rc < 0 ? rc : dx_store_list(b->to.r.store, DX_LAKE_DIR "/", see, b, err);
 }
 
+/* What is below these folders is looked at by itself; a file system of its own has lost+found, and a directory that was
+ * locked has .lock. */
+static int refuse_foreign(void *ctx, const struct dx_listed *listed, struct dx_error *err)
+{
+    static const char *const known[] = { DX_INDEX_DIR "/", DX_LAKE_DIR "/", "probe/", "lost+found/",
+                                         "." };
+    const struct backup *b = ctx;
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strncmp(listed->object, known[i], strlen(known[i])) == 0)
+            return DX_OK;
+    return dx_fail(err, DX_E_INVALID,
+                   "%s: '%s' is there, so it is neither empty nor a backup; take an empty "
+                   "destination, or say --force",
+                   b->o->to, listed->object);
+}
+
+/* One without mark and manifest has nothing, or what is no backup. */
+static int check_empty(struct backup *b, struct dx_error *err)
+{
+    if (b->o->force || b->mark.size > 0 || b->then.version_count > 0)
+        return DX_OK;
+    return dx_store_list(b->to.r.store, "", refuse_foreign, b, err);
+}
+
 static int open_destination(struct backup *b, struct dx_error *err)
 {
     int rc = DX_OK;
 
     if (b->to.r.source != NULL) {
         rc = read_then(b, err);
+        if (rc == DX_OK)
+            rc = check_empty(b, err);
         if (rc == DX_OK)
             rc = hold_copied(b, err);
         if (rc == DX_OK)

@@ -24,8 +24,8 @@
  * older than it; the manifest last, by one write. Killed anywhere, the versions of before are there
  * and sound.
  *
- * Refused (DX_E_INVALID): a destination that is another root or another root's backup, unless
- * `force`; one that has published on its own; a log of suppressions, an access table, a registry of datasets or
+ * Refused (DX_E_INVALID): a destination that is another root or another root's backup, or has files and is neither,
+ * unless `force`; one that has published on its own; a log of suppressions, an access table, a registry of datasets or
  * numbers of names in it that are newer than the source's or others, or that the source has lost.
  *
  * A collector of the destination may run beside a backup and between two: what it has condemned or

@@ -254,6 +254,18 @@ def refusals(root, to, tmp):
     dxtest.check("is a backup of" in backup(other, to, expect=1), "a backup of another root")
     dxtest.check("root of its own" in backup(root, other, expect=1), "another root")
     dxtest.check("other" in backup(root, other, "--force", expect=1), "another root, whatever is said")
+    foreign = tmp / "foreign"
+    for name in ("photo.jpg", "deep/er/photo.jpg"):
+        path = foreign / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+        said = backup(root, foreign, expect=1)
+        dxtest.check(f"'{name}' is there" in said and "neither empty nor a backup" in said, f"a folder with files of others: {said}")
+        dxtest.equal(sorted(p.name for p in foreign.iterdir() if not p.name.startswith(".")), [name.split("/")[0]], "nothing was written there")
+        shutil.rmtree(foreign)
+    (foreign / "lost+found").mkdir(parents=True)
+    backup(root, foreign)  # a file system of its own
+    shutil.rmtree(foreign)
     dxtest.check("is in, the other" in backup(root, root / "in", expect=1), "into itself")
     dxtest.check("cannot open" in backup(tmp / "none", tmp / "n", expect=1), "no root")
     moved = tmp / "moved"

@@ -116,8 +116,13 @@ def bounds(tmp):
         check(figures["ended_early"] and 100 <= figures["refused"] < 200, f"a server that refuses is left alone: {figures['refused']}")
         check(bench(server.server_port, "--names", names, "--rate", 500, "--unbounded", expect=1)["refused"] > 300, "--unbounded goes on")
     with recorder(answer=lambda path: (404, b"none")) as server:
-        bench(server.server_port, "--names", names)
-        bench(server.server_port, "--names", names, "--even")
+        equal(bench(server.server_port, "--names", names, expect=1)["parts"][0]["status"].keys(), {"404"}, "nothing but 404: the path is wrong")
+        page = tmp / "refused.html"
+        done = dxtest.domaindex("bench", "--seconds", 1, "--warm-up", 0, "--names", names, "--html", page, f"http://127.0.0.1:{server.server_port}", expect=1)
+        check(b"statuses: 4xx " in done.stdout and b"no reply had status 2xx or 304" in done.stdout, f"it is said: {done.stdout}")
+        check("Statuses: 4xx " in page.read_text() and "No reply had status 2xx or 304" in page.read_text(), "on the page too")
+    with recorder(answer=lambda path: (200 if "first" in path else 404, b"some")) as server:
+        check({"200", "404"} == bench(server.server_port, "--names", names)["parts"][0]["status"].keys(), "some answers are enough")
         done = dxtest.domaindex("bench", "--seconds", 1, f"http://127.0.0.1:{server.server_port}", expect=1)
         check(b"give --names FILE" in done.stderr, f"a server without names: {done.stderr}")
     with recorder(answer=lambda path: (400, b"bad")) as server:
@@ -205,7 +210,7 @@ def encrypted(tmp):
         dxtest.domaindex("bench", *at, "--cacert", ca.file, url.replace("localhost", "127.0.0.1"))
         for more, where, words in (((), url, b"certificate"), (("--cacert", ca.file), url.replace("localhost", "127.1"), b"certificate"), (("--cacert", names), url, b"names.txt")):
             done = dxtest.domaindex("bench", *at, *more, where, expect=1)
-            check(words in done.stderr and done.stdout == b"", f"{more} {where}: {done.stderr}")
+            check(words in done.stderr and words.decode() in json.loads(done.stdout)["error"], f"{more} {where}: {done}")
     for wrong in (("--insecure", "http://127.0.0.1:1"), ("--cacert", ca.file, "http://127.0.0.1:1"), ("--insecure", "--cacert", ca.file, "https://127.0.0.1:1")):
         dxtest.domaindex("bench", "--names", names, *wrong, expect=2)
     with dxtest.Server(tmp / "root", "--tls-certificate", pem, "--tls-key", key, tls=ca.context()) as server:

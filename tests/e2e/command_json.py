@@ -121,7 +121,7 @@ KINDS = {
                  "publish receipt remove rollback ship suppress top-domains verify versions fetch-record completion".split()),
     "changes": set("adopt access backup bench commit-table compact doctor domain64 export gc ingest publish remove rollback ship suppress".split()),
     "locks": set("access adopt compact domain64 gc ingest publish remove rollback suppress".split()),
-    "talks": set("access adopt backup compact diff export gc ingest lookup publish remove rollback ship suppress top-domains verify".split()),
+    "talks": set("access adopt backup compact diff domain64 export gc ingest lookup publish remove rollback ship suppress top-domains verify".split()),
 }
 # The option that such a command has, and the commands that do without, with the reason.
 RULES = {
@@ -196,6 +196,48 @@ def quiet(root, tmp):
     done = dxtest.domaindex("rollback", *at, "--force", older)
     equal((done.stderr, done.stdout.decode()), (b"", f"{older}\n"), "rollback --quiet")
     check(dxtest.domaindex("remove", *at, "--dataset", "nowhere", expect=1).stderr != b"", "an error is printed all the same")
+
+
+def errors(root, tmp):
+    """A command that fails prints one object with the error, and a usage error none; each command that has --json is tried."""
+    none, at = tmp / "no" / "root", ("--root", root)
+    wrong = tmp / "wrong.parquet"
+    wrong.write_bytes(b"PAR1")
+    failing = {
+        "access": ("status", "--root", none), "adopt": (*at, "--list", none), "backup": ("--root", none, "--to", tmp / "copy"),
+        "bench": ("--names", none, "http://127.0.0.1:1"), "compact": ("--root", none), "datasets": ("--root", none), "diff": ("--root", none, 1, 2),
+        "domain64": ("status", "--root", none), "export": ("--root", none, "--file-store", tmp / "no-store"), "files": ("--root", none), "gc": ("--root", none),
+        "ingest": ("--root", tmp / "new", "--dataset", "d", none), "inspect": (wrong,), "key": ("--scheme", "url_id", "--psl", none), "lookup": ("--root", none, "a.com"),
+        "normalize": ("--psl", none), "overlap": ("--root", none, "a", "b"), "profiles": ("cc-index", "--datasets-of", none), "publish": ("--root", none),
+        "receipt": ("verify", "--key", none, none, none), "remove": ("--root", none, "--dataset", "a"), "rollback": ("--root", none, 1),
+        "ship": ("--to", "amqp://127.0.0.1:1/%2f?queue=q", "--dataset", "d", none), "suppress": ("list", "--root", none), "top-domains": ("--root", none, "--dataset", "a"),
+        "verify": ("--root", none), "versions": ("--root", none),
+    }
+    never = {"capacity", "doctor"}  # one only calculates; the other prints its findings
+    equal(set(failing) | never, KINDS["facts"] - set(RULES["json"][1]), "commands whose failure is tried")
+    for command, words in failing.items():
+        done = dxtest.domaindex(command, *words, "--json", expect=1)
+        lines = [json.loads(line) for line in done.stdout.decode().splitlines()]
+        check(len(lines) == 1 and isinstance(lines[0].get("error"), str) and lines[0]["error"] in done.stderr.decode(), f"{command} --json that fails: {done}")
+        equal(dxtest.domaindex(command, *words, expect=1).stdout, b"", f"{command} that fails without --json")
+        done = dxtest.domaindex(command, *words, "--json", "--no-such-option", expect=2)
+        equal(done.stdout, b"", f"{command} --json after a usage error")
+        check(done.stderr.startswith(f"domaindex {command}: ".encode()), f"{command}: {done.stderr}")
+    for command in sorted(KINDS["facts"] | KINDS["changes"]):  # an empty name of a root is a usage error that names the option
+        if "--root ROOT" in dxtest.domaindex(command, "--help").stdout.decode().split("options:")[-1]:
+            done = dxtest.domaindex(command, "--root", "", expect=2)
+            check(b"--root: the value is empty" in done.stderr, f"{command} --root '': {done.stderr}")
+    for words in (("datasets", *at, "x"), ("suppress", "list", *at, "x"), ("suppress", "status", *at, "x"), ("suppress", "accept", *at, "x"), ("versions", *at, "x"),
+                  ("verify", *at, "x"), ("publish", *at, "x"), ("gc", *at, "x"), ("compact", *at, "x"), ("files", *at, "x"), ("capacity", "--domains", 1, "x"),
+                  ("diff", *at, 1, 2, "x"), ("overlap", *at, "a", "b", "x"), ("rollback", *at, 1, 2), ("remove", *at, "--dataset", "a", "x"), ("doctor", "x"),
+                  ("export", *at, "--file-store", tmp / "no-store", "x"), ("top-domains", *at, "--dataset", "a", "x"), ("backup", *at, "--to", tmp / "copy", "x"),
+                  ("access", "status", *at, "x"), ("access", "log", *at, "x"), ("access", "init", *at, "x"), ("access", "list", *at, "x"),
+                  ("domain64", "status", *at, "x"), ("domain64", "tree", *at, "x"), ("key", "--scheme", "url_id", "x"), ("normalize", "x"), ("completion", "bash", "x"),
+                  ("profiles", "cc-index", "x"), ("adopt", *at, "--list", none, "x"), ("receipt", "verify", "--key", none, none, none, "x"), ("help", "gc", "x")):
+        done = dxtest.domaindex(*words, expect=2)
+        equal(done.stdout, b"", f"{words}: an operand too many")
+    full = dxtest.run("sh", "-c", "exec \"$@\" > /dev/full", "sh", dxtest.DOMAINDEX, "lookup", "--root", root, "example.com", expect=1)
+    check(b"standard output: No space left" in full.stderr, f"lookup, nowhere to write: {full.stderr}")
 
 
 def documented():
@@ -276,6 +318,7 @@ def main():
         has(result("domain64", "fill", *at, "--dry-run"), fill | {"dry_run": True}, "domain64 fill, dry")
         has(result("domain64", "status", *at), {"fillings": 0}, "a dry run fills nothing")
         has(result("domain64", "fill", *at), fill | {"dry_run": False}, "domain64 fill")
+        equal(dxtest.domaindex("domain64", "fill", *at, "--quiet").stdout.count(b"\n"), 1, "domain64 fill --quiet: the version")
         filled = result("domain64", "status", "--root", root)
         has(filled, {"layout": "8-24-8-24", "fillings": 1, "urls_without_number": 0}, "domain64, filled")
         equal([filled["names"][part] for part in ("tlds", "domains", "paths")], [2, 2, 2], "names of com and org; the path / has the number 0")
@@ -311,6 +354,7 @@ def main():
         check(b"standard output" in done.stderr, f"a result that cannot be written: {done.stderr!r}")
         suppressions(root)
         quiet(root, tmp)
+        errors(root, tmp)
     documented()
     with dxtest.tempdir() as tmp:
         named_as_number(tmp)

@@ -50,7 +50,8 @@ def check_places(root, tmp):
     installed.parent.mkdir()
     shutil.copy(dxtest.DOMAINDEX, installed)
     code, _, words = said(installed, "versions", "--root", root)
-    check(code == 1 and b"../libexec/domaindex/domaindex" in words and b"No such file" in words, f"alone: {code} {words}")
+    check(code == 1 and b"../libexec/domaindex/domaindex" in words and b"No such file" in words and b"install both programs" in words,
+          f"alone: {code} {words}")
     check(said(installed, "lookup", "--root", root, "example.com")[0] == 0, "a lookup needs no other program")
     (tmp / "libexec" / "domaindex").mkdir(parents=True)
     os.symlink(ALL, tmp / "libexec" / "domaindex" / "domaindex")
