@@ -43,7 +43,7 @@ includedir=${prefix}/@CMAKE_INSTALL_INCLUDEDIR@
 
 Name: domaindex
 Description: @PROJECT_DESCRIPTION@
-Version: @PROJECT_VERSION@
+Version: @DX_RELEASE@
 Libs: -L${libdir} -ldomaindex
 Cflags: -I${includedir}
 ]])

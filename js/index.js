@@ -70,8 +70,14 @@ async function* objects(response, signal) {
   }
 }
 
+/** A value as an error shows it. */
+function shown(value) {
+  return typeof value === "string" ? `the text ${JSON.stringify(value.slice(0, 60))}` : String(value).slice(0, 60);
+}
+
 /** One segment of a path. URL drops `.` and `..` however they are written, and would lead to another resource. */
 function segment(text) {
+  if (typeof text !== "string" && typeof text !== "number") throw new TypeError(`expected a text or a number, got ${shown(text)}`);
   if (text === "." || text === "..") throw new RangeError(`${text} is no segment of a path; a dataset of this name has an id`);
   return encodeURIComponent(text);
 }
@@ -145,7 +151,7 @@ class Index {
 
   /** The rows of a domain, one after the other: of one dataset, of several (a list), or of all. Parameters are those of the API. */
   async *urls(name, dataset, { signal, ...parameters } = {}) {
-    const one = dataset !== undefined && !Array.isArray(dataset);
+    const one = dataset !== undefined && dataset !== null && !Array.isArray(dataset);
     const path = `/v1/domain/${segment(name)}` + (one ? `/datasets/${segment(dataset)}/urls` : "/urls");
     yield* objects(await this.#ask(path, { format: "ndjson", ...(Array.isArray(dataset) ? { dataset } : {}), ...parameters }, { signal }), signal);
   }
@@ -161,6 +167,8 @@ class Index {
 
   /** For each of any number of names (an iterable) an object with what it is in; all of one version. */
   async *domains(names, { signal, progress, ...parameters } = {}) {
+    if (typeof names === "string" || typeof (names?.[Symbol.iterator] ?? names?.[Symbol.asyncIterator]) !== "function")
+      throw new TypeError(`expected a list of names, got ${shown(names)}`);
     let version = parameters.version ?? this.#options.version;
     let done = 0;
     let batch = [];
@@ -182,6 +190,7 @@ class Index {
       progress?.(done);
     }
     for await (const name of names) {
+      if (typeof name !== "string") throw new TypeError(`name ${done + batch.length} of the list, ${shown(name)}, is not a string`);
       if (/[\r\n]/.test(name) || name.trim() === "") throw new RangeError("a name is empty or has a line break"); // the server skips empty lines
       const length = new TextEncoder().encode(name).length + 1;
       if (batch.length === BATCH_NAMES || (batch.length > 0 && size + length > BATCH_BYTES)) yield* answer();

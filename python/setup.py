@@ -26,7 +26,10 @@ def version():
         raise SystemExit(f"{lists} is missing: build the package in a clone of domaindex, of which python/ is a folder")
     text = lists.read_text(encoding="utf-8")
     numbers, suffix = (re.search(pattern, text).group(1) for pattern in (r"project\(domaindex VERSION (\S+)", r'set\(DX_VERSION_SUFFIX "(.*)"\)'))
-    return numbers + suffix.replace("-", "")  # PEP 440: 1.0.0rc1
+    release = numbers + suffix.replace("-", "")  # PEP 440: 1.0.0rc1
+    if f'__version__ = "{release}"' not in (TREE / "python/src/domaindex/__init__.py").read_text(encoding="utf-8"):
+        raise SystemExit(f"{lists} says release {release}: set __version__ in src/domaindex/__init__.py to it")
+    return release
 
 
 def built():

@@ -51,6 +51,11 @@ out.reason = await failure(index.domain("co.uk"));
 out.dots = await Promise.all([failure(collect(index.urls("example.com", ".."))), failure(index.domain("..")), failure(collect(index.urls(".", 1)))]);
 out.emptyName = await failure(collect(index.domains(["example.com", ""])));
 out.lineBreak = await failure(collect(index.domains(["a\nb"])));
+const wording = (promise) => promise.then(() => null, (error) => `${error.name}: ${error.message}`);
+out.noList = await Promise.all(["github.com", null, undefined, 5].map((one) => wording(collect(index.domains(one)))));
+out.noName = await Promise.all([[null], ["a.com", 5]].map((one) => wording(collect(index.domains(one)))));
+out.noText = await wording(index.domain(null));
+out.ofAll = (await collect(index.urls("example.com", null, { fields: "url" }))).length === (await collect(index.urls("example.com", undefined, { fields: "url" }))).length;
 const aborter = new AbortController();
 let seen = 0;
 out.aborted = await failure((async () => {

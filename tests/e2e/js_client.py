@@ -113,6 +113,9 @@ def main():
     equal((out["lineBreak"][0], out["aborted"][0], out["ownReason"]), ("RangeError", "AbortError", True), "a line break, an abort, one with a reason of its own")
     # URL drops dots: of a dataset called ".." it made the listing of all datasets.
     equal(([kind for kind, *_ in out["dots"]], out["emptyName"][0]), (["RangeError"] * 3, "RangeError"), "segments of dots, a name that is empty")
+    equal(out["noList"], [f"TypeError: expected a list of names, got {what}" for what in ('the text "github.com"', "null", "undefined", "5")], "one text for a list of names")
+    equal(out["noName"], ["TypeError: name 0 of the list, null, is not a string", "TypeError: name 1 of the list, 5, is not a string"], "a name that is not a string")
+    equal((out["noText"], out["ofAll"]), ("TypeError: expected a text or a number, got null", True), "null for a name, and for all datasets")
     equal((out["retried"], out["gaveUp"]), ({"domain": "busy.example"}, ["DomaindexError", 503, "overloaded", True]), "busy")
     equal((out["cut"][0], out["isIncomplete"], out["noSummary"][0]), ("IncompleteError", True, "IncompleteError"), "replies that break off")
     equal(out["midway"], ["DomaindexError", 500, "data-damaged", True], "an error in a stream")

@@ -86,6 +86,8 @@ def one_version():
     space = {"re": re, "TREE": dxtest.SOURCE}
     exec(re.search(r"(?ms)^def version\(\):.*?(?=^def )", text("python/setup.py"))[0], space)
     equal(space["version"](), numbers + suffix.replace("-", ""), "python/setup.py, as PEP 440 writes it")
+    check(f'__version__ = "{space["version"]()}"' in text("python/src/domaindex/__init__.py"), "domaindex.__version__")
+    equal(re.findall(r"(?m)^Version: (.*)$", (dxtest.BIN / "domaindex.pc").read_text()), [version], "domaindex.pc")
     check(version in text("CHANGELOG.md"), "CHANGELOG.md names it")
 
 

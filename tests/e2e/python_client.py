@@ -181,6 +181,9 @@ def check_names(domaindex, index, root, what):
     equal(index.domains(names[-4:]).to_arrow().column("reason").to_pylist(), ["withheld", "public_suffix", "absent", "host_invalid"], f"{what}: reasons")
     raises(ValueError, f"{what}: a name with a line end", lambda: list(index.domains(["a.com", "b\nc"])))
     raises(TypeError, f"{what}: one text for a list of names", lambda: index.domains("a.com"))
+    raises(TypeError, f"{what}: true for a dataset", lambda: index.urls("site1.com", True))
+    raises(TypeError, f"{what}: true among datasets", lambda: index.urls("site1.com", [True]))
+    raises(TypeError, f"{what}: true for a dataset", lambda: index.dataset(True))
     raises(TypeError, f"{what}: a name that is not a string", lambda: list(index.domains(["a.com", float("nan")])))
     raises(ValueError, f"{what}: an empty name", lambda: list(index.domains([""])))
 

@@ -3,7 +3,7 @@
 # labels: slow
 """Roots of earlier releases, and the steps of docs/OPERATIONS.md, "Upgrades", in their order.
 
-    tests/e2e/upgrade.py --write FOLDER       a root by the programs in FOLDER, for tests/roots/RELEASE.tar.xz: once a release
+    tests/e2e/upgrade.py --write FOLDER       a root by the programs in FOLDER, for tests/roots/RELEASE-DATE.tar.xz: once a release
 
 In detail: each root of tests/roots, which a release wrote with its answers: this program answers the same, publishes onto it, rolls back, takes datasets out, backs it
 up and restores it. Whole (DX_WHOLE): the programs of the release candidate of 2026-11-25 are built from the history, and a server of theirs goes on while the new one
@@ -130,13 +130,14 @@ def nobodys(info):
 def write(folder):
     programs = Programs(folder)
     release = programs.run("--version").stdout.decode().split()[1]
+    day = time.strftime("%Y%m%d", time.gmtime())
     with dxtest.tempdir() as tmp:
         make(programs, tmp / "root")
         with programs.serve(tmp / "root") as server:
             (tmp / "answers.json").write_text(json.dumps(answers(server)))
         (tmp / "root" / ".lock").unlink(missing_ok=True)
         ROOTS.mkdir(exist_ok=True)
-        with lzma.open(ROOTS / f"{release}.tar.xz", "wb", preset=9) as out, tarfile.open(fileobj=out, mode="w") as archive:
+        with lzma.open(ROOTS / f"{release}-{day}.tar.xz", "wb", preset=9) as out, tarfile.open(fileobj=out, mode="w") as archive:
             for name in ("root", "answers.json"):
                 archive.add(tmp / name, name, filter=nobodys)
     dxtest.check(True, "written")

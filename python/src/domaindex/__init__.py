@@ -18,6 +18,8 @@ from ._errors import (BadRequest, Busy, CursorExpired, Damaged, DomaindexError, 
 from ._listing import Listing, Names
 from ._types import Dataset, DatasetOfDomain, Domain, Name, Url, Version
 
+__version__ = "1.0.0rc1"  # as CMakeLists.txt says: setup.py refuses another one
+
 __all__ = ["BadRequest", "Busy", "CursorExpired", "Damaged", "Dataset", "DatasetOfDomain", "Domain", "DomaindexError", "Forbidden", "Gone",
            "Incomplete", "Index", "LibraryError", "Listing", "Name", "Names", "NotFound", "Problem", "TooMuch", "TransportError", "Unauthorized",
            "Url", "Version", "VersionGone", "Withheld", "connect", "open"]

@@ -170,6 +170,8 @@ class Index:
         return Dataset.of(self.get(f"/v1/datasets/{self._dataset_id(dataset)}"))
 
     def _dataset_id(self, dataset: DatasetName) -> int:
+        if isinstance(dataset, bool):
+            raise TypeError(f"expected the id or the name of a dataset, got {dataset!r}")
         if not isinstance(dataset, str):
             return operator.index(dataset)
         for known in self.datasets():

@@ -37,7 +37,7 @@ class Table(Generic[Row]):
 
 
 class Listing(Table[Url]):
-    """The rows of a domain in one dataset or several. Each iteration asks anew from the first page; a page follows the other by
+    """The rows of a domain in one dataset or several. Each iteration asks again from the first page; a page follows the other by
     its cursor, so that all are of one version, whatever is published meanwhile."""
 
     def __init__(self, ask: Callable[[str], bytes], path: str, params: Mapping[str, Any], limit: Optional[int], page_rows: int) -> None:

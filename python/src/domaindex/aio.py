@@ -22,7 +22,7 @@ _END: Any = object()
 
 
 class AsyncTable(AsyncIterator[T]):
-    """Rows by `async for`; `await table.to_arrow()` and the like for all of them. Each `async for` over a listing asks anew."""
+    """Rows by `async for`; `await table.to_arrow()` and the like for all of them. Each `async for` over a listing asks again."""
 
     def __init__(self, run: Callable[..., Any], table: Table[T]) -> None:
         self._run, self._table = run, table
