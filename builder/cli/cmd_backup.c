@@ -205,7 +205,7 @@ const struct dx_command dx_command_backup = {
         "goes on.\n"
         "To fetch a backup back, copy it the other way into an empty place: "
         "'domaindex backup --root DEST --to ROOT --all'.\n"
-        "DEST is refused if it has files and is no backup (the message names one), if it is "
+        "DEST is refused if it has files and is not a backup (the message names one), if it is "
         "another root, another root's backup, or was published to on its "
         "own. Not copied are files that were ingested and not yet published, leases and spools. "
         "What ROOT and DEST need on s3:// comes from the environment, so both are at one endpoint; "

@@ -444,7 +444,7 @@ static int refuse_foreign(void *ctx, const struct dx_listed *listed, struct dx_e
                    b->o->to, listed->object);
 }
 
-/* One without mark and manifest has nothing, or what is no backup. */
+/* One without mark and manifest is empty, or not a backup. */
 static int check_empty(struct backup *b, struct dx_error *err)
 {
     if (b->o->force || b->mark.size > 0 || b->then.version_count > 0)
