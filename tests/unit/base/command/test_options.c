@@ -24,7 +24,9 @@ static const struct {
 } rows[] = {
     { { "x", "--root", "a", "b", NULL }, true, "a", "1G", false, 1 },
     { { "x", "--root=a=b", "--deep", NULL }, true, "a=b", "1G", true, 0 },
-    { { "x", "--root=", "-", "--", "--deep", NULL }, true, "", "1G", false, 2 },
+    { { "x", "--root=a", "-", "--", "--deep", NULL }, true, "a", "1G", false, 2 },
+    { { "x", "--root=", NULL }, false, NULL, NULL, false, 0 },
+    { { "x", "--root", "", NULL }, false, NULL, NULL, false, 0 },
     { { "x", "--memory", "1", "--memory", "2", NULL }, true, NULL, "2", false, 0 },
     { { "x", "--root", "a", "--root", "b", NULL }, false, NULL, NULL, false, 0 },
     { { "x", "--root", "a", "--root=a", NULL }, true, "a", "1G", false, 0 },

@@ -27,7 +27,7 @@ static const struct {
     { NULL, { "--version", "--threads", "x" }, NULL, "127.0.0.1:8080", 5000 },
     { NULL, { NULL }, "--root is needed", NULL, 0 },
     { "listen = c:3\n", { NULL }, "--root is needed", NULL, 0 },
-    { NULL, { "--root", "" }, "--root: empty", NULL, 0 },
+    { NULL, { "--root", "" }, "--root: the value is empty", NULL, 0 },
     { NULL, { "--root" }, "'--root' needs a value", NULL, 0 },
     { NULL, { "--rot", "r" }, "did you mean '--root'?", NULL, 0 },
     { NULL, { "--root", "r", "x" }, "'x': there are only options", NULL, 0 },
