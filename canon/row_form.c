@@ -149,6 +149,14 @@ struct dx_span dx_row_form_url(struct dx_row_form *f, const struct dx_row_column
     return dx_span_of(f->origin, origin + row->path_query.size);
 }
 
+struct dx_span dx_row_form_canonical(struct dx_row_form *f, struct dx_span text)
+{
+    enum dx_reject why = DX_REJECT_NONE;
+    struct dx_url url;
+
+    return dx_canon_url(f->canon, text, &url, &why) == 1 ? url.url : dx_span_of(NULL, 0);
+}
+
 const char *dx_row_fault_text(enum dx_row_fault fault)
 {
     switch (fault) {

@@ -43,6 +43,9 @@ uint64_t dx_row_form_domain_id(const struct dx_row_form *form);
 /* The URL of a row that is canonical, until the next call. */
 struct dx_span dx_row_form_url(struct dx_row_form *form, const struct dx_row_columns *row);
 
+/* The canonical URL of a text from outside, until the next call; size 0: it has none. */
+struct dx_span dx_row_form_canonical(struct dx_row_form *form, struct dx_span text);
+
 /* "column host is not in canonical form" and the like, for messages. */
 const char *dx_row_fault_text(enum dx_row_fault fault);
 

@@ -604,6 +604,19 @@ static void print_lacking(const struct dx_ingest_options *o, const struct dx_ing
     }
 }
 
+/* A list may have columns by blanks that none of its first lines showed. */
+static void print_blanks(const struct dx_ingest_stats *s)
+{
+    char count[32];
+
+    if (s->with_blanks > 0)
+        (void)dx_line_print(
+            stderr,
+            "  WARNING: blanks within %s line%s of a list: taken as part of the URL "
+            "(%%20); if columns stand behind them, give tabs and --format tsv",
+            dx_progress_count(s->with_blanks, count), dx_plural(s->with_blanks));
+}
+
 static void dry_summary(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
 {
     if (s->samples.row_count > 0)
@@ -614,6 +627,7 @@ static void dry_summary(const struct dx_ingest_options *o, const struct dx_inges
     print_count("records read", s->records);
     print_count("records accepted", s->accepted);
     print_rejects(o, s);
+    print_blanks(s);
     print_lacking(o, s);
 }
 
@@ -629,6 +643,7 @@ static void print_summary(const struct dx_ingest_options *o, const struct dx_ing
     print_count("rows stored", s->stored);
     print_count(o->counts ? "added to their host's" : "duplicates", s->accepted - s->stored);
     print_rejects(o, s);
+    print_blanks(s);
     print_lacking(o, s);
     if (s->unlocated > 0)
         print_count("records not located", s->unlocated);

@@ -93,6 +93,7 @@ static void put_run(struct dx_json *j, const struct dx_ingest_options *o,
     put_rejects(j, s);
     dx_json_key_u64(j, "invalid_times_dropped", s->ts_dropped);
     dx_json_key_u64(j, "texts_repaired", s->repaired);
+    dx_json_key_u64(j, "lines_with_blanks", s->with_blanks);
     dx_json_key_u64(j, "canonical_refused", s->canonical_refused);
     dx_json_key_u64(j, "not_located", s->unlocated);
     put_extras(j, o, s);

@@ -13,7 +13,6 @@
 #include "builder/lake/ingest_row.h"
 #include "builder/lake/lake_membership.h"
 #include "builder/lake/lake_scan.h"
-#include "builder/lake/row_fault.h"
 #include "builder/root/progress.h"
 #include "builder/root/root.h"
 #include "builder/sort/spill_sort.h"
@@ -126,8 +125,9 @@ static bool project(const struct dx_lake_row *row, size_t file_extras, const int
     return true;
 }
 
-static int compare_row(struct finding *f, const struct dx_lake_row *row, uint32_t dataset,
-                       const struct dx_span *extra, struct dx_error *err)
+static int compare_row(struct finding *f, const struct dx_lake_scan *scan,
+                       const struct dx_lake_row *row, uint32_t dataset, const struct dx_span *extra,
+                       struct dx_error *err)
 {
     struct dx_ingest_row mine = { .dataset = dataset,
                                   .domain = row->domain,
@@ -144,7 +144,7 @@ static int compare_row(struct finding *f, const struct dx_lake_row *row, uint32_
     if (f->key.failed || f->value.failed)
         return DX_OK; /* longer than any row this run can have made */
     key = dx_span_of(f->key.data, f->key.size);
-    if (!filter_has(&f->filter, key) || dx_lake_row_fault(f->form, row) != NULL)
+    if (!filter_has(&f->filter, key) || dx_lake_scan_fault(scan, f->form, row) != NULL)
         return DX_OK;
     return dx_spill_sort_add(f->e->sort, 0, key, dx_span_of(f->value.data, f->value.size), err);
 }
@@ -193,7 +193,7 @@ static int scan_file(struct finding *f, const struct dx_lake_entry *file,
                 rc = dx_fail(err, DX_E_CORRUPT, "%s: a row of dataset %u in a folder of dataset %u",
                              path, row.dataset_id, set->id);
             else if (project(&row, scan.extra_count, to, extra, f->e->options->want.extra_count))
-                rc = compare_row(f, &row, set->number, extra, err);
+                rc = compare_row(f, &scan, &row, set->number, extra, err);
             if ((++*rows & 0xfff) != 0)
                 continue;
             if (f->e->options->progress != NULL)

@@ -72,6 +72,7 @@ struct dx_ingest_stats {
     uint64_t rejected_total;
     uint64_t ts_dropped;        /* stored without a time: theirs is invalid */
     uint64_t unlocated;         /* stored without a locator, though they are wanted */
+    uint64_t with_blanks;       /* accepted lines of lists that have a blank inside: %20 */
     uint64_t repaired;          /* raw URLs and extras that were not UTF-8: U+FFFD put in */
     uint64_t canonical_refused; /* rejected canonical URLs: the row has the requested URL */
     uint64_t datasets;          /* with accepted rows */

@@ -7,6 +7,7 @@
 #include "base/decimal.h"
 #include "base/utf8.h"
 #include "builder/input/records/host_record.h"
+#include "builder/input/records/list_line.h"
 #include "builder/input/records/row_record.h"
 #include "builder/lake/dataset_registry.h"
 #include "builder/lake/ingest_row.h"
@@ -352,6 +353,8 @@ static int take_row(struct dx_ingest_worker *w, const struct dx_batch *batch, si
         dx_ingest_samples_reject(samples, DX_ROW_TS_INVALID, from->input, batch->records[i].line,
                                  shown(w, cols, record));
     }
+    if (cols->format == DX_RECORD_LIST)
+        w->with_blanks += dx_list_line_has_blank(record);
     if (w->shared->sort == NULL)
         show_row(w, samples, &row, w->shared->dataset == NULL ? name : (struct dx_span){ NULL, 0 },
                  w->shared->hosts != NULL ? 0 : cols->extra_count);

@@ -75,8 +75,9 @@ struct dx_ingest_worker {
     uint64_t records;
     uint64_t accepted;
     uint64_t repaired;
-    uint64_t ts_dropped; /* stored without a time: theirs is invalid */
-    uint64_t unlocated;  /* with --locators, and without one */
+    uint64_t with_blanks; /* lines of lists */
+    uint64_t ts_dropped;  /* stored without a time: theirs is invalid */
+    uint64_t unlocated;   /* with --locators, and without one */
     uint64_t rejected[DX_ROW_REJECT_COUNT];
     uint32_t extras_seen; /* bit i: a record had a value of extra i */
 };

@@ -712,6 +712,7 @@ static void join(struct ring *r, struct thread *threads, unsigned count)
         stats->records += threads[i].worker.records;
         stats->accepted += threads[i].worker.accepted;
         stats->repaired += threads[i].worker.repaired;
+        stats->with_blanks += threads[i].worker.with_blanks;
         stats->ts_dropped += threads[i].worker.ts_dropped;
         stats->unlocated += threads[i].worker.unlocated;
         stats->canonical_refused += threads[i].worker.canonical_refused;

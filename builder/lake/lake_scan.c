@@ -3,6 +3,7 @@
 
 #include "canon/url.h"
 #include "format/version/pages.h"
+#include "format/version/url_ids.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -127,6 +128,8 @@ static void add_extras(struct dx_lake_scan *s)
                                                                      .name = n->name,
                                                                      .leaf = i };
         s->extra_count++;
+        if (dx_span_equal(n->name, dx_span_str(DX_REQUESTED_URL)))
+            s->requested = s->extra_count;
     }
 }
 
@@ -140,7 +143,7 @@ static const struct dx_span *find_metadata(const struct dx_pq_footer *f, const c
 }
 
 /* Our files carry a checksum of their footer; a file without one was written by another program. */
-static int check_footer_sum(const struct dx_lake_scan *s, struct dx_error *err)
+static int check_footer_sum(struct dx_lake_scan *s, struct dx_error *err)
 {
     const struct dx_pq_footer *f = &s->footer;
     const struct dx_span *value = find_metadata(f, DX_LAKE_SUM_KEY);
@@ -159,9 +162,14 @@ static int check_footer_sum(const struct dx_lake_scan *s, struct dx_error *err)
            DX_LAKE_SUM_SIZE);
     (void)snprintf(text, sizeof(text), "%016" PRIx64, dx_hash64(dx_span_of(copy, f->size)));
     free(copy);
-    return memcmp(text, value->data, DX_LAKE_SUM_SIZE) == 0
+    s->is_ours = memcmp(text, value->data, DX_LAKE_SUM_SIZE) == 0;
+    return s->is_ours
                ? DX_OK
-               : dx_fail(err, DX_E_CORRUPT, "footer: wrong checksum, damaged");
+               : dx_fail(
+                     err, DX_E_CORRUPT,
+                     "footer: wrong checksum: damaged, or rewritten by another program that kept "
+                     "the metadata " DX_LAKE_SUM_KEY
+                     "; write it again without that key, or restore the file");
 }
 
 /* URLs of another canonical form must not be indexed as if they were of this one. */
@@ -509,11 +517,23 @@ static void note_left_out(struct dx_lake_scan *s, const struct dx_lake_row *row,
                    before + s->next_row - 1, text);
 }
 
+const char *dx_lake_scan_fault(const struct dx_lake_scan *s, struct dx_row_form *form,
+                               const struct dx_lake_row *row)
+{
+    const char *why = dx_lake_row_fault(form, row);
+
+    if (why != NULL || s->is_ours)
+        return why;
+    return dx_lake_given_fault(
+        form, row, s->requested > 0 ? row->extra[s->requested - 1] : dx_span_of(NULL, 0));
+}
+
 int dx_lake_scan_row(struct dx_lake_scan *s, struct dx_lake_row *row, struct dx_error *err)
 {
     for (;;) {
         int rc = next_row(s, row, err);
-        const char *why = rc == 1 && s->skip_by != NULL ? dx_lake_row_fault(s->skip_by, row) : NULL;
+        const char *why = rc == 1 && s->skip_by != NULL ? dx_lake_scan_fault(s, s->skip_by, row)
+                                                        : NULL;
 
         if (why == NULL)
             return rc;

@@ -23,9 +23,10 @@
  * dictionary of each column. One thread at a time.
  *
  * Between open and the first row the caller may set s.skip_by, a form of canon/row_form.h that it
- * keeps: rows with a fault of their own (row_fault.h) are then passed over, counted in
+ * keeps: rows with a fault of their own are then passed over, counted in
  * rows_left_out, and the first is put into first_left_out. s.next_row - 1 is the place of a row in
- * its group.
+ * its group. dx_lake_scan_fault says the fault of the last row (row_fault.h): what it was given as is looked at only in files
+ * without the checksum that our writer puts into the footer.
  *
  * Missing domain, domain_id, scheme, host or path_query, and a known name of another type, are
  * errors that name the column. A further column whose values are not plain strings, or whose name
@@ -90,6 +91,8 @@ struct dx_lake_scan {
     size_t skipped_count;
     struct dx_span skipped;
     bool has_dataset_id;
+    bool is_ours;                /* its footer has a checksum, and that is right */
+    size_t requested;            /* 1 + the extra requested_url; 0: none */
     uint64_t times_left_out;     /* of the rows so far: outside of years 0000..9999, read as null */
     struct dx_row_form *skip_by; /* NULL: all rows are given */
     uint64_t rows_left_out;
@@ -112,6 +115,8 @@ struct dx_lake_scan {
 int dx_lake_scan_open(struct dx_lake_scan *s, const char *path, struct dx_error *err);
 int dx_lake_scan_group(struct dx_lake_scan *s, struct dx_error *err);
 int dx_lake_scan_row(struct dx_lake_scan *s, struct dx_lake_row *row, struct dx_error *err);
+const char *dx_lake_scan_fault(const struct dx_lake_scan *s, struct dx_row_form *form,
+                               const struct dx_lake_row *row);
 /* Whether the spans of the last row stay as they are in the next call of row: both are of pages at hand. */
 bool dx_lake_scan_keeps(const struct dx_lake_scan *s);
 int dx_lake_scan_hash(const struct dx_lake_scan *s, struct dx_hash128 *hash, struct dx_error *err);

@@ -2,6 +2,7 @@
 #include "builder/lake/row_fault.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "canon/ids.h"
 #include "canon/row_form.h"
@@ -20,6 +21,44 @@ const char *dx_lake_row_fault(struct dx_row_form *form, const struct dx_lake_row
     return row->url_id == 0 || row->url_id == dx_url_id(dx_row_form_url(form, &columns))
                ? NULL
                : "column url_id is not XXH3 of the URL";
+}
+
+/* Bytes in front of the path. */
+static size_t origin_size(struct dx_span url)
+{
+    const uint8_t *host = memmem(url.data, url.size, "://", 3);
+    const uint8_t *path = host == NULL
+                              ? NULL
+                              : memchr(host + 3, '/', url.size - (size_t)(host + 3 - url.data));
+
+    return path == NULL ? url.size : (size_t)(path - url.data);
+}
+
+static bool is_given_for(struct dx_row_form *form, struct dx_span raw, struct dx_span url)
+{
+    static const char replacement[] = "\xEF\xBF\xBD";
+    struct dx_span is = dx_row_form_canonical(form, raw);
+
+    if (is.size > 0 && memmem(raw.data, raw.size, replacement, 3) != NULL) {
+        is.size = origin_size(is);
+        url.size = origin_size(url);
+    }
+    return is.size > 0 && dx_span_equal(is, url);
+}
+
+const char *dx_lake_given_fault(struct dx_row_form *form, const struct dx_lake_row *row,
+                                struct dx_span requested)
+{
+    const struct dx_row_columns columns = { row->domain, row->scheme, row->host, row->path_query };
+
+    if (requested.size > 0 && !dx_span_equal(dx_row_form_canonical(form, requested), requested))
+        return "column requested_url is not a URL in canonical form";
+    if (row->raw_url.data == NULL)
+        return NULL;
+    return is_given_for(form, row->raw_url,
+                        requested.size > 0 ? requested : dx_row_form_url(form, &columns))
+               ? NULL
+               : "column raw_url is not the row's URL as it was given";
 }
 
 static const char *plain_text(struct dx_span text, char out[SHOWN_MAX])

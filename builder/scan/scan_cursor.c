@@ -127,7 +127,7 @@ static __attribute__((noinline)) int fail_form(const struct dx_scan_cursor *c, c
 
 static int check_form(const struct dx_scan_cursor *c, struct dx_error *err)
 {
-    const char *why = dx_lake_row_fault(c->form, &c->row);
+    const char *why = dx_lake_scan_fault(&c->scan, c->form, &c->row);
 
     return why == NULL ? DX_OK : fail_form(c, why, err);
 }
@@ -247,13 +247,12 @@ int dx_scan_cursor_open(struct dx_scan_cursor *c, const char *path, struct dx_er
 
     if (c->skips)
         c->scan.skip_by = c->form;
-    c->requested = c->tags = 0;
+    c->requested = c->scan.requested;
+    c->tags = 0;
     for (size_t i = 0; rc == DX_OK && i < c->scan.column_count; i++) {
         if (c->scan.column[i].role != DX_LAKE_EXTRA)
             continue;
         extra++;
-        if (dx_span_equal(c->scan.column[i].name, dx_span_str(DX_REQUESTED_URL)))
-            c->requested = extra;
         if (dx_span_equal(c->scan.column[i].name, dx_span_str(DX_TAGS_COLUMN)))
             c->tags = extra;
     }

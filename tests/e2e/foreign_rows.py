@@ -3,7 +3,7 @@
 """`publish --foreign-rows skip`: of files that pyarrow and DuckDB wrote, exactly the sound rows are shown, and everything
 that reads the lake leaves out the same ones.
 
-Faulty rows of nine kinds stand between sound ones, at the ends of pages, row groups and files, also between two rows of
+Faulty rows of many kinds, of which one half are so by raw_url or requested_url alone, stand between sound ones, at the ends of pages, row groups and files, also between two rows of
 one URL, and make up a whole file. Listings, single URLs, tags, counts, `verify --deep`, `versions`, `inspect`, export, `domain64`,
 ingest of a record that only a faulty row has, increments, `compact`, `--foreign-rows refuse`, another suffix list.
 """
@@ -22,34 +22,50 @@ except ImportError:
     dxtest.skip("duckdb, pyarrow and xxhash are not here (tests/e2e/requirements.txt)")
 
 SMALL = ["--memory", "64M", "--threads", "2"]
-COLUMNS = ("domain", "domain_id", "scheme", "host", "path_query", "url_id", "tags")
-TYPES = (pa.string(), pa.uint64(), pa.string(), pa.string(), pa.string(), pa.uint64(), pa.string())
+COLUMNS = ("domain", "domain_id", "scheme", "host", "path_query", "url_id", "tags", "raw_url", "requested_url")
+TYPES = (pa.string(), pa.uint64(), pa.string(), pa.string(), pa.string(), pa.uint64(), pa.string(), pa.string(), pa.string())
 
 
 def hash64(text):
     return xxhash.xxh3_64_intdigest(text.encode())
 
 
-def row(domain, host, path, scheme="https", domain_id=None, url_id=None, tag="sound", more=()):
+def row(domain, host, path, scheme="https", domain_id=None, url_id=None, tag="sound", more=(), raw=None, requested=None):
     return (domain, hash64(domain) if domain_id is None else domain_id, scheme, host, path,
-            hash64(f"{scheme}://{host}{path}") if url_id is None else url_id, json.dumps([tag, *more]))
+            hash64(f"{scheme}://{host}{path}") if url_id is None else url_id, json.dumps([tag, *more]), raw, requested)
 
 
 def faulty(domain, n):
-    """Nine kinds; all of them sort among the rows of the domain."""
+    """FAULTS kinds; all of them sort among the rows of the domain."""
     www = f"www.{domain}"
+    url = f"https://{www}/{n:04}"
+    given = [(raw, None) for raw in ("javascript:alert(1)", "https://www.elsewhere.org/", "", f"{url}x", f"{url}\0x", f"{url}#" + "x" * 9000, f"http://{www}/{n:04}")]
+    given += [(None, "javascript:alert(1)"), (None, f"HTTPS://{www}/r"), (url, f"https://{www}/r/{n}")]
     return [row(domain, f"WWW.{domain}", f"/{n}", tag="faulty"), row(domain, www, f"/%70rivate/{n}", tag="faulty"),
             row(domain, f"{www}:443", f"/{n}", tag="faulty"), row(domain, f"a@{www}", f"/{n}", tag="faulty"),
             row(domain, "www.elsewhere.org", f"/{n}", tag="faulty"), row(domain, www, f"/{n:04}", scheme="javascript", tag="faulty"),
             row(domain, www, f"/{n:04}", domain_id=n + 1, tag="faulty"), row(domain, www, f"/{n:04}", url_id=n + 7, tag="faulty"),
-            row(domain, www, f"/a\r\nb{n}", tag="faulty")]
+            row(domain, www, f"/a\r\nb{n}", tag="faulty")] + [
+        row(domain, www, f"/{n:04}", tag="faulty", raw=raw, requested=requested) for raw, requested in given]
+
+
+FAULTS = len(faulty("d.com", 0))
+
+
+def as_given(domain, n):
+    """(raw_url, requested_url) of a sound row."""
+    www, raw = f"www.{domain}", f"https://www.{domain}/{n:04}"
+    return [(None, None), (raw, None), (f"HTTPS://WWW.{domain}:443/x/../{n:04}#top", None), (f" {raw[:-2]}\r\n{raw[-2:]}", None), (f"https://{www}/\ufffd", None),
+            (None, f"https://{www}/r/{n}"), (f"https://{www}/r/./{n}", f"https://{www}/r/{n}")]
 
 
 def make(rng, domains, rows_each, salt):
     good, bad = [], []
     for domain in domains:
         for n in range(rows_each):
-            good += [row(domain, f"www.{domain}", f"/{n:04}", more=[f"{salt}{k}"]) for k in range(rng.choice((1, 1, 2, 3)))]
+            for k in range(rng.choice((1, 1, 2, 3))):
+                raw, requested = rng.choice(as_given(domain, n))
+                good.append(row(domain, f"www.{domain}", f"/{n:04}", more=[f"{salt}{k}"], raw=raw, requested=requested))
             bad += rng.sample(faulty(domain, n), rng.choice((0, 0, 1, 2)))
     rows = good + bad
     order = {id(r): rng.random() for r in rows}
@@ -99,7 +115,8 @@ def check(root, good, left_out, words):
             mine = [r for r in good if r[0] == domain]
             dxtest.equal((of["row_count"], of["url_count"]), (len(mine), len(urls(mine))), f"{words}: counts of {domain}")
             for into, more in ((found, ""), (tagged, "&tag=sound")):
-                page = server.get(f"/v1/domain/{domain}/datasets/1/urls?limit=10000&fields=url{more}").json
+                page = server.get(f"/v1/domain/{domain}/datasets/1/urls?limit=10000&fields=url,raw_url{more}").json
+                dxtest.check("alert(" not in json.dumps(page), f"{words}: a raw_url that is no URL is shown")
                 into.update(item["url"] for item in page["items"])
             dxtest.equal(server.get(f"/v1/domain/{domain}/datasets/1/urls?tag=faulty").json["items"], [], f"{words}: tag of faulty rows")
         dxtest.equal(server.get("/v1/domain/elsewhere.org").status, 404, f"{words}: a domain that only faulty rows have")
@@ -151,12 +168,13 @@ def main():
         by_duckdb(folder / "none.parquet", sorted(faulty("d9.com", 5), key=lambda r: (r[3].encode(), r[4].encode())))
         good, bad = good + more, bad + worse + faulty("d9.com", 5)
         said = publish(root)
-        dxtest.check(f"left out: {len(bad)}, of which read now: {len(worse) + 9}" in said, f"an increment: {said}")
+        dxtest.check(f"left out: {len(bad)}, of which read now: {len(worse) + FAULTS}" in said, f"an increment: {said}")
         check_mine(root, good, own, len(bad), "DuckDB's files merged")
         publish(root, "--full", "--force")
         check_mine(root, good, own, len(bad), "the whole lake")
 
-        dxtest.equal(exported(root, tmp / "store"), set(urls(good)) | {"https://www.own.org/", "https://two.org/"}, "export")
+        keys = {f"{r[2]}://{r[3]}{r[4]}" if r[7] is None or "\r" in r[7] else r[7] for r in good}
+        dxtest.equal(exported(root, tmp / "store"), keys | {"https://www.own.org/", "https://two.org/"}, "export")
         dxtest.domaindex("domain64", "init", "--root", root)
         said = dxtest.domaindex("domain64", "fill", "--root", root).stdout.decode()
         dxtest.check(f": rows {len(good) + len(own)}, " in said, f"domain64: {said}")
@@ -187,7 +205,7 @@ def main():
         dxtest.domaindex("suppress", "add", "--root", root, "--domain", "d1.com")
         dxtest.domaindex("compact", "--root", root, *SMALL)
         good = [r for r in good if r[0] != "d1.com"]
-        check_mine(root, good, [*own, *own], 9 + 1, "after a compaction")  # of none.parquet and lonely.parquet; f.com has two rows
+        check_mine(root, good, [*own, *own], FAULTS + 1, "after a compaction")  # of none.parquet and lonely.parquet; f.com has two rows
 
         # Refused again, as whole files.
         said = publish(root, "--foreign-rows", "refuse", "--full", expect=1)

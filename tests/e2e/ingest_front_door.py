@@ -143,8 +143,10 @@ def refused(tmp):
     path.write_bytes(texts["semicolons"])
     for more in ([], ["--format", "csv"]):
         check("semicolons" in ingest(tmp / "refused", "--dataset", "d", *more, path, expect=1), f"crawl.csv {more}")
-    said = ingest(tmp / "asked", "--dataset", "d", "--format", "list", "-", input=texts["commas"])
-    check("each line is a URL" in said, "--format list is believed")
+    # Also there columns never become part of a URL.
+    for words in ("commas", "spaces"):
+        said = ingest(tmp / "asked", "--dataset", "d", "--format", "list", "-", input=texts[words], expect=1)
+        check("each line is a URL" in said and f"not_one_url {COUNT:>23}" in said, f"--format list of {words}: {said}")
 
 
 def streams(tmp):
@@ -219,6 +221,39 @@ def rejects(tmp):
     # What the lake has already is no reject.
     ingest(tmp / "20%", "--dataset", "d", "--max-rejects", "20%", "-", input=mixed)
     ingest(tmp / "20%", "--dataset", "d", "-", input="".join(u + "\n" for u in PAGES).encode())
+
+
+def lists(tmp):
+    """A line of a list that has columns is rejected wherever it stands, and what is stored is what stands on a line of its own."""
+    odd = ["b1.example.net\t17", "http://site1.example.com/x\t2024-01-02", "http://site1.example.com/x,2024-01-02,title", "http://site1.example.com/x 2024-01-02",
+           "http://site1.example.com/x # note", "http://site1.example.com/x http://site2.example.com/y", "b2.example.net,17", "http://site1.example.com/x\x01y"]
+    blank = "http://site1.example.com/x y"
+    more = [f"http://site9.example.com/{i}" for i in range(len(odd) * 20)]
+    lines = more + [blank] + odd + PAGES
+    data = "".join(line + "\n" for line in lines).encode()
+    for way, arguments in (("auto", []), ("given", ["--format", "list"])):
+        root = tmp / f"lists-{way}"
+        found = dxtest.json.loads(dxtest.domaindex("ingest", "--root", root, "--dataset", "d", "--dry-run", "--json", "--memory", "64M", *arguments, "-", input=data).stdout)
+        equal((found["accepted"], found["lines_with_blanks"]), (len(lines) - len(odd), 1), f"{way}: dry run")
+        reason, = found["rejected"]["reasons"]
+        equal((reason["reason"], reason["count"], reason["examples"][0]["line"]), ("not_one_url", len(odd), len(more) + 2), f"{way}: dry run")
+        said = ingest(root, "--dataset", "d", "--rejects", tmp / f"{way}.tsv", *arguments, "-", input=data)
+        check("blanks within 1 line of a list" in said, f"{way}: {said}")
+        listed = [line.split("\t") for line in (tmp / f"{way}.tsv").read_text().splitlines()]
+        equal([(int(r[1]), r[2]) for r in listed], [(len(more) + 2 + i, "not_one_url") for i in range(len(odd))], f"{way}: the rejects file")
+        equal(rows(root), sorted((u, None) for u in [*more, *PAGES, blank.replace(" ", "%20")]), f"{way}: rows")
+    # The first lines tell a mixed file.
+    mixed = "".join(f"{u}\n" for u in PAGES) + "".join(f"b{i}.example.net\t17\n" for i in range(4000))
+    for more in ([], ["--dry-run"]):
+        said = ingest(tmp / "mixed", "--dataset", "d", *more, "-", input=mixed.encode(), expect=1)
+        check(f"line {COUNT + 1}, and of 40 of the first 100" in said and "--format tsv" in said and "--format list" in said, f"mixed: {said}")
+    (tmp / "mixed.txt").write_text(mixed)
+    done = dxtest.domaindex("ingest", "--detect", tmp / "mixed.txt", expect=None)
+    check(f"line {COUNT + 1}".encode() in done.stdout + done.stderr, f"--detect: {done.stdout} {done.stderr}")
+    # CSV with a line end within a field, as tables have cells of two URLs; TSV with an old line end.
+    for name, text in (("csv", 'url,n\n"http://a.com/\nhttp://b.com/",1\n'), ("tsv", "url\tn\nhttp://a.com/\rhttp://b.com/\t1\n")):
+        said = ingest(tmp / "cell", "--dataset", "d", "--format", name, "-", input=text.encode(), expect=1)
+        check("not_one_url" in said, f"a cell of {name}: {said}")
 
 
 def times(tmp):
@@ -400,7 +435,7 @@ def json_summary(tmp):
 
 def main():
     dxtest.need_programs()
-    for part in (good, refused, pipes, rejects, json_summary, times, columns, lacking, dry_runs, words, waiting):
+    for part in (good, refused, pipes, rejects, lists, json_summary, times, columns, lacking, dry_runs, words, waiting):
         with dxtest.tempdir() as tmp:
             part(tmp)
     dxtest.finish()

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "builder/input/bytes/cdx_line.h"
 #include "builder/input/records/column_names.h"
+#include "builder/input/records/list_line.h"
 #include "builder/input/records/rejects.h"
 #include "builder/input/records/row_record.h"
 #include "format/text/locator.h"
@@ -1064,6 +1065,14 @@ static bool is_shifted(const struct dx_columns *cols, const struct dx_fields *f,
            (status.data != NULL && (status.size == 0 || !isdigit(status.data[0])));
 }
 
+/* In text without escapes a control character stands between two things; canon/url.h would join them. */
+static bool is_one_url(enum dx_record_format format, struct dx_span url)
+{
+    return format == DX_RECORD_LIST ? dx_list_line_split(url) == DX_LIST_LINE_WHOLE
+           : format == DX_RECORD_TSV || format == DX_RECORD_CSV ? !dx_span_has_control(url)
+                                                                : true;
+}
+
 static int pick_fields(const struct dx_columns *cols, struct dx_span record, struct dx_fields *f)
 {
     bool ok;
@@ -1082,6 +1091,8 @@ static int pick_fields(const struct dx_columns *cols, struct dx_span record, str
     if (n < cols->field_max)
         return DX_ROW_COLUMN_MISSING;
     f->url = f->split[cols->url];
+    if (!is_one_url(cols->format, f->url))
+        return DX_ROW_NOT_ONE_URL;
     f->ts = optional(f, cols->ts);
     f->dataset = optional(f, cols->dataset);
     for (size_t i = 0; i < cols->extra_count; i++)

@@ -9,9 +9,11 @@
 #include "builder/input/bytes/foreign_format.h"
 #include "builder/input/records/column_names.h"
 #include "builder/input/records/input_json.h"
+#include "builder/input/records/list_line.h"
 
 #define LINES_MAX 100
 #define BINARY_LOOK 4096
+#define SPLIT_SHARE 10 /* of the lines */
 #define COUNTED_MAX 64 /* delimiters a line */
 #define CELLS_MAX 256
 #define HEADER_ROW_MAX ((size_t)16 << 10) /* of an array of arrays */
@@ -20,6 +22,7 @@
 /* The first lines, without their ends and without empty ones. */
 struct sample {
     struct dx_span line[LINES_MAX];
+    size_t number[LINES_MAX]; /* of the line, from 1 */
     size_t count;
 };
 
@@ -138,6 +141,7 @@ static struct dx_span trimmed(struct dx_span s)
 static void read_sample(const struct dx_input_head *head, struct sample *out)
 {
     struct dx_span rest = head->bytes;
+    size_t number = 0;
 
     out->count = 0;
     while (rest.size > 0 && out->count < LINES_MAX) {
@@ -147,8 +151,11 @@ static void read_sample(const struct dx_input_head *head, struct sample *out)
 
         if (end == NULL && !head->whole && out->count > 0)
             return;
-        if (line.size > 0)
+        number++;
+        if (line.size > 0) {
+            out->number[out->count] = number;
             out->line[out->count++] = line;
+        }
         n += end != NULL;
         rest = dx_span_of(rest.data + n, rest.size - n);
     }
@@ -294,6 +301,45 @@ static int find_by_header(const struct dx_input_head *head, const struct sample 
     return DX_OK;
 }
 
+static const struct delimiter *find_delimiter(int byte)
+{
+    static const struct delimiter other = {
+        0, "control characters", DX_RECORD_AUTO,
+        "make these tabs, and give --format tsv and --url-column N"
+    };
+
+    for (size_t i = 0; i < DELIMITERS; i++)
+        if (delimiters[i].byte == byte)
+            return &delimiters[i];
+    return &other;
+}
+
+/* A line now and then is rejected where it stands; of a tenth of them no list is made up. */
+static int check_list(const struct dx_input_head *head, const struct sample *s,
+                      struct dx_error *err)
+{
+    const struct delimiter *d;
+    size_t first = 0, found = 0;
+    int by = DX_LIST_LINE_WHOLE;
+
+    for (size_t i = 0; i < s->count; i++) {
+        int b = dx_list_line_split(s->line[i]);
+
+        if (b != DX_LIST_LINE_WHOLE && found++ == 0) {
+            by = b;
+            first = s->number[i];
+        }
+    }
+    if (found * SPLIT_SHARE < s->count || found == 0)
+        return DX_OK;
+    d = find_delimiter(by);
+    return dx_fail(err, DX_E_INVALID,
+                   "%s: cannot tell whether a line is a URL or has columns: %s separate those of "
+                   "line %zu, and of %zu of the first %zu lines; %s, or --format list, which "
+                   "rejects such lines",
+                   head->name, d->what, first, found, s->count, d->way_out);
+}
+
 /* Without a header that is known: lines of several columns may not pass for URLs. */
 static int find_by_lines(const struct dx_input_head *head, const struct sample *s,
                          bool wants_columns, enum dx_record_format *format, struct dx_error *err)
@@ -315,7 +361,7 @@ static int find_by_lines(const struct dx_input_head *head, const struct sample *
                            head->name, delimiters[i].what, delimiters[i].way_out);
     if (first.data[0] == '"')
         *format = DX_RECORD_CSV;
-    return DX_OK;
+    return *format == DX_RECORD_LIST ? check_list(head, s, err) : DX_OK;
 }
 
 /* The first line that is not one of the lines around records. */

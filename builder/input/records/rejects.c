@@ -38,6 +38,8 @@ const char *dx_row_reject_name(int why)
         return "count_invalid";
     case DX_ROW_NO_PAGES:
         return "no_pages";
+    case DX_ROW_NOT_ONE_URL:
+        return "not_one_url";
     default:
         return dx_reject_name((enum dx_reject)why);
     }

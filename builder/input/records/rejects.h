@@ -39,6 +39,7 @@ enum dx_row_reject {
     DX_ROW_EXTRA_TOO_LONG,
     DX_ROW_COUNT_INVALID,
     DX_ROW_NO_PAGES, /* the count of a host is 0 or null: nothing is wrong with it */
+    DX_ROW_NOT_ONE_URL, /* columns in a line of a list (list_line.h), a control character in a URL of TSV or CSV */
     DX_ROW_REJECT_COUNT
 };
 

@@ -486,6 +486,22 @@ static void test_format(void)
         { "a.csv", "version https://git-lfs.github.com/spec/v1\n", false, "Git LFS" },
         { "-", "http://a.com/\n\xff\xfe", false, "list" },
     };
+    /* Lists of a few lines, one or more of which have columns. */
+    static const struct {
+        const char *text;
+        const char *want;
+    } mixed[] = {
+        { "http://a.com/1\n\nhttp://a.com/2\nhttp://a.com/3\tx\n",
+          "tabs separate those of line 4, and of 1 of the first 3" },
+        { "http://a.com/1\nhttp://a.com/2,2024-01-02,x\n",
+          "--format csv and --url-column N, or --format list" },
+        { "http://a.com/1\nhttp://a.com/2 # note\n", "spaces separate those of line 2" },
+        { "http://a.com/1\nhttp://a.com/2\001x\n", "control characters" },
+        { "http://a.com/1\nhttp://a.com/2#Swiss Goats\n", "list" },
+        { "http://a.com/1\nhttp://a.com/0,1518,2,00.html\n", "list" },
+        { "http://a.com/1\n2\n3\n4\n5\n6\n7\n8\n9\n10\nhttp://a.com/2\tx\n",
+          "list" }, /* one of eleven */
+    };
     /* Of five lines with a number in place of #. */
     static const struct {
         const char *line;
@@ -529,6 +545,10 @@ static void test_format(void)
                      lines[i].want);
         check_format("-", dx_span_of(text.data, text.size), DX_RECORD_LIST, false, "list");
         dx_buf_release(&text);
+    }
+    for (size_t i = 0; i < sizeof mixed / sizeof mixed[0]; i++) {
+        check_format("-", dx_span_str(mixed[i].text), DX_RECORD_AUTO, false, mixed[i].want);
+        check_format("-", dx_span_str(mixed[i].text), DX_RECORD_LIST, false, "list");
     }
     for (size_t i = 0; i < sizeof binary / sizeof binary[0]; i++)
         for (int asked = DX_RECORD_AUTO; asked <= DX_RECORD_LIST; asked++)
