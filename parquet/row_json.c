@@ -230,24 +230,6 @@ int dx_pq_rows_read(struct dx_pq_rows *r, const struct dx_pq_fetch *fetch, uint6
 
 /* ---- JSON ---- */
 
-static bool is_number(const struct dx_pq_node *node, struct dx_span text)
-{
-    if (node->logical != DX_PQ_LOGICAL_NONE && node->logical != DX_PQ_LOGICAL_INTEGER)
-        return false;
-    switch (node->type) {
-    case DX_PQ_BOOLEAN:
-    case DX_PQ_INT32:
-    case DX_PQ_INT64:
-        return node->time_unit == DX_PQ_TIME_NONE;
-    case DX_PQ_FLOAT:
-    case DX_PQ_DOUBLE: /* JSON has no inf and nan */
-        return text.size > 0 && memchr(text.data, 'n', text.size) == NULL &&
-               memchr(text.data, 'N', text.size) == NULL;
-    default:
-        return false;
-    }
-}
-
 static struct slot *slot_of(const struct dx_pq_rows *r, uint32_t leaf)
 {
     struct dx_pq_row_leaf *l = &r->leaf[leaf];
@@ -275,6 +257,19 @@ static void pass_over(struct dx_pq_rows *r, uint32_t *node, uint32_t *leaf)
         pass_over(r, node, leaf);
 }
 
+static void write_text(struct dx_pq_rows *r, const struct dx_pq_node *n, struct dx_span text)
+{
+    struct dx_buf hex = DX_BUF_INIT(r->json->buf->max);
+
+    if (dx_pq_text_is_hex(n, text)) {
+        dx_pq_text_hex(text, &hex);
+        text = dx_span_of(hex.data, hex.size);
+        r->json->buf->failed = r->json->buf->failed || hex.failed;
+    }
+    dx_json_text(r->json, text);
+    dx_buf_release(&hex);
+}
+
 static int write_value(struct dx_pq_rows *r, const struct dx_pq_node *n, uint32_t leaf,
                        struct dx_error *err)
 {
@@ -287,12 +282,12 @@ static int write_value(struct dx_pq_rows *r, const struct dx_pq_node *n, uint32_
     r->leaf[leaf].next++;
     if (s->def < n->max_def || n->logical == DX_PQ_LOGICAL_NULL) {
         dx_json_null(r->json);
-    } else if (is_number(n, text)) {
+    } else if (dx_pq_text_is_number(n, text)) {
         dx_json_number(r->json, text);
     } else {
-        dx_json_text(r->json, text);
         if (r->seen != NULL)
             r->seen(r->ctx, text);
+        write_text(r, n, text);
     }
     return DX_OK;
 }

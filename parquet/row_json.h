@@ -10,7 +10,7 @@
  *
  * Of each column the pages of the row group up to that of the last row are read, once. Structs become objects,
  * lists and repeated columns arrays, maps arrays of {"key", "value"}; numbers and booleans stay what they are where
- * JSON can hold them, everything else is text as value_text.h has it. seen(ctx, text) gets each string of the row;
+ * JSON can hold them, everything else is text as value_text.h has it, bytes that are not UTF-8 in hexadecimal. seen(ctx, text) gets each string of the row;
  * it may be NULL. row: ascending strictly, numbers in the group.
  *
  * A name that the file does not have is DX_E_NOT_FOUND and lists those it has; a group or row that it does not have,

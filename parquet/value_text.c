@@ -8,6 +8,7 @@
 
 #include "base/civil_time.h"
 #include "base/put.h"
+#include "base/utf8.h"
 
 #define DAY_US INT64_C(86400000000)
 #define DECIMAL_BYTES_MAX 32 /* 76 digits, as Arrow's largest */
@@ -160,11 +161,25 @@ static void put_time_of_day(const struct dx_pq_node *node, int64_t value, struct
 
 static void put_hex(struct dx_span s, bool uuid, struct dx_buf *out)
 {
+    static const char digit[] = "0123456789abcdef";
+
     for (size_t i = 0; i < s.size; i++) {
         if (uuid && (i == 4 || i == 6 || i == 8 || i == 10))
             dx_buf_u8(out, '-');
-        dx_buf_fmt(out, "%02x", s.data[i]);
+        dx_buf_u8(out, (uint8_t)digit[s.data[i] >> 4]);
+        dx_buf_u8(out, (uint8_t)digit[s.data[i] & 15]);
     }
+}
+
+void dx_pq_text_hex(struct dx_span bytes, struct dx_buf *out)
+{
+    put_hex(bytes, false, out);
+}
+
+bool dx_pq_text_is_hex(const struct dx_pq_node *node, struct dx_span bytes)
+{
+    return node->type == DX_PQ_BYTE_ARRAY && node->logical == DX_PQ_LOGICAL_NONE &&
+           !dx_utf8_is_valid(bytes);
 }
 
 /* Months, days and milliseconds, of which none holds for the others; little-endian, unsigned. */
@@ -245,4 +260,22 @@ void dx_pq_value_text(const struct dx_pq_node *node, const struct dx_pq_values *
         put_int_decimal(node, v->ints[i], out);
     else
         put_number(node, v->ints[i], out);
+}
+
+bool dx_pq_text_is_number(const struct dx_pq_node *node, struct dx_span text)
+{
+    if (node->logical != DX_PQ_LOGICAL_NONE && node->logical != DX_PQ_LOGICAL_INTEGER)
+        return false;
+    switch (node->type) {
+    case DX_PQ_BOOLEAN:
+    case DX_PQ_INT32:
+    case DX_PQ_INT64:
+        return node->time_unit == DX_PQ_TIME_NONE;
+    case DX_PQ_FLOAT:
+    case DX_PQ_DOUBLE: /* JSON has no inf and nan */
+        return text.size > 0 && memchr(text.data, 'n', text.size) == NULL &&
+               memchr(text.data, 'N', text.size) == NULL;
+    default:
+        return false;
+    }
 }

@@ -322,14 +322,24 @@ enum dx_row_side dx_row_filter_side(const struct dx_row_filter *f, struct dx_spa
     return order < 0 ? DX_ROW_BEFORE : DX_ROW_BEHIND;
 }
 
-/* "eng,deu": one of them. */
+/* Codes of languages have no escapes: of an array of JSON they are what stands between these. */
+static struct dx_span without_marks(struct dx_span s)
+{
+    while (s.size > 0 && strchr(" [\"]", s.data[0]) != NULL && s.data[0] != 0)
+        s = dx_span_of(s.data + 1, s.size - 1);
+    while (s.size > 0 && strchr(" [\"]", s.data[s.size - 1]) != NULL && s.data[s.size - 1] != 0)
+        s.size--;
+    return s;
+}
+
+/* "eng,deu" or ["eng","deu"]: one of them. */
 static bool has_word(struct dx_span list, struct dx_span word)
 {
     while (list.size > 0) {
         const uint8_t *comma = memchr(list.data, ',', list.size);
         size_t n = comma == NULL ? list.size : (size_t)(comma - list.data);
 
-        if (same_word(without_parameters(dx_span_of(list.data, n)), word))
+        if (same_word(without_marks(without_parameters(dx_span_of(list.data, n))), word))
             return true;
         list = comma == NULL ? dx_span_of(NULL, 0) : dx_span_of(comma + 1, list.size - n - 1);
     }

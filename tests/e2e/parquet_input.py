@@ -18,6 +18,7 @@ import pathlib
 import struct
 import subprocess
 import sys
+import uuid
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import dxtest  # noqa: E402
@@ -131,7 +132,7 @@ def same(value, text, kind):
     if isinstance(value, datetime.time):
         return datetime.time.fromisoformat(text) == value.replace(tzinfo=None)
     if isinstance(value, bytes) and pa.types.is_fixed_size_binary(kind):
-        return text.replace(b"-", b"") == value.hex().encode()
+        return text in (value.rstrip(b"\0 "), str(uuid.UUID(bytes=value)).encode() if len(value) == 16 else None)
     if isinstance(value, bytes):
         return text == value
     return text == (value if isinstance(value, str) else str(value))
@@ -205,6 +206,10 @@ def corpus():
 
 # ------------------------------------------------------------------------- what people have
 
+def compact(value):
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
 def urls(count, words="p"):
     return [f"https://www.site{i % 37}.com/{words}/{i}?q={i * 7}" for i in range(count)]
 
@@ -243,7 +248,7 @@ def files(folder, count=1500):
                            "images": [[{"url": f"{a}&w={k}", "w": k} for k in range(i % 4)] if i % 5 else None
                                       for i, a in enumerate(u)]},
         ["--url-column", "images.url", "--extra-column", "images.w", "--extra-column", "langs"],
-        {(f"{a}&w={k}", lake.iso(b), str(k), ",".join(["en", "de"][:i % 3]) or None)
+        {(f"{a}&w={k}", lake.iso(b), str(k), compact(["en", "de"][:i % 3]))
          for i, (a, b) in enumerate(zip(u, t)) if i % 5 for k in range(i % 4)}, row_group_size=333)
     put("links.parquet", {"links": [u[i:i + i // 3 % 3] for i in range(0, count, 3)]}, ["--url-column", "links"],
         {(a, None) for i in range(0, count, 3) for a in u[i:i + i // 3 % 3]})
@@ -366,9 +371,11 @@ def refused(tmp, made):
     ingest(tmp / "twins", "--dataset", "r", "--url-column", "3", twins)
     dxtest.check([row[0] for row in lake.stored(tmp / "twins", "r")] == ["https://b.com/2"], "one of two columns by its number")
     hosts = tmp / "hosts.parquet"
-    pq.write_table(pa.table({"surt_host_name": ["org,commoncrawl"], "url_host_registered_domain": ["commoncrawl.org"], "fetch_200": [17]}), hosts)
+    pq.write_table(pa.table({"surt_host_name": ["org,commoncrawl"], "fetch_200": [17]}), hosts)
     done = ingest(root, "--dataset", "r", hosts, expect=1)
-    dxtest.check(b"is a host index: counts of pages a host, without URLs" in done.stderr, f"a host index: {done.stderr[:300]}")
+    dxtest.check(b"is a host index: " in done.stderr and b"give --profile host-index" in done.stderr, f"a host index: {done.stderr[:300]}")
+    done = dxtest.domaindex("ingest", "--detect", hosts)
+    dxtest.check(b"--profile host-index" in done.stdout, f"a host index, --detect: {done.stdout}")
     dxtest.check(not list(root.glob("urls/dataset_id=*/*")), "a refused file left rows")
     done = ingest(root, "--dataset", "r", "-", input=path.read_bytes(), expect=1)
     dxtest.check(b"name the file" in done.stderr, f"standard input: {done.stderr[:300]}")
@@ -433,7 +440,7 @@ def lists(tmp):
     pq.write_table(pa.Table.from_pylist(values), tmp / "lists.parquet", row_group_size=700)
     questions = [
         ("links", ["--url-column", "links", "--extra-column", "id", "--extra-column", "langs.code"],
-         "select l, date, id, langs from (select unnest(links) l, date, id, nullif(array_to_string([x.code for x in langs], ','), '') langs from read_json('{}', columns={{id: 'varchar', date: 'varchar', links: 'varchar[]', langs: 'struct(code varchar)[]'}})) where l is not null"),
+         "select l, date, id, langs from (select unnest(links) l, date, id, to_json([x.code for x in langs])::varchar langs from read_json('{}', columns={{id: 'varchar', date: 'varchar', links: 'varchar[]', langs: 'struct(code varchar)[]'}})) where l is not null"),
         ("images", ["--url-column", "images.url", "--ts-column", "images.seen", "--extra-column", "images.w", "--extra-column", "images.alt", "--extra-column", "id"],
          "select i.url, i.seen || 'T00:00:00Z', i.w::varchar, i.alt, id from (select unnest(images) i, id from read_json('{}', columns={{id: 'varchar', images: 'struct(url varchar, w int, seen varchar, alt varchar)[]'}})) where i.url is not null"),
     ]
@@ -445,6 +452,7 @@ def lists(tmp):
         theirs = set(duckdb.sql(question.format(tmp / "lists.jsonl")).fetchall())
         compare_stored(tmp / "lists", f"{dataset}-jsonl", theirs, f"{dataset}: JSON lines against DuckDB")
         compare_stored(tmp / "lists", f"{dataset}-parquet", theirs, f"{dataset}: Parquet against DuckDB")
+    nested_lists(tmp)
     # arrays in arrays, elements of other kinds, empty lists, a list under a usual name
     odd = [{"url": [["http://a.com/1"], [], ["http://a.com/2", 7, {"x": 1}, "no url"]]}, {"url": []}, {"url": "http://a.com/3"}, {"url": [None]}]
     (tmp / "odd.jsonl").write_text("".join(json.dumps(v) + "\n" for v in odd))
@@ -452,6 +460,59 @@ def lists(tmp):
     said = json.loads(done.stdout)
     dxtest.equal((said["records"], said["accepted"], {r["reason"]: r["count"] for r in said["rejected"]["reasons"]}), (7, 3, {"column_missing": 3, "host_invalid": 1}), "odd lists")
     compare_stored(tmp / "lists", "odd", {(f"http://a.com/{i}", None) for i in (1, 2, 3)}, "odd lists")
+
+
+def nested_lists(tmp):
+    """Lists that are extras keep what is in them: as DuckDB's JSON of the values, of Parquet and JSON lines alike; rows that differ in them stay apart."""
+    values = [["x", "y"], ["x,y"], ["x", None, "y"], [], None, [""], [None], ['q"\\\u00e9\u2603\n']]
+    kinds = [{"url": "https://a.com/1", "tags": v, "n": v and [1, None, -2.5][:len(v)], "deep": v and [v, [], None, v], "days": [datetime.date(2024, 1, 2)],
+              "in": {"er": v}, "meta": v if v is None else [{"c": x, "d": [x]} for x in v], "bin": v and [x and x.encode() + b"\xff" for x in v]} for v in values]
+    schema = pa.schema([("url", pa.string()), ("tags", pa.list_(pa.string())), ("n", pa.list_(pa.float64())), ("deep", pa.list_(pa.list_(pa.string()))),
+                        ("days", pa.list_(pa.date32())), ("in", pa.struct([("er", pa.list_(pa.string()))])),
+                        ("meta", pa.list_(pa.struct([("c", pa.string()), ("d", pa.list_(pa.string()))]))), ("bin", pa.large_list(pa.binary()))])
+    path = tmp / "nested.parquet"
+    pq.write_table(pa.Table.from_pylist(kinds, schema), path, data_page_size=8, row_group_size=3)
+    columns = {"tags": "tags", "n": "n", "deep": "deep", "days": "days", "in.er": '"in".er', "meta.c": "[m.c for m in meta]", "meta.d": "[m.d for m in meta]",
+               "bin": "[lower(hex(b)) for b in bin]"}
+    theirs = duckdb.sql("select 'https://a.com/1', null, " + ", ".join(f"to_json({c.replace('when', chr(34) + 'when' + chr(34))})::varchar" for c in columns.values())
+                        + f" from '{path}'").fetchall()
+    numbers = [tuple(v if k != 3 or v is None else v.replace(".0", "") for k, v in enumerate(row)) for row in theirs]   # 1.0 is written 1
+    extras = [a for c in columns for a in ("--extra-column", c)]
+    ingest(tmp / "nested", "--dataset", "d", *extras, path)
+    compare_stored(tmp / "nested", "d", set(numbers), "lists as extras, against DuckDB")
+    dxtest.equal(len(lake.stored(tmp / "nested", "d")), len(values), "rows that differ in a list alone")
+    # the same bytes as of JSON lines without blanks
+    (tmp / "nested.jsonl").write_text("".join(compact({k: v for k, v in row.items() if k not in ("days", "bin")}) + "\n" for row in kinds))
+    names = [c for c in columns if c not in ("days", "bin", "n")]
+    for kind in ("jsonl", "parquet"):
+        ingest(tmp / "nested", "--dataset", kind, *[a for c in names for a in ("--extra-column", c)], tmp / f"nested.{kind}")
+    compare_stored(tmp / "nested", "jsonl", set(lake.stored(tmp / "nested", "parquet")), "lists of JSON lines and of Parquet")
+    # lists within the list of the URLs: each URL has its own
+    images = [[{"url": f"https://a.com/{i}-{k}", "alt": [f"{i}", f"{k}"][:(i + k) % 3]} for k in range(i)] for i in range(4)]
+    pq.write_table(pa.table({"images": images}), tmp / "within.parquet")
+    (tmp / "within.jsonl").write_text("".join(compact({"images": i}) + "\n" for i in images))
+    for kind in ("parquet", "jsonl"):
+        ingest(tmp / "nested", "--dataset", f"within-{kind}", "--url-column", "images.url", "--extra-column", "images.alt", tmp / f"within.{kind}")
+        compare_stored(tmp / "nested", f"within-{kind}", {(x["url"], None, compact(x["alt"])) for row in images for x in row}, f"lists within the URLs' list, {kind}")
+
+
+def bytes_as_text(tmp):
+    """Bytes without a logical type are text where they are a URL, a time or a dataset; as extras in hexadecimal where they are no text."""
+    width = 30
+    u = ["https://a.com/1", "https://b.com/22"]
+    table = pa.table({"url": pa.array([a.encode().ljust(width, p) for a, p in zip(u, (b"\0", b" "))], pa.binary(width)),
+                      "date": pa.array([b"2024-01-02"] * 2, pa.binary(10)), "set": pa.array([b"d1\0", b"d2 "], pa.binary(3)),
+                      "digest": pa.array([b"\x1c\xff", b"ab"], pa.binary(2)), "bytes": pa.array([b"\x1c\xff", b"ab"], pa.binary())})
+    path = tmp / "fixed.parquet"
+    pq.write_table(table, path)
+    for arguments in ([], ["--url-column", "url", "--ts-column", "date"]):
+        root = tmp / f"fixed{len(arguments)}"
+        done = ingest(root, "--dataset-column", "set", "--extra-column", "digest", "--extra-column", "bytes", *arguments, path)
+        compare_stored(root, "d1", {(u[0], "2024-01-02T00:00:00Z", "1cff", "1cff")}, "bytes of a fixed length")
+        compare_stored(root, "d2", {(u[1], "2024-01-02T00:00:00Z", "6162", "ab")}, "bytes of a fixed length")
+        dxtest.check(b"not UTF-8" not in done.stderr, f"{done.stderr}")
+    row = json.loads(dxtest.domaindex("fetch-record", "--base", tmp, "fixed.parquet#row=0:0").stdout)
+    dxtest.equal((row["digest"], row["bytes"]), ("1cff", "1cff"), "bytes in a row as JSON")
 
 
 def lacking(tmp):
@@ -566,6 +627,7 @@ def main():
         encrypted(tmp)
         lacking(tmp)
         lists(tmp)
+        bytes_as_text(tmp)
         seldom(tmp)
         large_footer(tmp)
         remote(tmp, made)

@@ -4,13 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/hex.h"
 #include "builder/input/records/column_names.h"
+#include "builder/input/records/hive_folder.h"
 #include "builder/input/records/rejects.h"
 #include "parquet/value_text.h"
 
 #define NAMES_SHOWN 250
-#define HIVE_NULL "__HIVE_DEFAULT_PARTITION__"
 
 struct find {
     struct dx_parquet_columns *out;
@@ -23,6 +22,14 @@ struct find {
 static bool is_text(const struct find *w, uint32_t leaf)
 {
     return dx_pq_text_is_plain(&w->f->node[w->f->leaf[leaf]]);
+}
+
+/* Bytes without a logical type are text in the columns that a row needs (parquet_rows.h). */
+static bool may_be_url(const struct find *w, uint32_t leaf)
+{
+    const struct dx_pq_node *node = &w->f->node[w->f->leaf[leaf]];
+
+    return is_text(w, leaf) || (node->type == DX_PQ_FIXED && node->logical == DX_PQ_LOGICAL_NONE);
 }
 
 /* A dotted path as a column, or as a column of strings and what lies in their JSON. */
@@ -50,44 +57,18 @@ static bool has_usual(const struct find *w, const char *name, bool in_json,
     return in_schema(w, &path, c) && (c->json_count > 0) == in_json;
 }
 
-static size_t percent_decode(char *text)
-{
-    const char *end = text + strlen(text);
-    char *to = text;
-
-    for (const char *from = text; from < end; from++) {
-        int c = dx_hex_escape(from, end);
-
-        *to++ = c < 0 ? *from : (char)c;
-        from += c < 0 ? 0 : 2;
-    }
-    *to = '\0';
-    return (size_t)(to - text);
-}
-
 /* The value of "name=value" among the folders of the path: 1, or 0. */
 static int in_path(const struct find *w, const char *name, size_t field,
                    struct dx_parquet_column *c)
 {
-    size_t n = strlen(name);
-    const char *end;
+    char **value = &w->out->owned[field];
+    int rc = dx_hive_folder_value(w->path, name, value, w->err);
 
-    for (const char *at = w->path; (end = strchr(at, '/')) != NULL; at = end + 1) {
-        char *value;
-
-        if ((size_t)(end - at) <= n || strncmp(at, name, n) != 0 || at[n] != '=')
-            continue;
-        value = strndup(at + n + 1, (size_t)(end - at) - n - 1);
-        if (value == NULL)
-            return dx_no_memory(w->err, "%s", w->path);
-        w->out->owned[field] = value;
+    if (rc > 0) {
         c->from = DX_PARQUET_FROM_PATH;
-        c->constant = dx_span_of((uint8_t *)value, percent_decode(value));
-        if (strcmp(value, HIVE_NULL) == 0)
-            c->constant = (struct dx_span){ NULL, 0 };
-        return 1;
+        c->constant = *value == NULL ? (struct dx_span){ NULL, 0 } : dx_span_str(*value);
     }
-    return 0;
+    return rc;
 }
 
 /* Common Crawl's host index has a row a host, with counts, and no URL. */
@@ -137,10 +118,11 @@ static int fail_column(const struct find *w, const char *given)
     }
     dx_buf_u8(&names, 0);
     if (given == NULL && is_host_index(w))
-        rc = dx_fail(w->err, DX_E_UNSUPPORTED,
-                     "%s: is a host index: counts of pages a host, without URLs or times, which a "
-                     "lake cannot hold; ingest the URLs of the crawl: --profile cc-index",
-                     w->path);
+        rc = dx_fail(
+            w->err, DX_E_UNSUPPORTED,
+            "%s: is a host index: a row a host with its count of pages, without URLs; give "
+            "--profile host-index",
+            w->path);
     else if (given == NULL && other_type(w, path, sizeof path) != NULL)
         rc = dx_fail(w->err, DX_E_INVALID,
                      "%s: column '%s' is not of text, so it is not taken for the URL; give "
@@ -231,7 +213,7 @@ static int locate_usual(const struct find *w, const char *const *names, size_t f
     bool is_url = field == DX_ROW_URL;
 
     for (const char *const *n = names; *n != NULL; n++)
-        if (has_usual(w, *n, false, &found) && (!is_url || is_text(w, found.found.leaf))) {
+        if (has_usual(w, *n, false, &found) && (!is_url || may_be_url(w, found.found.leaf))) {
             *c = found;
             *name = *n;
             return check_twin(w, c, true);
@@ -262,22 +244,45 @@ static void label(const struct find *w, size_t field, const char *given, char ou
                                             : " (JSON), found by its name");
 }
 
-/* A column that is repeated goes along with the URL's elements, or is joined, or refused. */
+static bool is_below(const struct find *w, uint32_t node, uint32_t above)
+{
+    while (node != above && node != 0)
+        node = w->f->node[node].parent;
+    return node == above;
+}
+
+/* A column that is repeated goes along with the URL's elements, or is arrays, or refused. */
 static int check_repeated(const struct find *w, size_t field)
 {
-    const struct dx_parquet_column *url = &w->out->column[DX_ROW_URL];
+    uint32_t list = w->out->column[DX_ROW_URL].found.repeated_at;
     struct dx_parquet_column *c = &w->out->column[field];
     char path[160];
 
     if (c->from != DX_PARQUET_FROM_LEAF || c->found.repeated_at == 0 ||
-        c->found.repeated_at == url->found.repeated_at)
+        c->found.repeated_at == list)
         return DX_OK;
-    c->joined = field >= DX_ROW_EXTRA;
-    return c->joined ? DX_OK
-                     : dx_fail(w->err, DX_E_UNSUPPORTED,
-                               "%s: column %s is repeated, and not in one list with the URL: which "
-                               "value holds for a URL is not known",
-                               w->path, dx_pq_footer_path(w->f, c->found.leaf, path, sizeof path));
+    c->is_array = field >= DX_ROW_EXTRA;
+    if (list != 0 && is_below(w, c->found.repeated_at, list)) {
+        c->apart = w->f->node[list].max_rep;
+        c->found.element_def = w->f->node[list].max_def;
+    }
+    return c->is_array
+               ? DX_OK
+               : dx_fail(w->err, DX_E_UNSUPPORTED,
+                         "%s: column %s is repeated, and not in one list with the URL: "
+                         "which value holds for a URL is not known",
+                         w->path, dx_pq_footer_path(w->f, c->found.leaf, path, sizeof path));
+}
+
+static void set_bytes(const struct find *w, size_t field)
+{
+    struct dx_parquet_column *c = &w->out->column[field];
+    const struct dx_pq_node *node = &w->f->node[w->f->leaf[c->found.leaf]];
+
+    if (c->from != DX_PARQUET_FROM_LEAF || node->logical != DX_PQ_LOGICAL_NONE)
+        return;
+    c->is_fixed_text = node->type == DX_PQ_FIXED && field < DX_ROW_EXTRA;
+    c->may_be_hex = node->type == DX_PQ_BYTE_ARRAY && field >= DX_ROW_EXTRA && c->json_count == 0;
 }
 
 static int find_all(const struct find *w)
@@ -313,6 +318,8 @@ static int find_all(const struct find *w)
     }
     for (size_t i = DX_ROW_TS; rc == DX_OK && i < DX_ROW_EXTRA + want->extra_count; i++)
         rc = check_repeated(w, i);
+    for (size_t i = 0; rc == DX_OK && i < DX_ROW_EXTRA + want->extra_count; i++)
+        set_bytes(w, i);
     return rc;
 }
 

@@ -25,7 +25,12 @@ struct dx_parquet_column {
     /* Of JSON in the leaf's text the first of these that it has; none: the text is the value. */
     struct dx_json_path json[DX_PARQUET_JSON_MAX];
     size_t json_count;
-    bool joined;             /* repeated, but not with the URL: one text */
+    /* Repeated, but not with the URL: arrays of JSON. Repetition levels up to `apart` are the URL's: an array for each element. */
+    bool is_array;
+    uint8_t apart;
+    bool
+        is_fixed_text; /* FIXED that is the URL, time or dataset: text without the NULs and blanks at its end */
+    bool may_be_hex;         /* an extra of bytes: in hexadecimal where they are not UTF-8 */
     struct dx_span constant; /* FROM_PATH: the same for all rows; data == NULL: null */
 };
 

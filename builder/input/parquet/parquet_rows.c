@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/hash.h"
+#include "base/json_out.h"
 #include "builder/input/bytes/input_ranges.h"
 #include "builder/input/parquet/parquet_columns.h"
 #include "builder/input/parquet/parquet_footer.h"
@@ -24,6 +25,7 @@
 #define VALUE_BYTES 24                  /* of a page that is decoded, besides text */
 #define ROW_TEXT_MAX ((size_t)64 << 20) /* of the elements of one row */
 #define TOO_LONG_KEPT 4096              /* of the URL of a record too long, for the rejects file */
+#define LEVELS_MAX 16                   /* lists in lists, as extras */
 #define FIELDS_MAX (DX_ROW_EXTRA + DX_EXTRA_COLUMNS_MAX)
 
 /* Where a value lies: outside (data), or in the text of its column. */
@@ -43,6 +45,9 @@ struct column {
     struct dx_buf scratch;   /* of JSON */
     struct element *element; /* of the current row; one where the column is not repeated */
     size_t count, room, room_max;
+    /* Of arrays: the definition level from which on an element of each repetition level exists, and how many are open. */
+    uint8_t level_def[LEVELS_MAX + 1];
+    unsigned open;
 };
 
 struct dx_parquet_rows {
@@ -113,6 +118,18 @@ static int fail_at_column(const struct dx_parquet_rows *p, const struct column *
                       dx_pq_footer_path(&p->footer, c->is->found.leaf, path, sizeof path), hint);
 }
 
+static int find_levels(const struct dx_parquet_rows *p, struct column *c, struct dx_error *err)
+{
+    uint32_t node = p->footer.leaf[c->is->found.leaf];
+
+    if (p->footer.node[node].max_rep > LEVELS_MAX)
+        return dx_fail(err, DX_E_UNSUPPORTED, "over %d lists in each other", LEVELS_MAX);
+    for (; node != 0; node = p->footer.node[node].parent)
+        if (p->footer.node[node].repetition == DX_PQ_REPEATED)
+            c->level_def[p->footer.node[node].max_rep] = p->footer.node[node].max_def;
+    return DX_OK;
+}
+
 static int open_fields(struct dx_parquet_rows *p, struct dx_error *err)
 {
     int rc = DX_OK;
@@ -132,6 +149,8 @@ static int open_fields(struct dx_parquet_rows *p, struct dx_error *err)
         if (c->is->from != DX_PARQUET_FROM_LEAF)
             continue;
         rc = dx_pq_text_check(&p->footer, c->is->found.leaf, err);
+        if (rc == DX_OK && c->is->is_array)
+            rc = find_levels(p, c, err);
         if (rc == DX_OK && p->footer.group_count > 0)
             rc = dx_pq_footer_nested_column(&p->footer, 0, c->is->found.leaf, &ignored, err);
         if (rc == DX_OK && p->footer.group_count > 0)
@@ -331,6 +350,13 @@ static struct dx_span out_of_json(const struct dx_parquet_rows *p, struct column
     return (struct dx_span){ NULL, 0 };
 }
 
+static struct dx_span without_padding(struct dx_span s)
+{
+    while (s.size > 0 && (s.data[s.size - 1] == 0 || s.data[s.size - 1] == ' '))
+        s.size--;
+    return s;
+}
+
 /* The value of a slot that is not null. `keep`: it must outlive the page. */
 static int take_value(const struct dx_parquet_rows *p, struct column *c, bool keep,
                       struct dx_error *err)
@@ -338,10 +364,14 @@ static int take_value(const struct dx_parquet_rows *p, struct column *c, bool ke
     const struct dx_pq_node *node = &p->footer.node[p->footer.leaf[c->is->found.leaf]];
     struct element e = { .at = c->text.size };
 
-    if (dx_pq_text_is_plain(node)) {
+    if (c->is->may_be_hex && dx_pq_text_is_hex(node, c->values.spans[c->slot])) {
+        dx_pq_text_hex(c->values.spans[c->slot], &c->text);
+    } else if (dx_pq_text_is_plain(node) || c->is->is_fixed_text) {
         e.span = c->values.spans[c->slot];
         if (c->is->json_count > 0)
             e.span = out_of_json(p, c, e.span);
+        else if (c->is->is_fixed_text)
+            e.span = without_padding(e.span);
         if (!keep || e.span.data == NULL)
             return add_element(c, &e, err);
         dx_buf_append(&c->text, e.span.data, e.span.size);
@@ -374,12 +404,111 @@ static int take_slot(const struct dx_parquet_rows *p, struct column *c, struct d
     return take_value(p, c, repeated, err);
 }
 
+/* ---- arrays ---- */
+
+static void put_json_value(const struct dx_parquet_rows *p, struct column *c)
+{
+    const struct dx_pq_node *node = &p->footer.node[p->footer.leaf[c->is->found.leaf]];
+    struct dx_span text = { NULL, 0 };
+
+    if (dx_pq_text_is_null(node, &c->values, c->slot)) {
+        dx_buf_str(&c->text, "null");
+        return;
+    }
+    dx_buf_clear(&c->scratch);
+    if (c->is->json_count > 0) {
+        text = out_of_json(p, c, c->values.spans[c->slot]);
+    } else if (c->is->may_be_hex && dx_pq_text_is_hex(node, c->values.spans[c->slot])) {
+        dx_pq_text_hex(c->values.spans[c->slot], &c->scratch);
+        text = dx_span_of(c->scratch.data, c->scratch.size);
+    } else if (dx_pq_text_is_plain(node)) {
+        text = c->values.spans[c->slot];
+    } else {
+        dx_pq_value_text(node, &c->values, c->slot, &c->scratch);
+        text = dx_span_of(c->scratch.data, c->scratch.size);
+    }
+    if (c->scratch.failed)
+        c->text.failed = true;
+    else if (c->is->json_count > 0 && text.data == NULL)
+        dx_buf_str(&c->text, "null");
+    else if (dx_pq_text_is_number(node, text))
+        dx_buf_append(&c->text, text.data, text.size);
+    else {
+        dx_buf_u8(&c->text, '"');
+        dx_json_escape(&c->text, text);
+        dx_buf_u8(&c->text, '"');
+    }
+}
+
+static void close_arrays(struct column *c, unsigned left)
+{
+    for (; c->open > left; c->open--)
+        dx_buf_u8(&c->text, ']');
+}
+
+/* The arrays of an element are complete. */
+static int end_element(struct column *c, struct dx_error *err)
+{
+    struct element *e = c->count == 0 ? NULL : &c->element[c->count - 1];
+
+    close_arrays(c, 0);
+    if (e != NULL && e->in_text)
+        e->span.size = c->text.size - e->at;
+    return c->text.failed ? dx_buf_fail(&c->text, err, "values of a row") : DX_OK;
+}
+
+/* The arrays that the slot begins, and its value. `level`: the repetition level that it goes on in. */
+static void put_levels(const struct dx_parquet_rows *p, struct column *c, unsigned level)
+{
+    unsigned last = p->footer.node[p->footer.leaf[c->is->found.leaf]].max_rep;
+    unsigned def = definition(c);
+
+    while (level++ < last) {
+        if (def + 1 < c->level_def[level]) {
+            dx_buf_str(&c->text, "null");
+            return;
+        }
+        dx_buf_u8(&c->text, '[');
+        c->open++;
+        if (def < c->level_def[level])
+            return;
+    }
+    put_json_value(p, c);
+}
+
+/* A slot of a column of arrays. */
+static int take_array_slot(const struct dx_parquet_rows *p, struct column *c, struct dx_error *err)
+{
+    unsigned rep = c->values.rep == NULL ? 0 : c->values.rep[c->slot];
+    unsigned apart = c->is->apart;
+    int rc = DX_OK;
+
+    if (rep > apart) {
+        if (rep - apart > c->open)
+            return dx_fail(err, DX_E_CORRUPT, "an element of a list that has not begun");
+        close_arrays(c, rep - apart);
+        dx_buf_u8(&c->text, ',');
+        put_levels(p, c, rep);
+        return DX_OK;
+    }
+    rc = end_element(c, err);
+    if (rc < 0 || (apart > 0 && definition(c) < c->is->found.element_def))
+        return rc; /* of an empty list of URLs */
+    if (definition(c) + 1 < c->level_def[apart + 1])
+        return add_element(c, &(struct element){ .in_text = false }, err);
+    rc = add_element(c, &(struct element){ .at = c->text.size, .in_text = true }, err);
+    if (rc == DX_OK)
+        put_levels(p, c, apart);
+    return rc;
+}
+
 /* The elements of the next row of a column. */
 static int load_column(const struct dx_parquet_rows *p, struct column *c, struct dx_error *err)
 {
     int rc;
 
     c->count = 0;
+    c->open = 0;
     dx_buf_clear(&c->text);
     if (c->is->from != DX_PARQUET_FROM_LEAF)
         return add_element(c, &(struct element){ .span = c->is->constant }, err);
@@ -390,7 +519,7 @@ static int load_column(const struct dx_parquet_rows *p, struct column *c, struct
         return rc;
     do {
         if (rc > 0)
-            rc = take_slot(p, c, err);
+            rc = c->is->is_array ? take_array_slot(p, c, err) : take_slot(p, c, err);
         if (rc < 0)
             return fail_at_column(p, c, err);
         c->slot++;
@@ -400,7 +529,7 @@ static int load_column(const struct dx_parquet_rows *p, struct column *c, struct
         if (rc < 0)
             return rc;
     } while (rc > 0 && c->values.rep != NULL && c->values.rep[c->slot] != 0);
-    return DX_OK;
+    return c->is->is_array ? end_element(c, err) : DX_OK;
 }
 
 static struct dx_span span_of(const struct column *c, size_t i)
@@ -452,30 +581,10 @@ static int close_group(struct dx_parquet_rows *p, struct dx_error *err)
     return DX_OK;
 }
 
-/* Extras that are repeated otherwise than the URL become one text. */
-static int join(struct column *c, struct dx_error *err)
+/* An element for each of the URL's. */
+static bool goes_along(const struct column *c)
 {
-    size_t begin = c->text.size;
-    struct element e = { .at = begin, .in_text = true };
-
-    if (c->count == 0)
-        return add_element(c, &(struct element){ .in_text = false }, err);
-    for (size_t i = 0; i < c->count; i++) {
-        struct dx_span s = span_of(c, i);
-
-        if (i > 0)
-            dx_buf_u8(&c->text, ',');
-        if (dx_buf_reserve(&c->text, s.size) != NULL) { /* which may move what s points into */
-            s = span_of(c, i);
-            dx_buf_append(&c->text, s.data, s.size);
-        }
-    }
-    if (c->text.failed)
-        return dx_buf_fail(&c->text, err, "values of a row");
-    e.span.size = c->text.size - begin;
-    c->element[0] = e;
-    c->count = 1;
-    return DX_OK;
+    return c->is->found.repeated_at != 0 && (!c->is->is_array || c->is->apart > 0);
 }
 
 static int load_row(struct dx_parquet_rows *p, struct dx_error *err)
@@ -489,9 +598,7 @@ static int load_row(struct dx_parquet_rows *p, struct dx_error *err)
         rc = load_column(p, c, err);
         if (rc < 0)
             return rc;
-        if (c->is->joined)
-            rc = join(c, err);
-        else if (c->is->found.repeated_at != 0 && c->count != url->count)
+        if (goes_along(c) && c->count != url->count)
             rc = dx_fail(err, DX_E_CORRUPT, "%zu elements in row %" PRIu64 ", the URL's has %zu",
                          c->count, p->row, url->count);
         if (rc < 0)
@@ -526,9 +633,8 @@ static void record_fields(const struct dx_parquet_rows *p, struct dx_span field[
 {
     for (size_t i = 0; i < p->field_count; i++) {
         const struct column *c = &p->field[i];
-        bool aligned = c->is->found.repeated_at != 0 && !c->is->joined;
 
-        field[i] = span_of(c, aligned ? p->next_element : 0);
+        field[i] = span_of(c, goes_along(c) ? p->next_element : 0);
     }
 }
 

@@ -20,9 +20,11 @@
  * time.
  *
  * Where the URL's column is repeated each element is a record. Columns that are not repeated hold
- * for all elements; columns of the same list go along, element by element; extras that are repeated
- * otherwise are joined by commas; another repeated time or dataset is refused. A null URL is a
- * record without a URL, an empty list none. The line number of a record is that of its row, from 1.
+ * for all elements; columns of the same list go along, element by element. Extras that are repeated
+ * otherwise, or within it, are arrays of JSON without blanks: ["a",null], [] of an empty list, null of
+ * a list that is null; another repeated time or dataset is refused. A null URL is a record without a URL, an empty list
+ * none. A FIXED without a logical type is text as URL, time or dataset, without the NULs and blanks at its
+ * end, and hexadecimal as an extra, as are bytes without a logical type that are not UTF-8. The line number of a record is that of its row, from 1.
  *
  * A wanted column that is encrypted (Parquet modular encryption) is an error, also one that files may
  * lack; others may be. No key is taken, so the signature of the footer is not checked.

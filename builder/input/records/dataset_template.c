@@ -4,10 +4,12 @@
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/bytes.h"
+#include "builder/input/records/hive_folder.h"
 
 static const char *const of_path[] = { "file", "folder", "crawl" };
 
@@ -98,21 +100,16 @@ static bool has_form(const char *text, const char *form)
     return !isdigit((unsigned char)*text);
 }
 
-/* The value of a folder crawl=VALUE, or the name of one that is 2024-10. */
-static bool crawl_of_folder(const char *path, bool by_key, char *out, size_t size)
+/* The name of a folder that is 2024-10. */
+static bool crawl_of_folder(const char *path, char *out, size_t size)
 {
     const char *end;
 
-    for (const char *at = path; (end = strchr(at, '/')) != NULL; at = end + 1) {
-        if (by_key && strncmp(at, "crawl=", 6) == 0 && end - at > 6) {
-            (void)snprintf(out, size, "%.*s", (int)(end - at) - 6, at + 6);
-            return true;
-        }
-        if (!by_key && end - at == 7 && has_form(at, "0000-00")) {
+    for (const char *at = path; (end = strchr(at, '/')) != NULL; at = end + 1)
+        if (end - at == 7 && has_form(at, "0000-00")) {
             (void)snprintf(out, size, "%.7s", at);
             return true;
         }
-    }
     return false;
 }
 
@@ -132,14 +129,29 @@ static bool crawl_of_name(const char *path, char *out, size_t size)
     return false;
 }
 
-static bool find_part(enum part part, const char *path, char *out, size_t size)
+/* 1, or 0: the path does not say it. */
+static int find_crawl(const char *path, char *out, size_t size, struct dx_error *err)
+{
+    char *value;
+    int rc = dx_hive_folder_value(path, "crawl", &value, err);
+
+    if (rc > 0 && value != NULL && value[0] != '\0')
+        (void)snprintf(out, size, "%s", value);
+    else if (rc == 0 || (rc > 0 && value != NULL))
+        rc = crawl_of_name(path, out, size) || crawl_of_folder(path, out, size);
+    else if (rc > 0) /* the folder says that there is none */
+        rc = 0;
+    free(value);
+    return rc;
+}
+
+static int find_part(enum part part, const char *path, char *out, size_t size, struct dx_error *err)
 {
     const char *name = strrchr(path, '/');
     struct dx_span s = dx_span_str(name == NULL ? path : name + 1);
 
     if (part == PART_CRAWL)
-        return crawl_of_folder(path, true, out, size) || crawl_of_name(path, out, size) ||
-               crawl_of_folder(path, false, out, size);
+        return find_crawl(path, out, size, err);
     if (part == PART_FILE) {
         s = without_endings(s);
     } else {
@@ -163,6 +175,7 @@ int dx_dataset_template_fill(const char *prefix, const char *path, char *out, si
     while (*prefix != '\0' && n < size) {
         char value[2 * DX_DATASET_TEMPLATE_MAX];
         struct dx_span name;
+        int rc;
 
         if (*prefix != '{') {
             out[n++] = *prefix++;
@@ -170,7 +183,10 @@ int dx_dataset_template_fill(const char *prefix, const char *path, char *out, si
         }
         if (!take_part(&prefix, &name))
             return dx_fail(err, DX_E_INVALID, "'%s': no name of a dataset", prefix);
-        if (!find_part(part_of(name), path, value, sizeof value))
+        rc = find_part(part_of(name), path, value, sizeof value, err);
+        if (rc < 0)
+            return rc;
+        if (rc == 0)
             return dx_fail(err, DX_E_INVALID,
                            "%s: its path has no {%.*s} to name the dataset by; give --dataset NAME",
                            path, (int)name.size, (const char *)name.data);

@@ -6,7 +6,7 @@
  *
  *   {file}     name of the file without endings such as .json.gz
  *   {folder}   name of the folder that it lies in
- *   {crawl}    the crawl that its path names: of a folder crawl=…, CC-MAIN-2024-10, CC-NEWS-20240131… (of
+ *   {crawl}    the crawl that its path names: of a folder crawl=… (hive_folder.h), CC-MAIN-2024-10, CC-NEWS-20240131… (of
  *              that month), or a folder 2024-10
  *   {C}        column C of each record; must stand last
  *

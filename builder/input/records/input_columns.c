@@ -845,48 +845,25 @@ static void drop_dashes(struct dx_json_value *value, size_t count)
             value[i] = (struct dx_json_value){ .kind = DX_JSON_NULL };
 }
 
-/* Elements of an array that is not the URL's, as one text; data NULL: it has none. `out` has room for all of it. */
-static int join(const struct dx_json_path *path, const struct dx_json_value *array,
-                struct dx_buf *out, struct dx_buf *scratch, struct dx_span *text)
-{
-    size_t begin = out->size, used, count = 0;
-    struct dx_json_value value;
-    struct dx_json_list list;
-    struct dx_span element;
-    int rc;
-
-    dx_json_list_begin(&list, path, array);
-    while ((rc = dx_json_list_next(&list, &element, &used, scratch)) > 0) {
-        if (!dx_json_list_value(element, path, used, &value, scratch))
-            return malformed(scratch, element);
-        if (count++ > 0)
-            dx_buf_u8(out, ',');
-        if (dx_json_has_text(&value))
-            dx_buf_append(out, value.text.data, value.text.size);
-    }
-    *text = count == 0 ? (struct dx_span){ NULL, 0 }
-                       : dx_span_of(out->data + begin, out->size - begin);
-    return rc < 0 ? malformed(scratch, array->text) : 0;
-}
-
-/* Texts of extras, whose paths and values these are. */
+/* Texts of extras, whose paths and values these are. What lies in an array that is not the URL's is an array. */
 static int pick_extras(const struct dx_json_path *path, const struct dx_json_value *v, size_t count,
                        struct dx_buf *joined, struct dx_fields *f)
 {
-    size_t room = 1;
-    int why = 0;
+    size_t begin[DX_EXTRA_COLUMNS_MAX];
 
-    for (size_t i = 0; i < count; i++)
-        room += v[i].kind == DX_JSON_LIST ? v[i].text.size : 0;
     dx_buf_clear(joined);
-    if (room > 1 && dx_buf_reserve(joined, room) == NULL)
-        return room > joined->max ? DX_ROW_RECORD_MALFORMED : DX_E_NOMEM;
-    for (size_t i = 0; why == 0 && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         f->extra[i] = text_of(&v[i]);
-        if (v[i].kind == DX_JSON_LIST)
-            why = join(&path[i], &v[i], joined, &f->list.scratch, &f->extra[i]);
+        begin[i] = joined->size;
+        if (v[i].kind == DX_JSON_LIST &&
+            !dx_json_list_text(&path[i], &v[i], joined, &f->list.scratch))
+            return malformed(joined->failed ? joined : &f->list.scratch, v[i].text);
     }
-    return why;
+    for (size_t i = 0; i < count; i++) /* it may have moved until now */
+        if (v[i].kind == DX_JSON_LIST)
+            f->extra[i] = dx_span_of(joined->data + begin[i],
+                                     (i + 1 < count ? begin[i + 1] : joined->size) - begin[i]);
+    return 0;
 }
 
 /* Whether a path leads into the array that the URL's leads to by its first parts. */

@@ -116,7 +116,7 @@ struct dx_column_labels {
 };
 
 /* Of JSON whose URL lies in an array: each element of it is a row. What a path leads to in the same array goes along, element by
- * element; all else holds for all rows. Extras in another array are joined by commas, one that is an array is its JSON. */
+ * element; all else holds for all rows. An extra that lies in another array is the array of what it is there, one that is an array is its JSON. */
 struct dx_fields_list {
     bool is_open;
     struct dx_json_list of;
@@ -124,7 +124,7 @@ struct dx_fields_list {
     struct dx_span ts_for_all, dataset_for_all, extra_for_all[DX_EXTRA_COLUMNS_MAX];
     struct dx_buf text; /* of the element */
     struct dx_buf scratch;
-    struct dx_buf joined, nested; /* texts of other arrays, and of arrays in the element */
+    struct dx_buf joined, nested; /* JSON of other arrays, and of arrays in the element */
 
     /* Of paths that begin with the first `used` parts of the URL's what is left behind these. */
     struct dx_json_path *behind;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/input/records/json_list.h"
 
+#include "base/json_out.h"
+
 static bool is_space(uint8_t c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -114,4 +116,52 @@ int dx_json_list_next(struct dx_json_list *l, struct dx_span *element, size_t *u
             return 1;
     }
     return rc;
+}
+
+static void put_value(const struct dx_json_value *value, struct dx_buf *out)
+{
+    bool is_string = value->kind == DX_JSON_STRING;
+
+    if (!dx_json_has_text(value)) {
+        dx_buf_str(out, "null");
+        return;
+    }
+    dx_buf_str(out, is_string ? "\"" : "");
+    if (is_string)
+        dx_json_escape(out, value->text);
+    else
+        dx_buf_append(out, value->text.data, value->text.size);
+    dx_buf_str(out, is_string ? "\"" : "");
+}
+
+/* As deep as arrays may be in each other: the depth of the recursion is bounded. */
+static bool put_array(const struct dx_json_path *path, struct dx_span array, size_t used,
+                      unsigned depth, struct dx_buf *out, struct dx_buf *scratch)
+{
+    struct dx_span rest = dx_span_of(array.data + 1, array.size - 1);
+    struct dx_json_value value;
+    struct dx_span element;
+    bool ok = depth < DX_JSON_LIST_DEPTH;
+
+    dx_buf_u8(out, '[');
+    for (size_t i = 0; ok && (element = pop(&rest)).size > 0; i++) {
+        dx_buf_str(out, i > 0 ? "," : "");
+        if (is_array(element)) {
+            ok = put_array(path, element, used, depth + 1, out, scratch);
+        } else if (!dx_json_list_value(element, path, used, &value, scratch)) {
+            ok = false;
+        } else if (value.kind == DX_JSON_LIST) {
+            ok = put_array(path, value.text, used + value.used, depth + 1, out, scratch);
+        } else {
+            put_value(&value, out);
+        }
+    }
+    dx_buf_u8(out, ']');
+    return ok && !out->failed;
+}
+
+bool dx_json_list_text(const struct dx_json_path *path, const struct dx_json_value *array,
+                       struct dx_buf *out, struct dx_buf *scratch)
+{
+    return put_array(path, array->text, array->used, 0, out, scratch);
 }

@@ -6,6 +6,8 @@
  *   while ((rc = dx_json_list_next(&list, &element, &used, &scratch)) > 0)
  *       ... element is JSON as written; path[i].part[used] and so on lead on in it ...
  *
+ *   ok = dx_json_list_text(&path[i], &value[i], &out, &scratch);   or all of it as JSON: ["a",["b",null]]; false: too deep, no memory
+ *
  * Arrays in arrays are taken apart, in the order in which they are written; an empty one has no
  * element. 0: the end; DX_JSON_LIST_DEEP: over DX_JSON_LIST_DEPTH arrays in each other. Elements lie in the line, which must be
  * one that dx_json_pick found well-formed. Takes the same memory whatever the number of elements.
@@ -39,6 +41,10 @@ void dx_json_list_begin(struct dx_json_list *l, const struct dx_json_path *path,
                         const struct dx_json_value *array);
 int dx_json_list_next(struct dx_json_list *l, struct dx_span *element, size_t *used,
                       struct dx_buf *scratch);
+/* What lies at the end of the path in each element, in arrays as they are in each other: numbers, arrays and objects as
+ * written, nothing as null. */
+bool dx_json_list_text(const struct dx_json_path *path, const struct dx_json_value *array,
+                       struct dx_buf *out, struct dx_buf *scratch);
 /* What a path leads to behind its first `used` parts. The text is in the element or in scratch. */
 bool dx_json_list_value(struct dx_span element, const struct dx_json_path *path, size_t used,
                         struct dx_json_value *value, struct dx_buf *scratch);

@@ -211,12 +211,17 @@ static void check_rest(void)
                i);
     }
     row.extra[1].name = dx_span_str("languages");
-    row.extra[1].value = dx_span_str("eng, DEU");
-    for (const char *const *lang = (const char *const[]){ "deu", "eng", "en", NULL }; *lang != NULL;
-         lang++) {
-        const struct dx_row_filter f = { .lang = dx_span_str(*lang) };
+    for (const char *const *list =
+             (const char *const[]){ "eng, DEU", "[\"eng\",\"DEU\"]", "[\"eng\", \"DEU\"]", NULL };
+         *list != NULL; list++) {
+        row.extra[1].value = dx_span_str(*list);
+        for (const char *const *lang = (const char *const[]){ "deu", "eng", "en", NULL };
+             *lang != NULL; lang++) {
+            const struct dx_row_filter f = { .lang = dx_span_str(*lang) };
 
-        EXPECT(dx_row_filter_takes(&f, &row, &scratch, NULL) == (strlen(*lang) == 3), "%s", *lang);
+            EXPECT(dx_row_filter_takes(&f, &row, &scratch, NULL) == (strlen(*lang) == 3), "%s",
+                   *lang);
+        }
     }
     row.has_ts = false;
     EXPECT(!dx_row_filter_takes(&(struct dx_row_filter){ .from = dx_span_str("0000"),

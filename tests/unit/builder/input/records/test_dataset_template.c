@@ -58,6 +58,9 @@ static const struct {
     { "{crawl}", "documents/2023-06", NULL },
     { "{crawl}", "CC-", NULL },
     { "{crawl}", "crawl=/a", NULL },
+    { "x-{crawl}", "crawl=A%20B/a", "x-A B" }, /* as the column of the folder */
+    { "x-{crawl}", "crawl=A%2fB%00%2x/a", "x-A/B%00%2x" },
+    { "{crawl}", "CC-MAIN-2024-10/crawl=__HIVE_DEFAULT_PARTITION__/a", NULL },
     { "{crawl}-{file}-{folder}", "2023-06/a.csv", "2023-06-a-2023-06" },
 };
 
