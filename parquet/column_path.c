@@ -45,7 +45,8 @@ struct search {
     const struct dx_span *part;
     size_t count;
     bool any_case;
-    bool whole; /* the path ends at the leaf */
+    bool whole;        /* the path ends at the leaf */
+    uint32_t not_node; /* 0: any leaf */
     unsigned steps;
     uint32_t node; /* the leaf that was found */
     size_t used;
@@ -71,7 +72,7 @@ static bool match_node(struct search *s, uint32_t node, size_t used)
     uint32_t end;
 
     if (n->type >= 0 && node > 0) {
-        if (s->whole && used < s->count)
+        if ((s->whole && used < s->count) || node == s->not_node)
             return false;
         s->node = node;
         s->used = used;
@@ -124,6 +125,24 @@ bool dx_pq_column_path(const struct dx_pq_footer *f, const struct dx_span *part,
         }
     }
     return false;
+}
+
+bool dx_pq_column_other(const struct dx_pq_footer *f, const struct dx_span *part, size_t count,
+                        bool any_case, uint32_t leaf, uint32_t *other)
+{
+    struct search s = { .f = f,
+                        .part = part,
+                        .count = count,
+                        .any_case = any_case,
+                        .whole = true,
+                        .not_node = f->leaf[leaf] };
+    struct dx_pq_column_found found;
+
+    if (count == 0 || !match_node(&s, 0, 0) || s.used == 0)
+        return false;
+    set_found(f, &s, &found);
+    *other = found.leaf;
+    return true;
 }
 
 bool dx_pq_column_number(const struct dx_pq_footer *f, unsigned long number,

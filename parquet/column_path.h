@@ -8,6 +8,8 @@
  *   if (dx_pq_column_twin(&footer, found.leaf, false, &twin))   another leaf has the same names from the top down
  *       ... dx_pq_column_number_of(&footer, twin) ...       the number of the column at the top that it lies in
  *
+ *   if (dx_pq_column_other(&footer, part, 2, false, found.leaf, &other))     the path is another leaf, too
+ *
  * The groups that only make lists and maps (list.element, bag.array, key_value ...) need not be
  * named: "images.url" is the leaf images.list.element.url. A path may end above a leaf where
  * exactly one leaf lies below (a list of strings), and may go on below one (found.used < count):
@@ -28,6 +30,9 @@ struct dx_pq_column_found {
 
 bool dx_pq_column_path(const struct dx_pq_footer *f, const struct dx_span *part, size_t count,
                        bool any_case, struct dx_pq_column_found *found);
+/* A column "meta.url" and the member url of a column "meta": quotes tell them apart, as parts that are not of one text. */
+bool dx_pq_column_other(const struct dx_pq_footer *f, const struct dx_span *part, size_t count,
+                        bool any_case, uint32_t leaf, uint32_t *other);
 bool dx_pq_column_number(const struct dx_pq_footer *f, unsigned long number,
                          struct dx_pq_column_found *found);
 bool dx_pq_column_twin(const struct dx_pq_footer *f, uint32_t leaf, bool any_case, uint32_t *twin);

@@ -320,6 +320,7 @@ static int read_columns(const struct dx_options *options, const struct dx_profil
     }
     if (profile != NULL)
         dx_profile_apply(profile, want);
+    want->url_may_lack = want->url == NULL && want->url_names != NULL;
     want->locators = want->locators || dx_options_has(options, OPT_IN_PLACE);
     if (want->locators && dx_options_has(options, OPT_FROM))
         return dx_fail(
@@ -585,11 +586,27 @@ static void print_rejects(const struct dx_ingest_options *o, const struct dx_ing
                             "--no-ts leaves it out");
 }
 
+static void print_inputs(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
+{
+    char count[32], all[32];
+
+    if (s->without_urls > 0)
+        (void)dx_line_print(stderr, "  passed over, as without URLs: %s of %s inputs: %s%s",
+                            dx_progress_count(s->without_urls, count),
+                            dx_progress_count(s->inputs + s->without_urls, all),
+                            s->without_urls_input[0], s->without_urls > 1 ? ", ..." : "");
+    if (s->untimed > 0 && s->untimed < s->accepted && !o->want.no_ts)
+        (void)dx_line_print(stderr, "  without a time: %s record%s, the first in %s",
+                            dx_progress_count(s->untimed, count), dx_plural(s->untimed),
+                            s->untimed_input);
+}
+
 /* Extra columns that some inputs are without, and those asked for that have no value at all. */
 static void print_lacking(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
 {
     char inputs[32], records[32], all[32];
 
+    print_inputs(o, s);
     for (size_t i = 0; i < o->want.extra_count; i++) {
         const struct dx_ingest_lacking *e = &s->extra[i];
 
@@ -1208,7 +1225,9 @@ const struct dx_command dx_command_ingest = {
         "(cc-index, "
         "cdxj, c4, fineweb, redpajama, oscar, dolma, laion and more, see 'domaindex profiles'): it "
         "sets columns, further columns to keep, the names of datasets, and which files of a folder "
-        "are left out. What another option says holds instead.\n\n"
+        "are left out. An input without any of its columns of URLs is passed over and counted, if "
+        "others have them. "
+        "What another option says holds instead.\n\n"
         "Times are Unix seconds, milliseconds or microseconds, ISO 8601, yyyymmdd, "
         "yyyymmddhhmm or yyyymmddhhmmss, 'Sun, 29 Nov 2026 10:00:00 GMT' (HTTP, mail) or "
         "'Sun Nov 29 10:00:00 2026' (asctime); in CDX, CDXJ, WARC and ARC digits are a date of any "

@@ -74,6 +74,22 @@ static void put_extras(struct dx_json *j, const struct dx_ingest_options *o,
     dx_json_end(j);
 }
 
+static void put_inputs(struct dx_json *j, const struct dx_ingest_stats *s)
+{
+    dx_json_key_u64(j, "inputs_without_urls", s->without_urls);
+    dx_json_key(j, "first_without_urls");
+    dx_json_array(j);
+    for (size_t i = 0; i < s->without_urls && i < DX_INGEST_INPUTS_NAMED; i++)
+        dx_json_str(j, s->without_urls_input[i]);
+    dx_json_end(j);
+    dx_json_key_u64(j, "without_time", s->untimed);
+    dx_json_key(j, "first_without_time");
+    if (s->untimed_input != NULL)
+        dx_json_str(j, s->untimed_input);
+    else
+        dx_json_null(j);
+}
+
 static void put_run(struct dx_json *j, const struct dx_ingest_options *o,
                     const struct dx_ingest_stats *s, const struct dx_error *failure)
 {
@@ -96,6 +112,7 @@ static void put_run(struct dx_json *j, const struct dx_ingest_options *o,
     dx_json_key_u64(j, "lines_with_blanks", s->with_blanks);
     dx_json_key_u64(j, "canonical_refused", s->canonical_refused);
     dx_json_key_u64(j, "not_located", s->unlocated);
+    put_inputs(j, s);
     put_extras(j, o, s);
     dx_json_key_u64(j, "datasets", s->datasets);
     dx_json_key_u64(j, "datasets_new", s->datasets_new);

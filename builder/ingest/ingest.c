@@ -222,6 +222,13 @@ static int check_accepted(const struct run *r, struct dx_error *err)
     uint64_t records = s->records - s->rejected[DX_ROW_NO_PAGES];
     uint64_t rejected = s->rejected_total - s->rejected[DX_ROW_NO_PAGES];
 
+    if (s->records == 0 && s->without_urls > 0)
+        return r->o->in_steps
+                   ? DX_OK
+                   : dx_fail(err, DX_E_INVALID,
+                             "no input has a URL: %llu without the profile's columns of URLs, the "
+                             "first of them %s; give --url-column; nothing was added to the lake",
+                             (unsigned long long)s->without_urls, s->without_urls_input[0]);
     if (r->o->accept_min_ppm == 0 || (r->o->replace && s->accepted == 0))
         return DX_OK;
     if (s->records == 0)

@@ -63,6 +63,8 @@ struct dx_ingest_lacking {
     bool has_value;   /* somewhere in the run */
 };
 
+#define DX_INGEST_INPUTS_NAMED 8
+
 struct dx_ingest_stats {
     uint64_t records;
     uint64_t accepted; /* records - rejects */
@@ -86,7 +88,11 @@ struct dx_ingest_stats {
     double total_seconds;
     char *rejects_path;        /* NULL: no rejects, or the run failed; free it */
     uint64_t rejects_unlisted; /* of rejected_total: not in that file, which is full */
-    uint64_t inputs;           /* that had a record */
+    uint64_t inputs;           /* that had a record and a URL column */
+    uint64_t without_urls;     /* inputs that were passed over */
+    const char *without_urls_input[DX_INGEST_INPUTS_NAMED]; /* the first of them, borrowed */
+    uint64_t untimed;                                       /* accepted, without a time */
+    const char *untimed_input; /* the first with such a record, borrowed */
     struct dx_ingest_lacking extra[DX_EXTRA_COLUMNS_MAX];
     struct dx_ingest_samples samples;
 };

@@ -355,6 +355,7 @@ static int take_row(struct dx_ingest_worker *w, const struct dx_batch *batch, si
     }
     if (cols->format == DX_RECORD_LIST)
         w->with_blanks += dx_list_line_has_blank(record);
+    w->untimed += !row.has_ts && w->shared->hosts == NULL;
     if (w->shared->sort == NULL)
         show_row(w, samples, &row, w->shared->dataset == NULL ? name : (struct dx_span){ NULL, 0 },
                  w->shared->hosts != NULL ? 0 : cols->extra_count);
@@ -370,7 +371,7 @@ int dx_ingest_worker_batch(struct dx_ingest_worker *w, const struct dx_batch *ba
     static const int flaws[] = { [DX_FLAW_NONE] = 0,
                                  [DX_FLAW_TOO_LONG] = DX_ROW_LINE_TOO_LONG,
                                  [DX_FLAW_MALFORMED] = DX_ROW_RECORD_MALFORMED };
-    uint64_t records = w->records;
+    uint64_t records = w->records, untimed = w->untimed;
     int rc = DX_OK;
 
     for (size_t i = first; rc == DX_OK && i < batch->count; i++) {
@@ -385,6 +386,7 @@ int dx_ingest_worker_batch(struct dx_ingest_worker *w, const struct dx_batch *ba
         }
     }
     settle_count(w);
+    atomic_fetch_add_explicit(from->untimed, w->untimed - untimed, memory_order_relaxed);
     atomic_fetch_add_explicit(from->records, w->records - records, memory_order_relaxed);
     return rc;
 }

@@ -49,6 +49,7 @@ struct dx_ingest_origin {
     const char *input;
     const struct dx_columns *cols;
     enum dx_locator_kind located; /* what its records' places mean; NONE: nothing, or no locators */
+    _Atomic uint64_t *untimed;    /* accepted without a time */
     _Atomic uint64_t *records;    /* of it: counted */
     struct dx_span name;          /* in locators */
     uint64_t was_size, was_hash;  /* of a file that is indexed in place; else 0 */
@@ -79,6 +80,7 @@ struct dx_ingest_worker {
     uint64_t ts_dropped;  /* stored without a time: theirs is invalid */
     uint64_t unlocated;   /* with --locators, and without one */
     uint64_t rejected[DX_ROW_REJECT_COUNT];
+    uint64_t untimed;
     uint32_t extras_seen; /* bit i: a record had a value of extra i */
 };
 

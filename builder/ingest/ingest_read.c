@@ -51,6 +51,7 @@ struct resolved {
     char name[DX_LOCATOR_NAME_MAX + 1];
     struct dx_buf text; /* describes them */
     _Atomic uint64_t records;
+    _Atomic uint64_t untimed;
     struct resolved *next;
 };
 
@@ -411,9 +412,11 @@ static int name_origin(const struct ring *r, const struct feed *f, const char *i
 {
     bool in_place = r->read->options->in_place;
 
-    fresh->from = (struct dx_ingest_origin){
-        .input = input, .cols = &fresh->cols, .located = located(f), .records = &fresh->records
-    };
+    fresh->from = (struct dx_ingest_origin){ .input = input,
+                                             .cols = &fresh->cols,
+                                             .located = located(f),
+                                             .records = &fresh->records,
+                                             .untimed = &fresh->untimed };
     fresh->from.name = dx_span_of(fresh->name, dx_locator_name(input, fresh->name));
     if (in_place && fresh->from.name.size == 0)
         return dx_fail(err, DX_E_INVALID,
@@ -532,8 +535,11 @@ static int read_records(struct ring *r, const struct feed *f, uint64_t bytes_bef
                         const char *name, struct resolved **list, struct dx_error *err)
 {
     struct resolved *mine = NULL;
-    int rc = share_parts(r, f, bytes_before, name, list, err);
+    int rc;
 
+    if (f->rows != NULL && dx_parquet_rows_columns(f->rows)->no_url)
+        return find_columns(r, f, NULL, name, list, err);
+    rc = share_parts(r, f, bytes_before, name, list, err);
     if (rc != 0)
         return rc < 0 ? rc : DX_OK;
     while (rc >= 0) {
@@ -558,7 +564,7 @@ static int read_records(struct ring *r, const struct feed *f, uint64_t bytes_bef
             mine = *list;
             s->first = rc == DX_OK && mine->cols.header ? 1 : 0;
         }
-        if (rc < 0)
+        if (rc < 0 || mine->cols.no_url)
             break;
         ready(r, s, mine);
         show(r, bytes_before + feed_consumed(f));
@@ -726,11 +732,29 @@ static void join(struct ring *r, struct thread *threads, unsigned count)
     }
 }
 
-/* Which inputs were without which extras; all threads have ended. */
+/* An input before those that were counted. */
+static void add_without_urls(struct dx_ingest_stats *stats, const char *input)
+{
+    size_t last = DX_INGEST_INPUTS_NAMED - 1;
+
+    memmove(stats->without_urls_input + 1, stats->without_urls_input,
+            last * sizeof *stats->without_urls_input);
+    stats->without_urls_input[0] = input;
+    stats->without_urls++;
+}
+
+/* Which inputs were without which columns, the last one first; all threads have ended. */
 static void count_lacking(const struct resolved *list, struct dx_ingest_stats *stats)
 {
     for (; list != NULL; list = list->next) {
+        if (list->cols.no_url) {
+            add_without_urls(stats, list->from.input);
+            continue;
+        }
         stats->inputs++;
+        stats->untimed += list->untimed;
+        if (list->untimed > 0)
+            stats->untimed_input = list->from.input;
         for (size_t i = 0; i < list->cols.extra_count; i++)
             if ((list->cols.lacking >> i & 1) != 0) {
                 stats->extra[i].inputs++;
@@ -748,6 +772,8 @@ int dx_ingest_read(struct dx_ingest_read *read, struct dx_error *err)
     uint64_t total = 0;
     int rc;
 
+    if (read->options->input_count < 2 && !read->options->in_steps)
+        read->options->want.url_may_lack = false; /* its columns are named, then */
     r.slot = calloc(r.slot_count, sizeof *r.slot);
     if (r.slot == NULL || threads == NULL) {
         free(r.slot);

@@ -293,6 +293,26 @@ def columns(tmp):
     equal(rows(tmp / "twins"), sorted((u, TIME) for u in PAGES), "by name and by number: rows")
 
 
+def untimed(tmp):
+    """Rows without a time are counted where others have one, with the input that has the first; an extra that is renamed is said."""
+    for name, data in (("1.csv", "url,date\nhttp://a.com/1,2024-01-01\nhttp://a.com/4,\n"), ("2.csv", "url,n\nhttp://a.com/2,3\n"), ("3.csv", "url,seen\nhttp://a.com/3,2024-01-01\n")):
+        (tmp / name).write_text(data)
+    files = [tmp / f"{i}.csv" for i in (1, 2, 3)]
+    said = ingest(tmp / "untimed", "--dataset", "d", *files)
+    check(f"  without a time: 3 records, the first in {files[0]}\n" in said, f"rows without a time: {said}")
+    said = ingest(tmp / "untimed", "--dataset", "e", files[1])
+    check("without a time" not in said, f"no row has a time: {said}")
+    done = dxtest.domaindex("ingest", "--root", tmp / "untimed", "--memory", "64M", "--dataset", "f", "--json", *files)
+    got = dxtest.json.loads(done.stdout)
+    equal((got["without_time"], got["first_without_time"]), (3, str(files[0])), "--json")
+    (tmp / "names.csv").write_text("url,ts,Domain\nhttp://a.com/1,2024-01-01,x\n")
+    said = ingest(tmp / "untimed", "--dataset", "g", "--extra-column", "Domain", "--extra-column", "ts", tmp / "names.csv")
+    for name in ("Domain", "ts"):
+        check(f"column '{name}' is stored as 'extra_{name}', as the lake has a column '{name}' itself" in said, f"an extra that is renamed: {said}")
+    said = ingest(tmp / "untimed", "--dataset", "h", "--extra-column", "extra_ts=Domain", tmp / "names.csv")
+    check("is stored as" not in said, f"an extra that is not renamed: {said}")
+
+
 def lacking(tmp):
     """An extra column that some inputs are without is null there, and said; a name that none has is refused."""
     half = PAGES[:COUNT // 2], PAGES[COUNT // 2:]
@@ -435,7 +455,7 @@ def json_summary(tmp):
 
 def main():
     dxtest.need_programs()
-    for part in (good, refused, pipes, rejects, lists, json_summary, times, columns, lacking, dry_runs, words, waiting):
+    for part in (good, refused, pipes, rejects, lists, json_summary, times, columns, untimed, lacking, dry_runs, words, waiting):
         with dxtest.tempdir() as tmp:
             part(tmp)
     dxtest.finish()

@@ -591,8 +591,12 @@ def seldom(tmp):
         dxtest.equal(got, want, f"{name}: rows as JSON")
     path = tmp / "dots.parquet"
     pq.write_table(pa.table({"s": [{"f": "f", "f.one": "f.one", "f.one.x": "x"}], "s.f": ["s.f"]}), path)
-    for column, want in (("s.f.one", b"f.one"), ("s.f.one.x", b"x"), ("s.f", b"s.f")):
+    for column, want in (("s.f.one", b"f.one"), ("s.f.one.x", b"x"), ('"s.f"', b"s.f"), ('s."f"', b"f")):
         dxtest.equal(dump(path, column)[0], [(1, want)], f"column {column}")
+    dxtest.check("'s.f' is in columns 2 and 1: write" in str(dump(path, "s.f")[1]), f"one path, two columns: {dump(path, 's.f')}")
+    pq.write_table(pa.table({"meta": [{"url": "https://a.com/"}], "meta.url": ["https://b.com/"]}), tmp / "both.parquet")
+    done = ingest(tmp / "both", "--dataset", "d", tmp / "both.parquet", expect=1)
+    dxtest.check(b"'meta.url' is in columns 1 and 2" in done.stderr, f"{done.stderr}")
     # a number means the column there, whatever others are called
     path = tmp / "twice.parquet"
     pq.write_table(pa.Table.from_arrays([pa.array([f"https://{k}.com/"]) for k in "abc"], names=["url", "x", "url"]), path)

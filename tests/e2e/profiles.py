@@ -362,7 +362,7 @@ def refusals(tmp):
             (("--profile", "zzzzzzzzzzzz", "x"), 2, "unknown profile 'zzzzzzzzzzzz'; 'domaindex profiles' lists them"),
             (("--profile", "cdxj", tmp / "cdx-00000.gz"), 1, "its path has no {crawl} to name the dataset by; give --dataset NAME"),
             (("--profile", "cdxj", "-"), 2, "standard input has no path to name the dataset by"),
-            (("--profile", "fineweb", tmp / "no.parquet"), 1, "cannot tell which column is the URL"),
+            (("--profile", "fineweb", tmp / "no.parquet"), 1, "no.parquet: has none of the profile's column url for the URL; give --url-column, or leave the file out with --exclude; the file has: a"),
             (("--profile", "fineweb-2", tmp / "folder"), 1, "--include and --exclude leave out what it has"),
             (("--dataset-from", "{a}-{b}", "x"), 2, "the column {a} must stand last"),
             (("--dataset-from", "{a", "x"), 2, "is expected at '{a'"),
@@ -370,8 +370,28 @@ def refusals(tmp):
             (("--profile", "c4", "--from", "file-store", tmp), 2, "not of --from")):
         done = ingest(tmp / "root", *arguments, expect=code)
         dxtest.check(words in done.stderr.decode(), f"{arguments}: {done.stderr.decode()}")
+    without_urls(tmp / "without")
     done = dxtest.domaindex("profiles", "oscr", expect=2)
     dxtest.check(b"did you mean oscar" in done.stderr, f"profiles oscr: {done.stderr}")
+
+
+def without_urls(tmp):
+    """A slice of a corpus that has no URLs is passed over, named and counted; a run of such alone stores nothing and fails."""
+    book = [{"text": TEXT, "meta": {"title": "a", "short_book_title": "b"}} for _ in range(COUNT)]
+    c4 = [{"text": TEXT, "meta": {"url": page(i), "timestamp": iso(i), "source": "c4", "language": "en"}} for i in range(COUNT)]
+    make(tmp, {"rp/book.jsonl": (book,), "rp/c4.jsonl": (c4,), "p/part.parquet": ([{"a": 1}],), "rp/wiki.csv": ([{"a": "1", "b": "2"}],), "books/book.jsonl": (book,), "books/more.jsonl": (book,)})
+    files = [tmp / "rp/book.jsonl", tmp / "rp/c4.jsonl", tmp / "p/part.parquet", tmp / "rp/wiki.csv"]
+    for number, threads in enumerate(("1", "3")):
+        root = tmp / f"root{number}"
+        done = ingest(root, "--profile", "redpajama", "--threads", threads, "--json", *files)
+        said = json.loads(done.stdout)
+        dxtest.equal((said["inputs_without_urls"], [p.rpartition("/")[2] for p in said["first_without_urls"]], said["rows_stored"]), (3, ["book.jsonl", "part.parquet", "wiki.csv"], COUNT), "--json")
+        done = ingest(root, "--profile", "redpajama", "--threads", threads, tmp / "rp", tmp / "rp" / "book.jsonl")
+        dxtest.check(b"book.jsonl: jsonl; without URLs, passed over: no column meta.url" in done.stderr and b"passed over, as without URLs:" in done.stderr, f"{done.stderr.decode()}")
+    done = ingest(tmp / "none", "--profile", "redpajama", tmp / "books", expect=1)
+    dxtest.check(b"no input has a URL: 2 without the profile's columns of URLs, the first of them" in done.stderr, f"{done.stderr.decode()}")
+    done = ingest(tmp / "none", "--profile", "redpajama", tmp / "books/book.jsonl", expect=1)
+    dxtest.check(b"has a URL in the profile's column meta.url; give --url-column, or leave the file out with --exclude; the first record has: text, meta.title" in done.stderr, f"{done.stderr.decode()}")
 
 
 def cell(text):

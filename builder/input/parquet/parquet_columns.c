@@ -101,7 +101,7 @@ static const char *other_type(const struct find *w, char *path, size_t size)
 
 static int fail_column(const struct find *w, const char *given)
 {
-    struct dx_buf names = DX_BUF_INIT(1 << 16);
+    struct dx_buf names = DX_BUF_INIT(1 << 16), wanted = DX_BUF_INIT(1 << 16);
     char path[160];
     int rc;
 
@@ -128,6 +128,13 @@ static int fail_column(const struct find *w, const char *given)
                      "%s: column '%s' is not of text, so it is not taken for the URL; give "
                      "--url-column; the file has: %s",
                      w->path, path, names.failed ? "?" : (const char *)names.data);
+    else if (given == NULL && w->want->url_names != NULL)
+        rc = dx_fail(
+            w->err, DX_E_INVALID,
+            "%s: has none of the profile's %s for the URL; give --url-column, or leave the "
+            "file out with --exclude; the file has: %s",
+            w->path, dx_columns_wanted(&wanted, w->want->url_names),
+            names.failed ? "?" : (const char *)names.data);
     else if (given == NULL)
         rc = dx_fail(w->err, DX_E_INVALID,
                      "%s: cannot tell which column is the URL; give --url-column; the file has: %s",
@@ -136,6 +143,7 @@ static int fail_column(const struct find *w, const char *given)
         rc = dx_fail(w->err, DX_E_INVALID, "%s: there is no column '%s'; the file has: %s", w->path,
                      given, names.failed ? "?" : (const char *)names.data);
     dx_buf_release(&names);
+    dx_buf_release(&wanted);
     return rc;
 }
 
@@ -156,6 +164,31 @@ static int check_twin(const struct find *w, const struct dx_parquet_column *c, b
                    dx_pq_column_number_of(w->f, c->found.leaf));
 }
 
+/* "meta.url" may be a column and the member of another one. */
+static int check_other(const struct find *w, const struct dx_parquet_column *c, const char *given,
+                       bool any_case)
+{
+    struct dx_json_path path;
+    uint32_t other;
+
+    if (dx_json_path_parse(&path, given, NULL) < 0 ||
+        !dx_pq_column_other(w->f, path.part, path.count, any_case, c->found.leaf, &other))
+        return DX_OK;
+    return dx_fail(w->err, DX_E_INVALID,
+                   "%s: '%s' is in columns %lu and %lu: write \"A.B\" in quotes for the column of "
+                   "that name, A.\"B\" for the member B of column A",
+                   w->path, given, dx_pq_column_number_of(w->f, c->found.leaf),
+                   dx_pq_column_number_of(w->f, other));
+}
+
+static int check_only(const struct find *w, const struct dx_parquet_column *c, const char *given,
+                      bool any_case)
+{
+    int rc = check_twin(w, c, any_case);
+
+    return rc == DX_OK && c->json_count == 0 ? check_other(w, c, given, any_case) : rc;
+}
+
 /* may_lack: a column that is not there is DX_PARQUET_ABSENT. */
 static int locate(const struct find *w, const char *given, size_t field, bool may_lack)
 {
@@ -172,12 +205,12 @@ static int locate(const struct find *w, const char *given, size_t field, bool ma
         return DX_OK;
     }
     if (in_schema(w, &whole, c))
-        return check_twin(w, c, false);
+        return check_only(w, c, given, false);
     rc = dx_json_path_parse(&path, given, w->err);
     if (rc < 0)
         return rc;
     if (in_schema(w, &path, c))
-        return check_twin(w, c, false);
+        return check_only(w, c, given, false);
     *c = (struct dx_parquet_column){ .from = DX_PARQUET_ABSENT };
     rc = in_path(w, given, field, c);
     return rc < 0 ? rc : rc > 0 || may_lack ? DX_OK : fail_column(w, given);
@@ -216,7 +249,7 @@ static int locate_usual(const struct find *w, const char *const *names, size_t f
         if (has_usual(w, *n, false, &found) && (!is_url || may_be_url(w, found.found.leaf))) {
             *c = found;
             *name = *n;
-            return check_twin(w, c, true);
+            return check_only(w, c, *n, true);
         }
     for (const char *const *n = names; !is_url && *n != NULL; n++) {
         int rc = in_path(w, *n, field, c);
@@ -296,6 +329,9 @@ static int find_all(const struct find *w)
         rc = locate(w, name, DX_ROW_URL, false);
     else
         rc = locate_usual(w, url_names(w), DX_ROW_URL, &name);
+    labels->no_url = rc == DX_OK && name == NULL && want->url_may_lack;
+    if (labels->no_url)
+        return DX_OK;
     if (rc == DX_OK && name == NULL)
         rc = fail_column(w, NULL);
     label(w, DX_ROW_URL, name, labels->url);

@@ -293,19 +293,48 @@ static void label(char out[DX_COLUMN_LABEL], const char *text)
     dx_buf_release(&b);
 }
 
+/* What was looked for: "column meta.url", "columns a, b". The usual names are not said. */
+static void put_wanted(struct dx_buf *out, const char *const *names)
+{
+    struct dx_buf list = DX_BUF_INIT(1 << 16);
+
+    for (const char *const *n = names; *n != NULL; n++)
+        put_name(&list, ", ", dx_span_str(*n));
+    dx_buf_fmt(out, "column%s ", names[0] != NULL && names[1] != NULL ? "s" : "");
+    dx_buf_append(out, list.data, list.size);
+    dx_buf_release(&list);
+}
+
+const char *dx_columns_wanted(struct dx_buf *out, const char *const *url_names)
+{
+    put_wanted(out, url_names);
+    dx_buf_u8(out, 0);
+    return out->failed ? "?" : (const char *)out->data;
+}
+
 /* No record of the sample has a URL under a usual name: nothing would be stored. */
-static int fail_json_url(const struct dx_columns *cols, const struct dx_columns_sample *sample,
-                         const char *input, struct dx_error *err)
+static int fail_json_url(const struct dx_columns *cols, const struct dx_columns_want *want,
+                         const struct dx_columns_sample *sample, const char *input,
+                         struct dx_error *err)
 {
     struct dx_buf names = DX_BUF_INIT(1 << 20);
+    struct dx_buf wanted = DX_BUF_INIT(1 << 16);
     int rc;
 
     put_json_names(&names, json_of(cols, sample->record[0]));
-    rc = dx_fail(err, DX_E_INVALID,
-                 "%s: cannot tell which member is the URL; give --url-column; the first record "
-                 "has: %s",
-                 input, finish_names(&names));
+    if (want->url_names != NULL)
+        rc = dx_fail(err, DX_E_INVALID,
+                     "%s: no record of the first %zu has a URL in the profile's %s; give "
+                     "--url-column, or leave the file out with --exclude; the first record has: %s",
+                     input, sample->count, dx_columns_wanted(&wanted, want->url_names),
+                     finish_names(&names));
+    else
+        rc = dx_fail(err, DX_E_INVALID,
+                     "%s: cannot tell which member is the URL; give --url-column; the first record "
+                     "has: %s",
+                     input, finish_names(&names));
     dx_buf_release(&names);
+    dx_buf_release(&wanted);
     return rc;
 }
 
@@ -318,8 +347,11 @@ static int label_json(struct dx_columns *cols, const struct dx_columns_want *wan
 
     if (rc < 0)
         return rc;
-    if (want->url == NULL && url == cols->url_paths && parsed == sample->count)
-        return fail_json_url(cols, sample, input, err);
+    cols->no_url = want->url == NULL && url == cols->url_paths && parsed == sample->count;
+    if (cols->no_url && want->url_may_lack)
+        return DX_OK;
+    if (cols->no_url)
+        return fail_json_url(cols, want, sample, input, err);
     label(cols->url_label, want->url != NULL       ? want->url
                            : url < cols->url_paths ? url_names(want)[url]
                                                    : "found by its name");
@@ -452,6 +484,9 @@ static int locate_url(struct dx_columns *cols, const struct dx_columns_want *wan
         return check_twin(t, cols->url, true, err);
     if (t->count_max == 1)
         cols->url = 0;
+    cols->no_url = cols->url < 0 && want->url_may_lack;
+    if (cols->no_url)
+        return DX_OK;
     return cols->url < 0 ? fail_column(t, cols->header, NULL, err) : DX_OK;
 }
 
@@ -543,6 +578,8 @@ static int locate_all(struct dx_columns *cols, struct dx_columns_want *want, con
 {
     int rc = locate_url(cols, want, t, err);
 
+    if (cols->no_url)
+        return rc;
     if (rc == DX_OK && want->ts != NULL)
         rc = locate(cols, want->ts, t, &cols->ts, err);
     else if (rc == DX_OK && cols->header && !want->no_ts) {
@@ -746,6 +783,7 @@ int dx_columns_of_row(struct dx_columns *cols, struct dx_columns_want *want,
                                  .dataset = -1,
                                  .extra_count = want->extra_count,
                                  .lacking = labels->lacking,
+                                 .no_url = labels->no_url,
                                  .canonical = want->canonical };
     memcpy(cols->url_label, labels->url, sizeof labels->url);
     memcpy(cols->ts_label, labels->ts, sizeof labels->ts);
@@ -772,11 +810,40 @@ static void put_lacking(const struct dx_columns *cols, const struct dx_columns_w
     dx_buf_release(&names);
 }
 
+/* Extras that are not called as they were asked for, as the lake has such a column. */
+static void put_renamed(const struct dx_columns_want *want, struct dx_buf *out)
+{
+    for (size_t i = 0; i < want->extra_count; i++) {
+        struct dx_buf shown = DX_BUF_INIT(DX_COLUMN_LABEL * 16);
+        const char *name = want->extra_name[i];
+        char asked[300];
+
+        if (want->extra_as[i].size > 0)
+            (void)snprintf(asked, sizeof asked, "%.*s", (int)want->extra_as[i].size,
+                           (const char *)want->extra_as[i].data);
+        else
+            flat_name(want->extra[i], asked, sizeof asked);
+        if (name == NULL || strncmp(name, "extra_", 6) != 0 || !is_lake_column(name + 6) ||
+            strcmp(name, asked) == 0)
+            continue;
+        put_name(&shown, "", dx_span_str(want->extra[i]));
+        dx_buf_u8(&shown, 0);
+        dx_buf_fmt(out, "; column '%s' is stored as '%s', as the lake has a column '%s' itself",
+                   shown.failed ? "?" : (const char *)shown.data, name, name + 6);
+        dx_buf_release(&shown);
+    }
+}
+
 void dx_columns_describe(const struct dx_columns *cols, const struct dx_columns_want *want,
                          struct dx_buf *out)
 {
     dx_buf_fmt(out, "%s%s; ", dx_record_format_name(cols->format),
                cols->header ? " with a header" : "");
+    if (cols->no_url) {
+        dx_buf_str(out, "without URLs, passed over: no ");
+        put_wanted(out, url_names(want));
+        return;
+    }
     if (cols->format == DX_RECORD_LIST)
         dx_buf_str(out, "each line is a URL");
     else
@@ -789,6 +856,7 @@ void dx_columns_describe(const struct dx_columns *cols, const struct dx_columns_
         dx_buf_fmt(out, "; dataset column: %s", cols->dataset_label);
     if (cols->lacking != 0)
         put_lacking(cols, want, out);
+    put_renamed(want, out);
 }
 
 int dx_fields_init(struct dx_fields *f, struct dx_error *err)

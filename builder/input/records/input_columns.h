@@ -49,7 +49,9 @@ struct dx_columns_want {
     const char *ts;
     const char *const *url_names; /* to find it by, NULL at the end; NULL: dx_column_url_names */
     const char *const *ts_names;
-    bool no_ts; /* do not look for one */
+    bool
+        url_may_lack; /* an input that has none of url_names is without URLs: cols.no_url, not an error */
+    bool no_ts;       /* do not look for one */
     const char *dataset;
     const char *dataset_prefix; /* before that, or all of the name: as of dataset_template.h */
     const char *extra[DX_EXTRA_COLUMNS_MAX];
@@ -77,6 +79,7 @@ enum { DX_PLACE_FILE, DX_PLACE_OFFSET, DX_PLACE_LENGTH, DX_PLACE_COUNT };
 struct dx_columns {
     enum dx_record_format format;
     bool header;
+    bool no_url; /* records are not to be picked */
     /* TSV, CSV, list: fields from 0; -1: none */
     int url;
     int ts;
@@ -113,6 +116,7 @@ struct dx_column_labels {
     char dataset[DX_COLUMN_LABEL];
     char extra[DX_EXTRA_COLUMNS_MAX][DX_COLUMN_LABEL];
     uint32_t lacking; /* as of dx_columns */
+    bool no_url;
 };
 
 /* Of JSON whose URL lies in an array: each element of it is a row. What a path leads to in the same array goes along, element by
@@ -162,6 +166,8 @@ static inline enum dx_ts_unit dx_columns_ts_unit(const struct dx_columns *cols,
     return asked == DX_TS_AUTO && cols->ts_archive ? DX_TS_ARCHIVE : asked;
 }
 
+/* "columns a, b", in out. */
+const char *dx_columns_wanted(struct dx_buf *out, const char *const *url_names);
 void dx_columns_describe(const struct dx_columns *cols, const struct dx_columns_want *want,
                          struct dx_buf *out);
 
