@@ -218,10 +218,11 @@ static void notes(const struct dx_publish_options *o, const struct dx_publish_re
     if (r->leftovers > 0)
         (void)dx_line_print(
             stderr,
-            "publish: %s/index has %llu versions that the manifest does not name and "
-            "that are over a day old, left by publishers that died (domaindex gc removes them); "
-            "the first: %s",
-            o->root, (unsigned long long)r->leftovers, r->leftover);
+            "publish: %s/index has %llu version%s that the manifest does not name: left by "
+            "publishers "
+            "that died (domaindex gc removes them), or of a manifest that was lost (restore it "
+            "then); the first: %s",
+            o->root, (unsigned long long)r->leftovers, dx_plural(r->leftovers), r->leftover);
     if (r->other_etags > 0)
         (void)dx_line_print(
             stderr,

@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "builder/lake/lake_layout.h"
 #include "builder/publish/publish_job.h"
+#include "builder/publish/publish_listing.h"
 #include "builder/publish/publish_pack.h"
 #include "builder/publish/publish_remote.h"
 #include "builder/root/work_folder.h"
@@ -278,6 +279,23 @@ static int make_mark(struct publish *p, struct dx_error *err)
     return rc == DX_OK ? dx_dir_make(p->mark, err) : rc;
 }
 
+/* Where there is no manifest, after what dead publishes left is gone. */
+static int check_lost(const struct publish *p, struct dx_error *err)
+{
+    struct dx_publish_result *result = p->job->result;
+    struct dx_publish_listing l;
+    int rc;
+
+    if (result->manifest.version_count > 0)
+        return DX_OK;
+    dx_publish_listing_init(&l, &result->manifest, p->job->options->now_us);
+    rc = dx_publish_listing_read(&l, p->job->root.store, err);
+    if (rc == DX_OK)
+        rc = dx_publish_listing_check_lost(&l, p->root, 1, err);
+    dx_publish_listing_release(&l);
+    return rc;
+}
+
 static int prepare(struct publish *p, uint64_t *highest, struct dx_error *err)
 {
     struct dx_publish_job *job = p->job;
@@ -296,6 +314,8 @@ static int prepare(struct publish *p, uint64_t *highest, struct dx_error *err)
         rc = dx_dir_sync(p->root, err);
     if (rc == DX_OK)
         rc = make_mark(p, err);
+    if (rc == DX_OK)
+        rc = check_lost(p, err);
     if (rc == DX_OK)
         rc = sweep_all(p, err);
     if (rc == DX_OK)

@@ -11,6 +11,7 @@
 
 #define DAY_US (86400 * (int64_t)1000000)
 #define SEQUENCE_DIGITS 7 /* with the dash behind them */
+#define OBJECTS_MIN 16    /* that every version has which is not in a pack (docs/FORMAT.md 11.3) */
 
 void dx_publish_listing_init(struct dx_publish_listing *l, const struct dx_manifest *manifest,
                              int64_t now_us)
@@ -80,15 +81,24 @@ static int keep(struct dx_publish_listing *l, const struct dx_listed *listed, st
     return DX_OK;
 }
 
-static void see_version(struct dx_publish_listing *l, const char *name)
+static bool is_young(const struct dx_publish_listing *l, const char *name)
 {
-    if (strcmp(name, l->last) == 0)
-        return;
+    const char *old = l->old[0] == '\0' ? "" : l->old + SEQUENCE_DIGITS;
+
+    return l->manifest->version_count > 0 && strcmp(name + SEQUENCE_DIGITS, old) >= 0;
+}
+
+static void see_version(struct dx_publish_listing *l, const char *name, const char *object)
+{
+    bool first = strcmp(name, l->last) != 0;
+
+    l->last_objects = first ? 1 : l->last_objects + 1;
     memcpy(l->last, name, sizeof l->last);
-    if (dx_manifest_find(l->manifest, name) != NULL ||
-        strcmp(name + SEQUENCE_DIGITS, l->old[0] == '\0' ? "" : l->old + SEQUENCE_DIGITS) >= 0)
+    if (dx_manifest_find(l->manifest, name) != NULL)
         return;
-    if (l->leftovers++ == 0)
+    if (l->last_objects == OBJECTS_MIN || strcmp(strrchr(object, '/') + 1, DX_FILE_PACK) == 0)
+        memcpy(l->whole, name, sizeof l->whole);
+    if (first && !is_young(l, name) && l->leftovers++ == 0)
         memcpy(l->leftover, name, sizeof l->leftover);
 }
 
@@ -106,13 +116,32 @@ int dx_publish_listing_see(struct dx_publish_listing *l, const struct dx_listed 
         l->sequence = sequence;
     if (claim)
         return DX_OK;
-    see_version(l, name);
+    see_version(l, name, listed->object);
     return is_current(l->manifest, name, listed->object) ? keep(l, listed, err) : DX_OK;
 }
 
 static int see(void *ctx, const struct dx_listed *listed, struct dx_error *err)
 {
     return dx_publish_listing_see(ctx, listed, err);
+}
+
+int dx_publish_listing_check_lost(const struct dx_publish_listing *l, const char *root,
+                                  uint32_t least, struct dx_error *err)
+{
+    uint32_t sequence = 0;
+
+    if (l->manifest->version_count > 0 || l->whole[0] == '\0' ||
+        !dx_version_name_ok(dx_span_str(l->whole), &sequence) || sequence < least)
+        return DX_OK;
+    return dx_fail(err, DX_E_CORRUPT,
+                   "%s: no " DX_MANIFEST_FILE ", but " DX_INDEX_DIR
+                   "/%s is there: the manifest was lost (unless another first publish is at work), "
+                   "and with it which files the versions had "
+                   "and which a compaction replaced. Restore " DX_MANIFEST_FILE
+                   " from a backup or copy of the root; or, to begin anew with the files that are "
+                   "there, move the folders of versions (" DX_INDEX_DIR
+                   "/NNNNNN-*) away, and publish again",
+                   root, l->whole);
 }
 
 const struct dx_publish_listed *dx_publish_listing_find(const struct dx_publish_listing *l,

@@ -5,10 +5,16 @@
  *   dx_publish_listing_init(&l, &manifest, now_us);
  *   rc = dx_publish_listing_read(&l, store, &err);
  *   l.sequence       highest of the manifest, of all versions that are there, of all names taken
- *   l.leftovers      versions that no manifest names, and whose name is over a day old; l.leftover
- *                    is the first of them
+ *   l.leftovers      versions that no manifest names, and whose name is over a day old where there is
+ *                    a manifest; l.leftover is the first of them
+ *   rc = dx_publish_listing_check_lost(&l, root, 2, &err);     DX_E_CORRUPT: the manifest was lost
  *   f = dx_publish_listing_find(&l, object);   of the current version or one of its parts; NULL: not listed
  *   dx_publish_listing_release(&l);
+ *
+ * Without a manifest, a version that is there with all its files was one that a lost manifest named,
+ * or a publisher died just before its put. No publisher has the number 2 or more before the manifest is
+ * there, unless the one before it died too. In a directory a version of publishers that died is gone
+ * before the listing is read, so that each one says that the manifest was lost.
  *
  * A younger version may be that of a publisher at work. Nothing is removed: that is safe only for
  * a process that has changed the manifest before, so that a publisher that has slept cannot name it any more.
@@ -36,6 +42,9 @@ struct dx_publish_listing {
     uint64_t leftovers;
     char leftover[DX_VERSION_NAME];
     char last[DX_VERSION_NAME]; /* that was looked at; a listing is in order */
+    unsigned last_objects;      /* of it */
+    char whole
+        [DX_VERSION_NAME]; /* the last that no manifest names and that has all files; "": none */
     struct dx_publish_listed *files;
     size_t file_count;
     size_t file_capacity;
@@ -47,6 +56,8 @@ int dx_publish_listing_see(struct dx_publish_listing *l, const struct dx_listed 
                            struct dx_error *err);
 int dx_publish_listing_read(struct dx_publish_listing *l, struct dx_store *store,
                             struct dx_error *err);
+int dx_publish_listing_check_lost(const struct dx_publish_listing *l, const char *root,
+                                  uint32_t least, struct dx_error *err);
 const struct dx_publish_listed *dx_publish_listing_find(const struct dx_publish_listing *l,
                                                         const char *object);
 void dx_publish_listing_release(struct dx_publish_listing *l);

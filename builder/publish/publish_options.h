@@ -90,7 +90,8 @@ struct dx_publish_result {
     uint64_t files_unlisted; /* that are there, though the listing of the store lacks them */
     char version[DX_VERSION_NAME];
     const char *psl_path; /* the list that was taken; NULL: the lake's own */
-    uint64_t leftovers;   /* versions that no manifest names, over a day old, on object storage */
+    uint64_t
+        leftovers; /* versions that no manifest names, on object storage; over a day old where there was a manifest */
     char leftover[DX_VERSION_NAME]; /* the first of them */
     uint64_t other_etags; /* objects of an unchanged lake and its version with ETags of their own */
     char other_etag[DX_OBJECT_NAME_MAX + 1]; /* one of them */

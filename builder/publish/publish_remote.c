@@ -87,10 +87,19 @@ static int look(struct publish *p, uint64_t *sequence, struct dx_error *err)
     *sequence = listing->sequence;
     result->leftovers = listing->leftovers;
     memcpy(result->leftover, listing->leftover, sizeof result->leftover);
+    if (rc == DX_OK)
+        rc = dx_publish_listing_check_lost(listing, p->root, 2, err);
     if (rc < 0 || job->options->merge)
         return rc;
     return dx_publish_lake_open(&job->lake, &job->root, &result->manifest, &job->options->allow,
                                 p->lake, err);
+}
+
+/* The manifest that seemed to be lost was put while index/ was listed. */
+static bool is_first_now(struct publish *p, int rc)
+{
+    return rc == DX_E_CORRUPT && p->job->result->manifest.version_count == 0 &&
+           dx_manifest_edit_read(&p->job->edit, NULL) == 1;
 }
 
 /* Of one moment: a version's list goes after its entry, when a collector removes it. A list that is
@@ -102,6 +111,8 @@ static int look_until_whole(struct publish *p, uint64_t *sequence, struct dx_err
     for (;;) {
         int rc = look(p, sequence, err);
 
+        if (is_first_now(p, rc))
+            continue;
         if (rc != DX_E_NOT_FOUND || strcmp(before, p->job->edit.etag) == 0)
             return rc;
         memcpy(before, p->job->edit.etag, sizeof before);

@@ -323,7 +323,7 @@ def killed(root):
     root.upload()
     done = publish(root, epoch=day)
     if left:
-        dxtest.check(f"{len(left)} versions that the manifest does not name".encode() in done.stderr,
+        dxtest.check(f"{len(left)} version{'s' * (len(left) != 1)} that the manifest does not name".encode() in done.stderr,
                      f"leftovers are told: {done.stderr[-400:]}")
     dxtest.check(left <= root.versions_there(), "leftovers are not removed")
     dxtest.equal([name for name in os.listdir(os.environ["TMPDIR"])

@@ -186,7 +186,11 @@ static void test_names(const char *root)
     sh("mkdir -p %/index/000007-20200101T000000Z && echo x > "
        "%/index/000007-20200101T000000Z/psl.dat",
        root, root);
-    sh("rm %/index/manifest.json", root, "");
+    sh("mv %/index/manifest.json %/lost.json", root, root);
+    EXPECT(publish(root, &r, &err) == DX_E_CORRUPT &&
+               strstr(err.text, "index/000002-20241121T102000Z is there") != NULL,
+           "a lost manifest: %s", err.text);
+    sh("rm -r %/index/000002-20241121T102000Z", root, "");
     EXPECT(publish(root, &r, &err) == DX_OK, "%s", err.text);
     EXPECT(strcmp(r.version, "000008-20241121T102000Z") == 0, "%s", r.version);
     EXPECT(r.leftovers == 1 && strcmp(r.leftover, "000007-20200101T000000Z") == 0, "%llu, %s",
@@ -394,6 +398,47 @@ static void test_listing(void)
     dx_manifest_release(&m);
 }
 
+/* Of a version all objects are there, or its pack: a manifest named it. */
+static void test_lost(void)
+{
+    static const struct {
+        const char *version;
+        unsigned objects;
+        const char *last;
+        uint32_t least;
+        bool lost;
+    } rows[] = {
+        { "000002-20241121T102000Z", 1, "psl.dat.zst", 2, false }, /* an upload that died */
+        { "000002-20241121T102000Z", 15, "psl.dat.zst", 2, false },
+        { "000002-20241121T102000Z", 16, "psl.dat.zst", 2, true },
+        { "000002-20241121T102000Z", 20, "psl.dat.zst", 2, true },
+        { "000002-20241121T102000Z", 1, "part.pack", 2, true },
+        { "000001-20241121T102000Z", 16, "psl.dat.zst", 2, false }, /* the first publish died */
+        { "000001-20241121T102000Z", 16, "psl.dat.zst", 1, true },
+    };
+    struct dx_manifest none = DX_MANIFEST_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct dx_publish_listing l;
+        char object[200];
+
+        dx_publish_listing_init(&l, &none, NOW_US);
+        for (unsigned k = 1; k <= rows[i].objects; k++) {
+            const struct dx_listed listed = { object, 1, "" };
+
+            (void)snprintf(object, sizeof object, "index/%s/%s", rows[i].version,
+                           k == rows[i].objects ? rows[i].last : "a");
+            EXPECT(dx_publish_listing_see(&l, &listed, &err) == DX_OK, "%s", err.text);
+        }
+        EXPECT((dx_publish_listing_check_lost(&l, "r", rows[i].least, &err) == DX_E_CORRUPT) ==
+                       rows[i].lost &&
+                   l.leftovers == 1,
+               "%zu: %s", i, err.text);
+        dx_publish_listing_release(&l);
+    }
+}
+
 static void test_probed(void)
 {
     static const struct {
@@ -484,6 +529,7 @@ int main(void)
     sh("cp %/psl.dat %/", lake.path, root);
     sh("cp %/registry.json %/", lake.path, root);
     test_listing();
+    test_lost();
     test_probed();
     test_parallel();
     test_work_folder();
