@@ -507,6 +507,8 @@ static int open_first(struct dx_current *cur, struct dx_error *err)
     if (rc == DX_OK)
         rc = read_manifest(cur, etag, &manifest, err);
     if (rc >= 0)
+        rc = dx_suppressions_live_check(cur->caches->suppressions, &manifest, err);
+    if (rc >= 0)
         rc = dx_current_take(cur, &manifest, 0, err);
     dx_manifest_release(&manifest);
     if (rc < 0)

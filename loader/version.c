@@ -780,6 +780,8 @@ int dx_version_open_named(struct dx_version **v, const char *root, const char *n
 
     *v = NULL;
     if (rc == DX_OK)
+        rc = dx_suppressions_live_check(caches->suppressions, &manifest, err);
+    if (rc == DX_OK)
         rc = open_listed(v, root, &manifest, name, caches, options, err);
     dx_manifest_release(&manifest);
     return rc;

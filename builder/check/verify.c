@@ -335,8 +335,9 @@ static int open_remote(struct dx_verify *w, struct dx_error *err)
     return rc;
 }
 
-/* As a server reads it when it begins: whole, and not behind its floor. */
-static int check_suppressions(struct dx_verify *w, struct dx_error *err)
+/* As a server reads it when it begins: whole, and not behind its floor, or what the manifest says. */
+static int check_suppressions(struct dx_verify *w, const struct dx_manifest *m,
+                              struct dx_error *err)
 {
     struct dx_source_options source;
     struct dx_suppressions_live *suppressions = NULL;
@@ -347,6 +348,8 @@ static int check_suppressions(struct dx_verify *w, struct dx_error *err)
         rc = dx_suppressions_live_open(&suppressions, w->options->root,
                                        w->root.in_place ? NULL : &source, DX_SUPPRESSIONS_LIVE_WAIT,
                                        &why);
+    if (rc == DX_OK)
+        rc = dx_suppressions_live_check(suppressions, m, &why);
     dx_suppressions_live_close(&suppressions);
     return rc < 0 ? dx_verify_damage(w, &why, err) : DX_OK;
 }
@@ -375,7 +378,7 @@ static int check_version(struct dx_verify *w, struct dx_error *err)
                      o->version == NULL ? "that is current" : o->version);
     } else {
         (void)snprintf(w->result->version, sizeof w->result->version, "%s", entry->version);
-        rc = check_suppressions(w, err);
+        rc = check_suppressions(w, &manifest, err);
         if (rc == DX_OK)
             rc = check_files(w, &manifest, entry, err);
         if (rc == DX_OK)

@@ -18,6 +18,7 @@
 #include "builder/root/root_probe.h"
 #include "builder/root/work_folder.h"
 #include "fetch/store/store.h"
+#include "format/root/suppressions_floor.h"
 #include "loader/lease.h"
 #include "loader/version.h"
 
@@ -382,7 +383,8 @@ static int check_history(const struct backup *b, struct dx_error *err)
 
 static uint64_t lines_min(const struct backup *b)
 {
-    uint64_t most = 0;
+    uint64_t most = b->now.suppressions > b->then.suppressions ? b->now.suppressions
+                                                               : b->then.suppressions;
 
     for (size_t i = 0; i < b->now.version_count; i++)
         if (b->now.versions[i].cleansed > most)
@@ -625,6 +627,16 @@ static int join(const struct backup *b, struct dx_manifest *m, struct dx_error *
     return rc;
 }
 
+/* The log that is copied is read after both manifests were. */
+static void bind_suppressions(const struct backup *b, struct dx_manifest *m)
+{
+    const struct dx_suppressions_floor now = { b->now.suppressions, b->now.suppressions_hash };
+    const struct dx_suppressions_floor then = { b->then.suppressions, b->then.suppressions_hash };
+
+    (void)dx_suppressions_floor_bind(&now, m);
+    (void)dx_suppressions_floor_bind(&then, m);
+}
+
 static int make_manifest(const struct backup *b, struct dx_manifest *m, struct dx_error *err)
 {
     const char *current = b->o->all ? b->now.current : b->wanted[b->wanted_count - 1]->version;
@@ -633,6 +645,7 @@ static int make_manifest(const struct backup *b, struct dx_manifest *m, struct d
 
     m->sequence = b->then.sequence;
     memcpy(m->current, b->then.current, sizeof m->current);
+    bind_suppressions(b, m);
     b->result->unchanged = m->version_count == b->then.version_count &&
                            strcmp(current, b->then.current) == 0;
     if (rc < 0 || b->result->unchanged)

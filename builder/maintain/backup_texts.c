@@ -114,8 +114,7 @@ static int check_log(const struct pair *p, struct dx_error *err)
     else if (rc == DX_OK && now.count < p->lines_min)
         rc = dx_fail(err, DX_E_CORRUPT,
                      DX_SUPPRESSIONS_FILE
-                     " of %s has %zu lines, but a version was cleansed by %llu: "
-                     "the log was lost",
+                     " of %s has %zu lines, but %llu were in force: the log was lost",
                      p->from->root, now.count, (unsigned long long)p->lines_min);
     else if (rc == DX_OK)
         rc = check_floor(p, &now, err);

@@ -2,11 +2,17 @@
 #include "builder/policy/suppress.h"
 
 #include <string.h>
+#include <time.h>
 
+#include "base/log.h"
 #include "builder/root/index_text.h"
+#include "builder/root/manifest_edit.h"
 #include "builder/root/root.h"
 #include "format/root/suppressions_floor.h"
 #include "format/version/manifest.h"
+
+#define ACCEPT_LOCK_MS \
+    60000u /* for the end of a publish, whose lock the manifest is written under */
 
 /* Of a log that was read, or none. */
 static int parse(struct dx_span text, const char *root, struct dx_suppressions *log,
@@ -17,20 +23,23 @@ static int parse(struct dx_span text, const char *root, struct dx_suppressions *
     return rc < 0 ? dx_fail_in(err, "%s", root) : rc;
 }
 
-/* What versions are said to be cleansed by. Read before the log, which has no fewer lines by then.
- * A manifest that cannot be read does not matter. */
+/* What the manifest says of the log: what versions are cleansed by, and what it has at least. Read before
+ * the log, which has no fewer lines by then. A manifest that cannot be read does not matter. */
 struct cleansed {
     uint64_t number; /* the highest */
     char version[DX_VERSION_NAME];
+    struct dx_manifest bound; /* without versions */
 };
 
 static struct cleansed cleansed_of(const char *root)
 {
-    struct cleansed c = { 0, "" };
+    struct cleansed c = { 0, "", DX_MANIFEST_INIT };
     struct dx_manifest m = DX_MANIFEST_INIT;
 
     if (dx_root_manifest(root, &m, NULL) < 0)
         return c;
+    c.bound.suppressions = m.suppressions;
+    c.bound.suppressions_hash = m.suppressions_hash;
     for (size_t i = 0; i < m.version_count; i++)
         if (m.versions[i].cleansed > c.number) {
             c.number = m.versions[i].cleansed;
@@ -45,14 +54,19 @@ static struct cleansed cleansed_of(const char *root)
 static int check_whole(const struct dx_suppressions *log, const struct cleansed *c,
                        const char *root, struct dx_error *err)
 {
+    int rc = dx_suppressions_floor_check_bound(log, &c->bound, root, err);
+
+    if (rc < 0)
+        return rc;
     return log->count >= c->number
                ? DX_OK
                : dx_fail(err, DX_E_CORRUPT,
-                         "%s: " DX_SUPPRESSIONS_FILE " has %zu lines, but version %s was cleansed "
+                         "%s: " DX_SUPPRESSIONS_FILE " has %zu line%s, but version %s was cleansed "
                          "by %llu: the log was lost, and new rules would be taken for old ones. "
                          "Fetch it back; or 'domaindex publish --full --force', and then "
                          "'domaindex gc' until no such version is left",
-                         root, log->count, c->version, (unsigned long long)c->number);
+                         root, log->count, dx_plural(log->count), c->version,
+                         (unsigned long long)c->number);
 }
 
 /* ---- the floor ---- */
@@ -199,6 +213,7 @@ static int read_log(const char *root, struct dx_suppressions *log, struct dx_err
 
 int dx_suppress_read(const char *root, struct dx_suppressions *log, struct dx_error *err)
 {
+    const struct cleansed c = cleansed_of(root);
     struct dx_suppressions_floor floor;
     int rc = read_floor(root, &floor, err);
 
@@ -207,9 +222,76 @@ int dx_suppress_read(const char *root, struct dx_suppressions *log, struct dx_er
         rc = read_log(root, log, err);
     if (rc == DX_OK)
         rc = dx_suppressions_floor_check(log, &floor, root, err);
+    if (rc == DX_OK)
+        rc = dx_suppressions_floor_check_bound(log, &c.bound, root, err);
     if (rc < 0)
         dx_suppressions_release(log);
     return rc;
+}
+
+/* ---- in the manifest ---- */
+
+/* A log that cannot be read, or is not the one that the manifest knows: what it knows stays. */
+bool dx_suppress_bind(const char *root, struct dx_manifest *m)
+{
+    struct dx_suppressions log;
+    struct dx_suppressions_floor floor;
+    bool raised = false;
+
+    if (read_log(root, &log, NULL) >= 0 &&
+        dx_suppressions_floor_check_bound(&log, m, root, NULL) == DX_OK) {
+        dx_suppressions_floor_of(&log, &floor);
+        raised = dx_suppressions_floor_bind(&floor, m);
+    }
+    dx_suppressions_release(&log);
+    return raised;
+}
+
+struct binding {
+    const struct dx_suppressions_floor *to;
+    bool accept; /* also down; else only where the manifest says nothing yet */
+};
+
+static int edit_binding(void *ctx, struct dx_manifest_edit *e, struct dx_error *err)
+{
+    const struct binding *b = ctx;
+    struct dx_manifest *m = &e->manifest;
+
+    (void)err;
+    if (e->etag[0] == '\0' || b->accept != (m->suppressions > 0))
+        return 0;
+    if (m->suppressions == b->to->lines && dx_hash128_equal(&m->suppressions_hash, &b->to->hash))
+        return 0;
+    m->suppressions = b->to->lines;
+    m->suppressions_hash = b->to->hash;
+    return 1;
+}
+
+static bool is_bound(void *ctx, const struct dx_manifest *m)
+{
+    const struct binding *b = ctx;
+
+    return m->suppressions == b->to->lines;
+}
+
+/* The sequence stays, as with marks of collectors. */
+static int change_binding(const char *root, struct binding *b, uint64_t lock_ms,
+                          struct dx_error *err)
+{
+    struct dx_root r = DX_ROOT_INIT;
+    struct dx_manifest_edit e = { .root = &r, .put_lock_ms = lock_ms };
+    const struct dx_manifest_change change = {
+        .edit = edit_binding, .is_ours = is_bound, .ctx = b, .version = "of these suppressions"
+    };
+    int rc = dx_root_open(&r, root, DX_ROOT_WRITE, err);
+
+    if (rc == DX_OK && !r.in_place)
+        rc = dx_root_enter(&r, 0, (int64_t)time(NULL) * 1000000, err);
+    if (rc == DX_OK)
+        rc = dx_manifest_edit_run(&e, &change, err);
+    dx_manifest_edit_release(&e);
+    dx_root_close(&r);
+    return rc < 0 ? rc : DX_OK;
 }
 
 int dx_suppress_accept(const char *root, bool dry_run, uint64_t *lines, struct dx_error *err)
@@ -221,7 +303,17 @@ int dx_suppress_accept(const char *root, bool dry_run, uint64_t *lines, struct d
     dx_suppressions_floor_of(&log, &c.floor);
     *lines = c.floor.lines;
     dx_suppressions_release(&log);
-    return rc < 0 || dry_run ? rc : change_floor(root, &c, err);
+    if (rc < 0 || dry_run)
+        return rc;
+    rc = change_binding(root, &(struct binding){ &c.floor, true }, ACCEPT_LOCK_MS, err);
+    return rc < 0 ? rc : change_floor(root, &c, err);
+}
+
+/* The first rules of a root, if no other command is writing to it; else its publish does it. */
+static void bind_first(const struct change *c)
+{
+    if (c->cleansed.bound.suppressions == 0 && c->made.lines > 0)
+        (void)change_binding(c->root, &(struct binding){ &c->made, false }, 1, NULL);
 }
 
 int dx_suppress_change(const char *root, dx_suppress_edit *edit, void *ctx, struct dx_error *err)
@@ -238,6 +330,7 @@ int dx_suppress_change(const char *root, dx_suppress_edit *edit, void *ctx, stru
     if (rc >= 0) {
         int raised = raise_floor(&c, &c.made, err);
 
+        bind_first(&c);
         rc = raised < 0 ? raised : c.written ? 1 : rc;
     } else if (c.floor_failure.code == DX_OK) {
         (void)raise_floor(&c, &c.was, NULL); /* one that was killed has left it behind */

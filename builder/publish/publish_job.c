@@ -370,8 +370,8 @@ static int refuse(struct dx_publish_job *job, const struct dx_scan_faults *fault
 
     if (rc == DX_OK && job->lake.named.list.count == 0 && job->result->manifest.version_count == 0)
         rc = dx_fail(err, DX_E_INVALID,
-                     "nothing to publish: none of the %llu files of the lake can be taken; one of "
-                     "them: %.300s",
+                     "nothing to publish: no file of the lake can be taken (%llu); one of them: "
+                     "%.300s",
                      (unsigned long long)job->result->left_out.count, faults->list[0].err.text);
     if (rc != DX_OK || (job->lake.frozen_count == 0 && job->base == NULL))
         return rc;
@@ -587,6 +587,8 @@ static int add_to(void *ctx, struct dx_manifest_edit *e, struct dx_error *err)
     if (rc == DX_OK)
         rc = dx_manifest_flip(&e->manifest, job->result->version, job->entry->sequence,
                               flip_time(job), err);
+    if (rc == DX_OK)
+        (void)dx_suppress_bind(job->options->root, &e->manifest);
     return rc < 0 ? rc : 1;
 }
 

@@ -88,26 +88,51 @@ bool dx_suppressions_floor_holds(const struct dx_suppressions_floor *floor,
     return dx_hash128_equal(&hash, &floor->hash);
 }
 
-int dx_suppressions_floor_check(const struct dx_suppressions *log,
-                                const struct dx_suppressions_floor *floor, const char *root,
-                                struct dx_error *err)
+/* by: what says it. */
+static int check(const struct dx_suppressions *log, const struct dx_suppressions_floor *floor,
+                 const char *by, const char *root, struct dx_error *err)
 {
     if (floor->lines == 0)
         return DX_OK;
     if (log->count < floor->lines)
         return dx_fail(err, DX_E_CORRUPT,
-                       "%s/" DX_SUPPRESSIONS_FILE ": %zu lines, but %" PRIu64
-                       " were in force (" DX_SUPPRESSIONS_FLOOR
-                       "): the log was lost or is an older copy, and what it hid would be shown. "
-                       "Restore the whole log; or give the missing rules up: 'domaindex suppress "
-                       "accept --root %s'",
-                       root, log->count, floor->lines, root);
+                       "%s/" DX_SUPPRESSIONS_FILE ": %zu line%s, but %" PRIu64
+                       " were in force (%s): the log was lost or is an older copy, and what it hid "
+                       "would be shown. Restore the whole log; or give the missing rules up: "
+                       "'domaindex suppress accept --root %s'",
+                       root, log->count, log->count == 1 ? "" : "s", floor->lines, by, root);
     if (!dx_suppressions_floor_holds(floor, log))
         return dx_fail(err, DX_E_CORRUPT,
                        "%s/" DX_SUPPRESSIONS_FILE ": its first %" PRIu64
-                       " lines are not those that were in force (" DX_SUPPRESSIONS_FLOOR
-                       "): it is another log. Restore the right one; or take this one: 'domaindex "
-                       "suppress accept --root %s'",
-                       root, floor->lines, root);
+                       " line%s are not those that were in force (%s): it is another log. Restore "
+                       "the right one; or take this one: 'domaindex suppress accept --root %s'",
+                       root, floor->lines, floor->lines == 1 ? "" : "s", by, root);
     return DX_OK;
+}
+
+int dx_suppressions_floor_check(const struct dx_suppressions *log,
+                                const struct dx_suppressions_floor *floor, const char *root,
+                                struct dx_error *err)
+{
+    return check(log, floor, DX_SUPPRESSIONS_FLOOR, root, err);
+}
+
+/* ---- in the manifest ---- */
+
+bool dx_suppressions_floor_bind(const struct dx_suppressions_floor *floor, struct dx_manifest *m)
+{
+    if (floor->lines <= m->suppressions)
+        return false;
+    m->suppressions = floor->lines;
+    m->suppressions_hash = floor->hash;
+    return true;
+}
+
+int dx_suppressions_floor_check_bound(const struct dx_suppressions *log,
+                                      const struct dx_manifest *m, const char *root,
+                                      struct dx_error *err)
+{
+    const struct dx_suppressions_floor floor = { m->suppressions, m->suppressions_hash };
+
+    return check(log, &floor, DX_MANIFEST_FILE, root, err);
 }

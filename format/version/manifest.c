@@ -20,6 +20,8 @@
     "ingest the data into a new root: 'domaindex ingest --root NEW', then 'domaindex publish " \
     "--root NEW'"
 #define ROOT_MEMBERS 6
+#define LINES_MEMBER "suppressions" /* only of a root that has had some */
+#define HASH_MEMBER "suppressions_hash"
 #define CHECKSUM_KEY "\"checksum\""
 #define VERSION_NUMBERS 7 /* canon_version, domains, datasets, pairs, rows, urls, lake_files */
 #define VERSION_STATES 6  /* state, condemned, superseded, base, cleansed, file_ids */
@@ -699,6 +701,11 @@ int dx_manifest_write(const struct dx_manifest *m, struct dx_buf *out, struct dx
     dx_buf_fmt(out, "  \"format_version\": %d,\n", format_of(m));
     dx_buf_fmt(out, "  \"sequence\": %" PRIu64 ",\n", m->sequence);
     dx_buf_fmt(out, "  \"current_version\": \"%s\",\n", m->current);
+    if (m->suppressions > 0) {
+        dx_hash128_text(&m->suppressions_hash, text);
+        dx_buf_fmt(out, "  \"" LINES_MEMBER "\": %" PRIu64 ",\n", m->suppressions);
+        dx_buf_fmt(out, "  \"" HASH_MEMBER "\": \"%s\",\n", text);
+    }
     dx_buf_str(out, "  \"versions\": [\n");
     for (size_t i = 0; i < m->version_count; i++) {
         dx_buf_str(out, i == 0 ? "" : ",\n");
@@ -941,6 +948,18 @@ static int check_format(struct dx_json_in *in, const struct dx_json_node *root)
     return (int)version;
 }
 
+/* Returns how many members it has read. */
+static size_t read_suppressions(struct dx_json_in *in, const struct dx_json_node *root,
+                                struct dx_manifest *m)
+{
+    if (!dx_json_in_has(root, LINES_MEMBER))
+        return 0;
+    m->suppressions = dx_json_in_u64(in, root, LINES_MEMBER, 1, DX_MANIFEST_SUPPRESSIONS_MAX);
+    dx_json_in_hex(in, root, HASH_MEMBER, m->suppressions_hash.bytes,
+                   sizeof m->suppressions_hash.bytes);
+    return 2;
+}
+
 static void read_root(struct dx_json_in *in, const struct dx_json_node *root, struct dx_manifest *m)
 {
     const struct dx_json_node *o;
@@ -948,7 +967,7 @@ static void read_root(struct dx_json_in *in, const struct dx_json_node *root, st
     const char *current;
     int format = check_format(in, root);
 
-    if (dx_json_in_count(root) != ROOT_MEMBERS)
+    if (dx_json_in_count(root) != ROOT_MEMBERS + read_suppressions(in, root, m))
         dx_json_in_fail(in, DX_E_CORRUPT, "has other members than a manifest");
     m->sequence = dx_json_in_u64(in, root, "sequence", 0, INT64_MAX);
     dx_json_in_list(in, &l, root, "versions", SIZE_MAX);

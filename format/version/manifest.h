@@ -38,6 +38,7 @@
 #define DX_MANIFEST_FORMAT_VERSION 2 /* 1 is read, and written while no version needs 2 */
 #define DX_VERSION_SEQUENCE_MAX 999999
 #define DX_PARQUET_ROOT_MAX 512
+#define DX_MANIFEST_SUPPRESSIONS_MAX (1u << 20) /* DX_SUPPRESSIONS_LINES_MAX */
 
 struct dx_manifest_file {
     char name[DX_MANIFEST_FILE_NAME];
@@ -103,11 +104,20 @@ struct dx_manifest {
     struct dx_manifest_version *versions; /* by sequence */
     size_t version_count;
     size_t version_capacity;
+    /* The log of suppressions has at least so many lines, with this hash, as a floor says it
+     * (format/root/suppressions_floor.h); 0: nothing is known of it. */
+    uint64_t suppressions;
+    struct dx_hash128 suppressions_hash;
 };
 
-#define DX_MANIFEST_INIT  \
-    {                     \
-        0, "", NULL, 0, 0 \
+#define DX_MANIFEST_INIT      \
+    {                         \
+        0, "", NULL, 0, 0, 0, \
+        {                     \
+            {                 \
+                0             \
+            }                 \
+        }                     \
     }
 
 int dx_manifest_parse(struct dx_span text, const char *name, struct dx_manifest *m,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "format/root/rules.h"
 #include "format/root/suppressions_floor.h"
 #include "loader/followed/followed.h"
@@ -49,9 +50,10 @@ static int read_log(struct dx_suppressions_live *o, char etag[DX_SOURCE_ETAG],
         rc = 0;
     else if (rc == DX_E_NOT_FOUND)
         rc = dx_fail(err, DX_E_NOT_FOUND,
-                     "%s/" DX_SUPPRESSIONS_FILE ": it had %" PRIu64 " lines and is gone; they stay "
-                     "in force. Restore it",
-                     o->root, o->log.lines);
+                     "%s/" DX_SUPPRESSIONS_FILE ": it had %" PRIu64
+                     " line%s and is gone; the rules "
+                     "stay in force. Restore it",
+                     o->root, o->log.lines, dx_plural(o->log.lines));
     else if (rc < 0 && err != NULL)
         *err = why;
     if (rc == 1)
@@ -222,9 +224,9 @@ static int read_floor(const char *root, const struct dx_source_options *options,
     return rc < 0 ? dx_fail_in(err, "%s", root) : DX_OK;
 }
 
-/* floor: what the log has at least, beside what was taken; may be NULL. */
+/* floor, m: what the log has at least, beside what was taken; may be NULL. */
 static int poll_log(struct dx_suppressions_live *o, const struct dx_suppressions_floor *floor,
-                    struct dx_error *err)
+                    const struct dx_manifest *m, struct dx_error *err)
 {
     struct dx_suppressions log;
     char etag[DX_SOURCE_ETAG];
@@ -238,6 +240,8 @@ static int poll_log(struct dx_suppressions_live *o, const struct dx_suppressions
                      o->root, o->log.lines);
     if (rc >= 0 && floor != NULL && dx_suppressions_floor_check(&log, floor, o->root, err) < 0)
         rc = DX_E_CORRUPT;
+    if (rc >= 0 && m != NULL && dx_suppressions_floor_check_bound(&log, m, o->root, err) < 0)
+        rc = DX_E_CORRUPT;
     if (rc == 1)
         rc = log.count > o->log.lines ? take(o, &log, err) : 0;
     dx_suppressions_release(&log);
@@ -247,10 +251,10 @@ static int poll_log(struct dx_suppressions_live *o, const struct dx_suppressions
 }
 
 static int look(struct dx_suppressions_live *o, const struct dx_suppressions_floor *floor,
-                struct dx_error *err)
+                const struct dx_manifest *m, struct dx_error *err)
 {
     struct dx_error why = DX_ERROR_INIT;
-    int rc = poll_log(o, floor, &why);
+    int rc = poll_log(o, floor, m, &why);
 
     (void)pthread_mutex_lock(&o->lock);
     o->failure = why;
@@ -262,7 +266,21 @@ static int look(struct dx_suppressions_live *o, const struct dx_suppressions_flo
 
 int dx_suppressions_live_look(struct dx_suppressions_live *o, struct dx_error *err)
 {
-    return o == NULL ? 0 : look(o, NULL, err);
+    return o == NULL ? 0 : look(o, NULL, NULL, err);
+}
+
+/* The whole log is read again: what is known of it is the hash of all of its lines. */
+int dx_suppressions_live_check(struct dx_suppressions_live *o, const struct dx_manifest *m,
+                               struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    if (o == NULL || m->suppressions == 0)
+        return DX_OK;
+    o->followed.etag[0] = '\0';
+    rc = look(o, NULL, m, err);
+    dx_suppressions_live_exchange(o);
+    return rc < 0 ? rc : DX_OK;
 }
 
 int dx_suppressions_live_open(struct dx_suppressions_live **out, const char *root,
@@ -288,7 +306,7 @@ int dx_suppressions_live_open(struct dx_suppressions_live **out, const char *roo
     if (rc == DX_OK)
         rc = read_floor(root, options, &floor, err);
     if (rc == DX_OK)
-        rc = look(o, &floor, err);
+        rc = look(o, &floor, NULL, err);
     if (rc < 0) {
         dx_suppressions_live_close(&o);
         return rc;

@@ -3,6 +3,7 @@
  *
  *   rc = dx_suppressions_live_open(&o, root, &options, DX_SUPPRESSIONS_LIVE_SERVE, &err);    no log: no rules
  *   caches->suppressions = o;                             versions opened with these caches obey it
+ *   rc = dx_suppressions_live_check(o, &manifest, &err);       not behind what the manifest says; of the first one
  *   rc = dx_suppressions_live_look(o, &err);                   1 other rules, 0 the same, <0 kept the old ones; other rules
  *                                                              only come next, so that what they concern can be found first
  *   dx_suppressions_live_exchange(o);                          they hold now; none come next: nothing happens
@@ -33,6 +34,7 @@
 
 struct dx_suppressions_live;
 struct dx_rules;
+struct dx_manifest;
 struct dx_source_options;
 
 enum dx_suppressions_live_use {
@@ -46,6 +48,9 @@ int dx_suppressions_live_open(struct dx_suppressions_live **o, const char *root,
                               const struct dx_source_options *options,
                               enum dx_suppressions_live_use use, struct dx_error *err);
 void dx_suppressions_live_close(struct dx_suppressions_live **o);
+/* For the thread that polls: it looks again where the manifest says more than was read. o NULL: DX_OK. */
+int dx_suppressions_live_check(struct dx_suppressions_live *o, const struct dx_manifest *m,
+                               struct dx_error *err);
 int dx_suppressions_live_look(struct dx_suppressions_live *o, struct dx_error *err);
 void dx_suppressions_live_exchange(struct dx_suppressions_live *o);
 

@@ -80,8 +80,9 @@ static int describe_suppressions(void *of, int rc, char text[DX_WATCHED_TEXT])
         return DX_LOG_ERROR;
     }
     dx_suppressions_live_health(dx_current_caches(of)->suppressions, &health);
-    (void)snprintf(text, DX_WATCHED_TEXT, "%llu rules, log of %llu lines",
-                   (unsigned long long)health.rules, (unsigned long long)health.number);
+    (void)snprintf(text, DX_WATCHED_TEXT, "%llu rule%s, log of %llu line%s",
+                   (unsigned long long)health.rules, dx_plural(health.rules),
+                   (unsigned long long)health.number, dx_plural(health.number));
     return DX_LOG_INFO;
 }
 

@@ -1346,7 +1346,8 @@ def manifest_json(data):
     need(match and data.count(b'"checksum"') == 1, "manifest: it does not end as it should")
     need(hash128(data[:match.start()]).hex() == match.group(1).decode(), "manifest: checksum")
     whole = strict_json(data, "manifest")
-    need(list(whole) == ["format", "format_version", "sequence", "current_version", "versions", "checksum"], "manifest: members")
+    need(list(whole) == ["format", "format_version", "sequence", "current_version",
+                         *["suppressions", "suppressions_hash"] * ("suppressions" in whole), "versions", "checksum"], "manifest: members")
     need((whole["format"], whole["format_version"]) == ("domaindex-index", 2), "manifest: format")
     versions = whole["versions"]
     need(versions and [v["sequence"] for v in versions] == sorted({v["sequence"] for v in versions}), "manifest: sequences")

@@ -68,6 +68,8 @@ def local(case, template, work):
     def check(root, words, done):
         seen = check_log(root, case, words, done)
         names = sorted(p.name for p in (root / "index").iterdir() if p.name != ".lock")
+        if case == "first add":     # it writes the manifest, too: the next publish removes what that left
+            names = [name for name in names if not name.startswith(".tmp-")]
         want = sorted({*before, "suppressions.log", "suppressions.floor"} - {".lock"})
         dxtest.equal(names, want, f"{words}: left over")
         return seen
@@ -97,8 +99,9 @@ def main():
         template, bare = base / "template", base / "bare"
         make(template)
         shutil.copytree(template, bare)
-        for name in ("suppressions.log", "suppressions.floor"):
-            (bare / "index" / name).unlink()
+        (bare / "index" / "suppressions.log").unlink()
+        dxtest.domaindex("suppress", "accept", "--root", bare)      # the manifest says nothing of them then
+        (bare / "index" / "suppressions.floor").unlink()
         for case in CASES:
             local(case, bare if case == "first add" else template, base)
         if stores.find("versitygw"):

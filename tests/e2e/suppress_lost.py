@@ -69,9 +69,23 @@ def cases(root, there, env):
     there.remove("index/suppressions.log")
     refused(root, env, "lost", "the log was lost")
     there.put("index/suppressions.log", older)
-    refused(root, env, "older", "1 lines, but 2 were in force")
+    refused(root, env, "older", "1 line, but 2 were in force")
     there.put("index/suppressions.log", whole)
     equal(hidden(root, env), ["withheld", "withheld", None], "the whole log again")
+
+    floor = there.get("index/suppressions.floor")
+    for name in ("log", "floor"):
+        there.remove(f"index/suppressions.{name}")
+    refused(root, env, "log and floor lost: the first rule wrote the manifest", "0 lines, but 1 were in force (index/manifest.json)")
+    there.put("index/suppressions.log", whole)
+    there.put("index/suppressions.floor", floor)
+    dxtest.domaindex("publish", "--root", root, "--force", env=env)
+    for name in ("log", "floor"):
+        there.remove(f"index/suppressions.{name}")
+    there.put("index/suppressions.log", older)
+    refused(root, env, "the floor lost and an older log", "1 line, but 2 were in force (index/manifest.json)")
+    there.put("index/suppressions.log", whole)
+    there.put("index/suppressions.floor", floor)
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         list(pool.map(add, [f"race{n}.com" for n in range(8)]))
@@ -82,10 +96,16 @@ def cases(root, there, env):
     equal(hidden(root, env), ["withheld", "withheld", None], "after a rollback")
     newest = there.get("index/suppressions.log")
     there.put("index/suppressions.log", older)
-    refused(root, env, "older, after a rollback", "1 lines, but 10 were in force")
+    refused(root, env, "older, after a rollback", "1 line, but 10 were in force")
     dxtest.domaindex("suppress", "accept", "--root", root, env=env)
     equal(hidden(root, env), ["withheld", None, None], "accepted")
     dxtest.domaindex("verify", "--root", root, env=env)
+    for name in ("log", "floor"):
+        there.remove(f"index/suppressions.{name}")
+    dxtest.domaindex("suppress", "accept", "--root", root, env=env)
+    equal(hidden(root, env), [None, None, None], "none accepted")
+    there.put("index/suppressions.log", older)
+    dxtest.domaindex("suppress", "accept", "--root", root, env=env)
     add("site3.com")
     there.put("index/suppressions.log", newest)
     refused(root, env, "another log", "it is another log")
@@ -112,6 +132,9 @@ def main():
         in_force_at_once(root)
         for name in ("suppressions.log", "suppressions.floor"):
             (root / "index" / name).unlink()
+        dxtest.domaindex("suppress", "accept", "--root", root)
+        (root / "index" / "suppressions.floor").unlink()
+        check("suppressions" not in (root / "index" / "manifest.json").read_text(), "a log without lines is accepted")
         if stores.find("versitygw"):
             with stores.Versitygw() as store:
                 store.bucket("bucket")

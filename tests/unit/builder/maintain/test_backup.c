@@ -171,6 +171,7 @@ static void check_suppressions(const struct dx_test_root *r)
     char to[] = "/tmp/dx-copy-XXXXXX";
     char kept[512];
     char path[512];
+    uint64_t lines = 1;
 
     EXPECT(mkdtemp(to) != NULL, "%s", to);
     o.root = r->path;
@@ -190,7 +191,8 @@ static void check_suppressions(const struct dx_test_root *r)
     }
     EXPECT(dx_backup(&o, &result, &err) < 0 && access(kept, R_OK) == 0,
            "a log that is lost in the root");
-    EXPECT(dx_suppress_change(r->path, hide, domains[1], &err) == 1 &&
+    EXPECT(dx_suppress_accept(r->path, false, &lines, &err) >= 0 && lines == 0 &&
+               dx_suppress_change(r->path, hide, domains[1], &err) == 1 &&
                dx_backup(&o, &result, &err) == DX_E_INVALID,
            "another log: %s", err.text);
     EXPECT(dx_dir_remove(to, &err) == DX_OK, "%s", err.text);

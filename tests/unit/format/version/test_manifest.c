@@ -432,6 +432,36 @@ static void test_parts(void)
     dx_buf_release(&text);
 }
 
+/* What the log of suppressions has at least. */
+static void test_suppressions(void)
+{
+    static const struct member_case rows[] = {
+        { "\"suppressions\": 3", "\"suppressions\": 4", NULL },
+        { "\"suppressions\": 3", "\"suppressions\": 0", "suppressions" },
+        { "\"suppressions\": 3", "\"suppressions\": 1048577", "suppressions" },
+        { "\"suppressions\": 3", "\"suppression\": 3", "other members" },
+        { "\"suppressions\": 3,", "", "other members" },
+        { "\"suppressions_hash\": \"07", "\"suppressions_hash\": \"7", "suppressions_hash" },
+        { "\"suppressions_hash\"", "\"suppression_hash\"", "suppressions_hash" },
+    };
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_manifest back = DX_MANIFEST_INIT;
+    struct dx_buf text = DX_BUF_INIT(1 << 20);
+    struct dx_error err = DX_ERROR_INIT;
+
+    fill(&m, 1);
+    m.suppressions = 3;
+    m.suppressions_hash.bytes[0] = 7;
+    EXPECT(dx_manifest_write(&m, &text, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_manifest_parse(dx_span_of(text.data, text.size), "m", &back, &err) == DX_OK &&
+               back.suppressions == 3 && back.suppressions_hash.bytes[0] == 7,
+           "read back: %s", err.text);
+    try_members(&back, rows, sizeof rows / sizeof rows[0]);
+    dx_manifest_release(&m);
+    dx_manifest_release(&back);
+    dx_buf_release(&text);
+}
+
 static void test_pack(void)
 {
     static const struct member_case rows[] = {
@@ -557,5 +587,6 @@ int main(void)
     test_remove();
     test_parts();
     test_pack();
+    test_suppressions();
     return failures > 0;
 }
