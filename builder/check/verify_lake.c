@@ -2,6 +2,7 @@
  * The lake: that its files are there, and with `deep` that the index says of them what a
  * new scan says.
  */
+#include "base/log.h"
 #include "builder/check/verify.h"
 #include "builder/check/verify_pairs.h"
 #include "builder/lake/lake_fetch.h"
@@ -645,12 +646,12 @@ static int scan_files(struct lake_check *c, struct dx_error *err)
     }
     c->w->result->rows_twice = rc == DX_OK ? c->lake.rows_twice : 0;
     if (c->w->result->rows_twice > 0)
-        dx_verify_found(
-            c->w,
-            "the lake files have %llu rows twice, so they are listed and counted twice; "
-            "first: %s (`domaindex compact` merges small files; of large ones, ingest "
-            "the dataset again with --replace)",
-            (unsigned long long)c->lake.rows_twice, c->lake.twice);
+        dx_verify_found(c->w,
+                        "the lake files have %llu row%s twice, listed and counted twice; "
+                        "first: %s (`domaindex compact` merges small files; of large ones, ingest "
+                        "the dataset again with --replace)",
+                        (unsigned long long)c->lake.rows_twice, dx_plural(c->lake.rows_twice),
+                        c->lake.twice);
     if (rc == DX_OK) {
         rc = compare_pairs(c, err);
         dx_index_lake_release(&c->lake);

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/log.h"
 #include "builder/lake/lake_snapshot.h"
 #include "format/version/manifest.h"
 
@@ -29,8 +30,9 @@ static void say_new(const struct dx_verify *w, const struct dx_lake_membership *
 {
     for (size_t i = 0; i < n->list.count; i++)
         if (n->naming[i] == DX_LAKE_NEW) {
-            say(w, "%zu lake files are in no version, and the next publish takes them; first: %s",
-                n->new_count, n->list.file[i].path);
+            say(w,
+                "%zu lake file%s in no version: the next publish takes what it can read; first: %s",
+                n->new_count, dx_plural(n->new_count), n->list.file[i].path);
             return;
         }
 }
@@ -39,9 +41,9 @@ static void say_unknown(const struct dx_verify *w, const struct dx_lake_membersh
 {
     if (n->unknown_count > 0)
         say(w,
-            "%zu lake files are of datasets that are not in registry.json, and no version takes "
-            "them; first: %s",
-            n->unknown_count, n->list.file[n->unknown_first].path);
+            "%zu lake file%s of datasets that are not in registry.json, which no version takes; "
+            "first: %s",
+            n->unknown_count, dx_plural(n->unknown_count), n->list.file[n->unknown_first].path);
 }
 
 static void say_missing(const struct dx_verify *w, const struct dx_manifest_version *current,
@@ -50,11 +52,10 @@ static void say_missing(const struct dx_verify *w, const struct dx_manifest_vers
     if (current->missing_files == 0)
         return;
     say(w,
-        "the version lacks %llu lake files by permission (publish --allow-missing); %zu of them "
-        "are "
-        "still not there%s%s",
-        (unsigned long long)current->missing_files, n->lacked.count,
-        n->lacked.count > 0 ? ", first: " : ", and the next publish takes them",
+        "the version lacks %llu lake file%s by permission (publish --allow-missing); still not "
+        "there: %zu%s%s",
+        (unsigned long long)current->missing_files, dx_plural(current->missing_files),
+        n->lacked.count, n->lacked.count > 0 ? ", first: " : ", and the next publish takes them",
         n->lacked.count > 0 ? n->lacked.file[0].path : "");
 }
 
@@ -83,7 +84,7 @@ void dx_verify_lake_notes(const struct dx_verify *w, const struct dx_manifest_ve
     say_unknown(w, &now.named);
     say_missing(w, current, &now.named);
     if (now.named.unlisted_count > 0)
-        say(w, "%zu lake files are there, but the store's listing lacks them",
-            now.named.unlisted_count);
+        say(w, "the store's listing lacks %zu lake file%s that can be read",
+            now.named.unlisted_count, dx_plural(now.named.unlisted_count));
     dx_lake_snapshot_close(&now);
 }

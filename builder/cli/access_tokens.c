@@ -220,6 +220,7 @@ int dx_access_call_token_revoke(struct dx_access_call *c, struct dx_error *err)
     c->outcome.tokens_revoked = rc == 1 ? with.changed : 0;
     if (rc == 1 && !dx_options_has(c->options, OPT_DRY_RUN) &&
         !dx_options_has(c->options, OPT_QUIET))
-        (void)dx_line_print(stderr, "access: %zu tokens revoked", with.changed);
+        (void)dx_line_print(stderr, "access: %zu token%s revoked", with.changed,
+                            dx_plural(with.changed));
     return rc;
 }

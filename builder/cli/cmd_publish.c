@@ -180,41 +180,40 @@ static void notes(const struct dx_publish_options *o, const struct dx_publish_re
     if (r->skipped_columns > 0)
         (void)dx_line_print(
             stderr,
-            "publish: %llu columns are not plain strings, or their names are empty or "
-            "too long; they cannot be shown. The first: "
-            "%s",
-            (unsigned long long)r->skipped_columns, r->skipped);
+            "publish: %llu column%s cannot be shown: not plain strings, or with names that are "
+            "empty or too long. The first: %s",
+            (unsigned long long)r->skipped_columns, dx_plural(r->skipped_columns), r->skipped);
     if (r->index.tags.rows_unread > 0)
         (void)dx_line_print(
             stderr,
-            "publish: %llu rows have a 'tags' value that is not a JSON array of strings; "
-            "they were indexed without tags",
-            (unsigned long long)r->index.tags.rows_unread);
+            "publish: %llu row%s with a 'tags' value that is not a JSON array of strings: indexed "
+            "without tags",
+            (unsigned long long)r->index.tags.rows_unread, dx_plural(r->index.tags.rows_unread));
     if (r->index.tags.tags_unfit > 0)
         (void)dx_line_print(stderr,
-                            "publish: %llu tags are empty, longer than %d bytes or have control "
-                            "characters: their rows are kept, and those tags do not lead to them",
-                            (unsigned long long)r->index.tags.tags_unfit, DX_TAG_MAX);
+                            "publish: %llu tag%s empty, longer than %d bytes or with control "
+                            "characters: the rows are kept, and such tags do not lead to them",
+                            (unsigned long long)r->index.tags.tags_unfit,
+                            dx_plural(r->index.tags.tags_unfit), DX_TAG_MAX);
     if (r->times_left_out > 0)
         (void)dx_line_print(
             stderr,
-            "publish: %llu rows have a time outside of years 0000 to 9999: they are kept as "
-            "rows without a time",
-            (unsigned long long)r->times_left_out);
+            "publish: %llu row%s with a time outside of years 0000 to 9999: kept without a time",
+            (unsigned long long)r->times_left_out, dx_plural(r->times_left_out));
     dx_publish_report_left_out("publish", &r->left_out);
     dx_publish_report_rows_left_out("publish", r);
     dx_publish_report_rows_twice("publish", r);
     if (r->files_missing > 0)
         (void)dx_line_print(stderr,
-                            "publish: the version lacks %llu lake files that are not there "
-                            "(--allow-missing); the next publish takes those that are back",
-                            (unsigned long long)r->files_missing);
+                            "publish: the version lacks %llu lake file%s by permission "
+                            "(--allow-missing); the next publish takes what is back",
+                            (unsigned long long)r->files_missing, dx_plural(r->files_missing));
     if (r->files_unlisted > 0)
         (void)dx_line_print(
             stderr,
-            "publish: %llu lake files are there, but the listing of %s/urls lacks them: "
-            "other files may be missing from it too; publish again later",
-            (unsigned long long)r->files_unlisted, o->root);
+            "publish: the listing of %s/urls lacks %llu lake file%s of the current version that "
+            "can be read: others may be missing from it too; publish again later",
+            o->root, (unsigned long long)r->files_unlisted, dx_plural(r->files_unlisted));
     if (r->leftovers > 0)
         (void)dx_line_print(
             stderr,
@@ -226,10 +225,11 @@ static void notes(const struct dx_publish_options *o, const struct dx_publish_re
     if (r->other_etags > 0)
         (void)dx_line_print(
             stderr,
-            "publish: the lake is as it was, but %llu objects have other ETags than they "
-            "had when it was published (restored or copied?), and servers refuse their "
-            "reads; so it is published again. One of them: %s",
-            (unsigned long long)r->other_etags, r->other_etag);
+            "publish: the lake is as it was, but %llu object%s with other ETags than when it was "
+            "published (restored or copied?), whose reads servers refuse; so it is published "
+            "again. "
+            "One of them: %s",
+            (unsigned long long)r->other_etags, dx_plural(r->other_etags), r->other_etag);
     if (r->unchanged)
         (void)dx_line_print(stderr,
                             "publish: the lake is as it was for version %s; nothing new to publish "
@@ -316,8 +316,8 @@ static void report_merge(const struct dx_publish_result *r)
     const struct dx_manifest_version *v = dx_manifest_find(&r->manifest, r->version);
     char pairs[32];
 
-    (void)fprintf(stderr, "parts merged: version %s has the same in %zu parts", r->version,
-                  v->part_count + 1);
+    (void)fprintf(stderr, "parts merged: version %s has the same in %zu part%s", r->version,
+                  v->part_count + 1, dx_plural(v->part_count + 1));
     (void)dx_line_print(stderr, "; pairs written %s, CPU seconds %.2f",
                         dx_progress_count(v->part.pairs, pairs),
                         r->cpu_s[DX_PUBLISH_BUILD] + r->cpu_s[DX_PUBLISH_CHECK]);

@@ -49,6 +49,19 @@ static int read_options(const struct dx_options *options, struct dx_dataset_remo
     return r->count > 0 ? DX_OK : dx_fail(err, DX_E_INVALID, "--dataset NAME is missing");
 }
 
+/* Also with --quiet: no other command will say so again. */
+static void say_unpublished(const struct dx_dataset_remove *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (r->result[i].unpublished > 0)
+            (void)dx_line_print(stderr,
+                                "remove: %s: %llu file%s that no version has, and none will take; "
+                                "gc does not remove "
+                                "them, delete them yourself; first: %s",
+                                r->names[i], (unsigned long long)r->result[i].unpublished,
+                                dx_plural(r->result[i].unpublished), r->result[i].first);
+}
+
 static void summary(const struct dx_dataset_remove *r)
 {
     char size[32];
@@ -85,6 +98,7 @@ static int print_json(const struct dx_dataset_remove *r)
         dx_json_str(&j, r->names[i]);
         dx_json_key_u64(&j, "files", r->result[i].files);
         dx_json_key_u64(&j, "bytes", r->result[i].bytes);
+        dx_json_key_u64(&j, "files_unpublished", r->result[i].unpublished);
         dx_json_end(&j);
     }
     dx_json_end(&j);
@@ -112,6 +126,8 @@ static int run(const struct dx_options *options)
     r.names = names;
     dx_interrupt_catch();
     rc = dx_dataset_remove_run(&r, &err);
+    if (rc >= 0)
+        say_unpublished(&r);
     if (rc < 0)
         code = dx_command_fail("remove", DX_EXIT_REFUSED, &err);
     else if (dx_options_has(options, OPT_JSON))
@@ -135,10 +151,11 @@ const struct dx_command dx_command_remove = {
         "newer one uses stays until it is merged: 'domaindex publish --parts 1' does that at once. "
         "The id is never "
         "given again; ingesting under the same name later begins a new dataset.\n\n"
-        "A dataset with files that were not published yet is refused: no version would ever name "
-        "them, so they would never be deleted. Publish first. What is left of a replacement that "
-        "died "
-        "does not count, and is deleted.\n\n"
+        "Files that were not published, also those that no publish could take, stay where they "
+        "are: "
+        "no version will ever name them, so gc does not delete them. The command prints how many "
+        "there are, and the first; delete them yourself. What is left of a replacement that died "
+        "is deleted.\n\n"
         "Programs that read the Parquet files of ROOT/urls/ still see its rows until gc has "
         "deleted "
         "the files; 'domaindex files' lists those of a version.\n\n"

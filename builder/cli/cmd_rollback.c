@@ -53,9 +53,9 @@ static void notes(const struct dx_rollback_result *r)
     if (r->files_new > 0 && !r->unchanged)
         (void)dx_line_print(
             stderr,
-            "rollback: %llu lake files are in no version, and the next publish takes "
-            "them; rows that version %s had already are not in them: ingest those again",
-            (unsigned long long)r->files_new, r->from);
+            "rollback: %llu lake file%s in no version: the next publish takes what it can read; "
+            "rows that version %s had already are not there: ingest those again",
+            (unsigned long long)r->files_new, dx_plural(r->files_new), r->from);
 }
 
 static int run(const struct dx_options *options)

@@ -406,8 +406,8 @@ static int accept(const char *root, const struct dx_options *o, struct dx_error 
         return json_print(&j, &out, o, err);
     }
     if (rc >= 0)
-        (void)printf("the log of suppressions has %llu lines, and %s taken as the whole one\n",
-                     (unsigned long long)lines, dry_run ? "would be" : "is");
+        (void)printf("the log of suppressions has %llu line%s, and %s taken as the whole one\n",
+                     (unsigned long long)lines, dx_plural(lines), dry_run ? "would be" : "is");
     return rc;
 }
 

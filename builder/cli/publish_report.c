@@ -122,9 +122,9 @@ void dx_publish_report_left_out(const char *command, const struct dx_left_out *l
     if (left->count > 0)
         (void)dx_line_print(
             stderr,
-            "%s: %llu files of the lake cannot be taken and are left out of the version, "
-            "which has all others; correct them or remove them, then publish again",
-            command, (unsigned long long)left->count);
+            "%s: %llu file%s of the lake left out of the version, which has all others; correct or "
+            "remove what is named, then publish again",
+            command, (unsigned long long)left->count, dx_plural(left->count));
 }
 
 void dx_publish_report_rows_twice(const char *command, const struct dx_publish_result *r)
@@ -132,10 +132,10 @@ void dx_publish_report_rows_twice(const char *command, const struct dx_publish_r
     if (r->rows_twice > 0)
         (void)dx_line_print(
             stderr,
-            "%s: %llu rows stand twice, the first of %s: files came together that ingest "
+            "%s: %llu row%s twice, the first of %s: files came together that ingest "
             "could not compare (missing files that are back, or a rollback during an "
             "ingest); 'domaindex compact' leaves the second one out",
-            command, (unsigned long long)r->rows_twice, r->twice);
+            command, (unsigned long long)r->rows_twice, dx_plural(r->rows_twice), r->twice);
 }
 
 void dx_publish_report_rows_left_out(const char *command, const struct dx_publish_result *r)

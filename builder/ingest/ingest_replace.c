@@ -32,12 +32,10 @@ static int check_replacing(const struct dx_ingest_replace *r, struct dx_ingest_d
                            const struct dx_dataset_registry *registry, struct dx_error *err)
 {
     uint32_t listed = dx_lake_snapshot_next_part(r->now, set->id);
+    int rc = dx_lake_snapshot_check_published(r->now, set->id, set->name, err);
 
-    if (dx_lake_snapshot_is_unpublished(r->now, set->id))
-        return dx_fail(err, DX_E_INVALID,
-                       "dataset '%s' has files that no version has yet, and they would count "
-                       "beside the new ones; publish first, then replace it",
-                       set->name);
+    if (rc < 0)
+        return rc;
     /* Not 0: that means no mark. */
     set->first_part = dx_dataset_registry_next_part(registry, set->id, listed == 0 ? 1 : listed);
     return DX_OK;

@@ -111,12 +111,7 @@ static int check_dataset(const struct adopting *m, const struct dataset *d, stru
             "dataset '%s' has rows, and the new ones were not compared with them; "
             "--replace puts the new ones in their place, 'domaindex ingest' adds to them",
             d->name);
-    if (dx_lake_snapshot_is_unpublished(&m->now, d->id))
-        return dx_fail(err, DX_E_INVALID,
-                       "dataset '%s' has files that no version has yet, and they would count "
-                       "beside the new ones; publish first, then replace it",
-                       d->name);
-    return DX_OK;
+    return dx_lake_snapshot_check_published(&m->now, d->id, d->name, err);
 }
 
 static int look(struct adopting *m, struct dx_error *err)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "builder/lake/dataset_registry.h"
 #include "builder/root/root.h"
 #include "loader/version.h"
@@ -111,15 +112,39 @@ bool dx_lake_snapshot_has_rows(const struct dx_lake_snapshot *now, uint32_t data
     return false;
 }
 
-bool dx_lake_snapshot_is_unpublished(const struct dx_lake_snapshot *now, uint32_t dataset_id)
+static size_t count_unpublished(const struct dx_lake_snapshot *now, uint32_t dataset_id,
+                                const char **first)
 {
     const struct dx_lake_list *list = &now->named.list;
+    size_t count = 0;
 
     for (size_t i = dx_lake_list_find(list, dataset_id);
          i < list->count && list->file[i].dataset_id == dataset_id; i++)
-        if (now->named.naming[i] == DX_LAKE_NEW)
-            return true;
-    return false;
+        if (now->named.naming[i] == DX_LAKE_NEW && count++ == 0)
+            *first = list->file[i].path;
+    return count;
+}
+
+bool dx_lake_snapshot_is_unpublished(const struct dx_lake_snapshot *now, uint32_t dataset_id)
+{
+    const char *first;
+
+    return count_unpublished(now, dataset_id, &first) > 0;
+}
+
+int dx_lake_snapshot_check_published(const struct dx_lake_snapshot *now, uint32_t dataset_id,
+                                     const char *name, struct dx_error *err)
+{
+    const char *first = NULL;
+    size_t count = count_unpublished(now, dataset_id, &first);
+
+    return count == 0
+               ? DX_OK
+               : dx_fail(err, DX_E_INVALID,
+                         "dataset '%.100s' has %zu file%s that no version has yet, to count beside "
+                         "the new ones; first: %.200s; publish first, then replace it (what "
+                         "publish leaves out: delete it)",
+                         name, count, dx_plural(count), first);
 }
 
 /* Files that are not there may come back, under their names. */

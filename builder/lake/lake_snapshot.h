@@ -7,6 +7,7 @@
  *   now.named.list.file[i], now.named.naming[i]           as dx_lake_membership_apply leaves them
  *   now.dataset_registry
  *   if (dx_lake_snapshot_is_unpublished(&now, id)) ...         files that count and that no version names
+ *   rc = dx_lake_snapshot_check_published(&now, id, name, &err);    DX_E_INVALID, and the first of them
  *   part = dx_lake_snapshot_next_part(&now, id);               above all numbers of the dataset's files
  *   now.leftover[0 .. now.leftover_count)                 indexes: files of replacements that died
  *   dx_lake_snapshot_close(&now);
@@ -44,6 +45,9 @@ void dx_lake_snapshot_close(struct dx_lake_snapshot *now);
 /* Whether the dataset has a file that counts, or would without a replacement in the making. */
 bool dx_lake_snapshot_has_rows(const struct dx_lake_snapshot *now, uint32_t dataset_id);
 bool dx_lake_snapshot_is_unpublished(const struct dx_lake_snapshot *now, uint32_t dataset_id);
+/* Before the dataset is replaced. */
+int dx_lake_snapshot_check_published(const struct dx_lake_snapshot *now, uint32_t dataset_id,
+                                     const char *name, struct dx_error *err);
 
 /* 0: it has no files with names of ours. */
 uint32_t dx_lake_snapshot_next_part(const struct dx_lake_snapshot *now, uint32_t dataset_id);

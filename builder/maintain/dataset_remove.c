@@ -61,25 +61,21 @@ static int claim_ids(struct removing *m, struct dx_error *err)
     return rc;
 }
 
-static int count_files(struct removing *m, struct dx_error *err)
+static void count_files(struct removing *m)
 {
     const struct dx_lake_list *list = &m->now.named.list;
 
     for (size_t i = 0; i < m->r->count; i++) {
         struct dx_dataset_removed *to = &m->r->result[i];
 
-        if (dx_lake_snapshot_is_unpublished(&m->now, to->dataset_id))
-            return dx_fail(err, DX_E_INVALID,
-                           "dataset '%s' has files that no version has yet, which no collector "
-                           "would ever remove; publish first, then remove it. Nothing was removed",
-                           m->r->names[i]);
         for (size_t k = dx_lake_list_find(list, to->dataset_id);
              k < list->count && list->file[k].dataset_id == to->dataset_id; k++) {
             to->files++;
             to->bytes += list->file[k].size;
+            if (m->now.named.naming[k] == DX_LAKE_NEW && to->unpublished++ == 0)
+                (void)snprintf(to->first, sizeof to->first, "%s", list->file[k].path);
         }
     }
-    return DX_OK;
 }
 
 static int find_leftovers(struct removing *m, struct dx_error *err)
@@ -150,7 +146,7 @@ static int run(struct removing *m, struct dx_error *err)
         rc = find_ids(m, m->now.dataset_registry,
                       err); /* as they are now that no other process writes to them */
     if (rc == DX_OK)
-        rc = count_files(m, err);
+        count_files(m);
     if (rc == DX_OK)
         rc = find_leftovers(m, err);
     if (rc < 0 || m->r->dry_run)

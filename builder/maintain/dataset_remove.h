@@ -3,15 +3,15 @@
  *
  *   struct dx_dataset_remove r = { .root = root, .names = names, .count = n };
  *   rc = dx_dataset_remove_run(&r, &err);           all of them or none
- *   r.result[i].dataset_id, .files, .bytes          free(r.result)
+ *   r.result[i].dataset_id, .files, .bytes, .unpublished          free(r.result)
  *
  * One write of the registry: the datasets' names go, their ids are marked as removed for ever. No
  * file is touched, so versions that have the datasets go on answering; the next publish leaves them
  * out, and a collector removes files with the last version that names them. A later ingest under
  * the same name begins a new dataset with a new id.
  *
- * DX_E_NOT_FOUND: a name that the registry does not have. DX_E_INVALID: a dataset with files that
- * no version has yet: nothing would ever name them, so they would never be removed. What an
+ * DX_E_NOT_FOUND: a name that the registry does not have. Files that no version has stay in the lake,
+ * where none takes them and no collector removes them: unpublished. What an
  * unfinished replacement left is removed here. On object storage it waits, as ingest does, for
  * those who add to the datasets.
  */
@@ -28,6 +28,8 @@ struct dx_dataset_removed {
     uint32_t dataset_id;
     uint64_t files; /* in the lake, of all versions */
     uint64_t bytes;
+    uint64_t unpublished; /* of these files: no version has them */
+    char first[256];      /* path of one of those; "": there is none */
 };
 
 struct dx_dataset_remove {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/civil_time.h"
+#include "base/log.h"
 #include "builder/lake/lake_membership.h"
 #include "builder/maintain/gc_leases.h"
 #include "builder/maintain/gc_leftovers.h"
@@ -230,8 +231,8 @@ static void say_objects(const struct pass *p, const char *version, const char *v
 {
     char size[32];
 
-    say(p, "%s %s: %zu lake files, %zu objects of the index, %s", version, verb, lake->count,
-        index->count + last->count,
+    say(p, "%s %s: %zu lake file%s, %zu object%s of the index, %s", version, verb, lake->count,
+        dx_plural(lake->count), index->count + last->count, dx_plural(index->count + last->count),
         dx_progress_size(lake->bytes + index->bytes + last->bytes, size));
 }
 
@@ -471,8 +472,11 @@ static void say_later(const struct pass *p)
     }
     dx_gc_names_share(&p->names, p->going, &total, &gone, &objects);
     if (versions > 0)
-        say(p, "%u versions go, now or later, with %llu objects of index and lake, %s of their own",
-            versions, (unsigned long long)objects, dx_progress_size(gone, size));
+        say(p,
+            "%u version%s to go, now or later, with %llu object%s of index and lake, %s of their "
+            "own",
+            versions, dx_plural(versions), (unsigned long long)objects, dx_plural(objects),
+            dx_progress_size(gone, size));
 }
 
 static int dry_run(struct pass *p, struct dx_error *err)
@@ -499,8 +503,9 @@ static int clear_spool(struct pass *p, struct dx_error *err)
     int rc = dx_gc_spool_find(&old, &p->root, p->o->spool_s, err);
 
     if (rc == DX_OK && old.count > 0)
-        say(p, "spool: %s %zu objects, %llu bytes, of jobs that did not end",
-            p->o->remove ? "remove" : "would remove", old.count, (unsigned long long)old.bytes);
+        say(p, "spool: %s %zu object%s, %llu bytes, of jobs that did not end",
+            p->o->remove ? "remove" : "would remove", old.count, dx_plural(old.count),
+            (unsigned long long)old.bytes);
     if (rc == DX_OK && p->o->remove)
         rc = dx_gc_objects_remove(&old, p->root.root.store, p->o->threads, err);
     if (rc == DX_OK) {

@@ -9,6 +9,7 @@
 #include "builder/lake/dataset_registry.h"
 #include "builder/lake/lake_layout.h"
 #include "builder/lake/listed_files.h"
+#include "builder/publish/publish_copies.h"
 #include "builder/scan/index_lake.h"
 #include "format/version/files_tsv.h"
 #include "loader/objects.h"
@@ -143,6 +144,41 @@ static int first_line(const struct dx_buf *text)
     return end == NULL ? 0 : (int)(end - text->data);
 }
 
+static void remove_files(struct dx_lake_list *list, const bool *goes)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < list->count; i++) {
+        if (goes[i]) {
+            free(list->file[i].path);
+            free(list->file[i].etag);
+        } else {
+            list->file[kept++] = list->file[i];
+        }
+    }
+    list->count = kept;
+}
+
+static int leave_copies_out(struct dx_publish_lake *l, const struct dx_root *root,
+                            struct dx_error *err)
+{
+    struct dx_lake_membership *n = &l->named;
+    bool *goes = calloc(n->list.count + 1, sizeof *goes);
+    int rc = goes == NULL
+                 ? dx_no_memory(err, "lake")
+                 : dx_publish_copies_find(root, &n->list, &l->registry, goes, &n->left_out, err);
+
+    for (size_t i = 0; rc > 0 && i < n->list.count; i++)
+        if (goes[i]) {
+            l->bytes_new -= n->list.file[i].size;
+            n->new_count--;
+        }
+    if (rc > 0)
+        remove_files(&n->list, goes);
+    free(goes);
+    return rc < 0 ? rc : DX_OK;
+}
+
 static int take_list(struct dx_publish_lake *l, const struct dx_root *root, const char *current,
                      const struct dx_publish_allow *allow, struct dx_error *err)
 {
@@ -155,15 +191,17 @@ static int take_list(struct dx_publish_lake *l, const struct dx_root *root, cons
         return rc;
     dx_lake_membership_keep(n);
     if (n->list.count == 0 && n->unknown_count > 0 && current[0] == '\0')
-        return dx_fail(err, DX_E_INVALID,
-                       "nothing to publish: none of the %zu files of the lake can be taken: %.*s",
-                       n->unknown_count, first_line(&n->left_out.text),
-                       (const char *)n->left_out.text.data);
+        return dx_fail(
+            err, DX_E_INVALID, "nothing to publish: no file of the lake can be taken (%zu): %.*s",
+            n->unknown_count, first_line(&n->left_out.text), (const char *)n->left_out.text.data);
     for (size_t i = 0; i < n->list.count; i++) {
         n->list.file[i].fresh = n->naming[i] == DX_LAKE_NEW;
         if (n->list.file[i].fresh)
             l->bytes_new += n->list.file[i].size;
     }
+    rc = leave_copies_out(l, root, err);
+    if (rc < 0)
+        return rc;
     if (n->list.count > 1)
         qsort(n->list.file, n->list.count, sizeof *n->list.file, by_path);
     return dx_publish_lake_again(l, err);
@@ -297,21 +335,6 @@ int dx_publish_lake_of(struct dx_publish_lake *l, const struct dx_root *root,
     if (rc >= 0 && list->count > 1)
         qsort(list->file, list->count, sizeof *list->file, by_path);
     return rc < 0 ? rc : dx_publish_lake_again(l, err);
-}
-
-static void remove_files(struct dx_lake_list *list, const bool *goes)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < list->count; i++) {
-        if (goes[i]) {
-            free(list->file[i].path);
-            free(list->file[i].etag);
-        } else {
-            list->file[kept++] = list->file[i];
-        }
-    }
-    list->count = kept;
 }
 
 int dx_publish_lake_change(struct dx_publish_lake *l, const bool *goes,

@@ -76,11 +76,11 @@ static int refuse(const char *root, const char *version, size_t files, unsigned 
     dx_buf_u8(words, '\0');
     return dx_fail(
         err, DX_E_NOT_FOUND,
-        "%.100s: %zu lake files of version %s are not there, or there is no permission to read "
-        "them, of dataset%s %s; first: %.90s; nothing was published. Mount or restore "
+        "%.100s: %zu lake file%s of version %s not there, or not to be read (permission), of "
+        "dataset%s %s; first: %.90s; nothing was published. Mount or restore "
         "them, or publish without them: --allow-missing NAME for each dataset",
-        root, files, version, dx_plural(datasets), words->failed ? "?" : (const char *)words->data,
-        first);
+        root, files, dx_plural(files), version, dx_plural(datasets),
+        words->failed ? "?" : (const char *)words->data, first);
 }
 
 int dx_publish_missing_check(const struct dx_lake_membership *n, const struct dx_registry *r,

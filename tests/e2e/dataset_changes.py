@@ -85,8 +85,9 @@ def changes(root, env, of):
     has({"set": 2}, "replaced once more")
     # Removal.
     ingest(root, OLD, dataset="other", env=env)
-    refused(dxtest.domaindex("remove", "--root", root, "--dataset", "other", expect=1, env=env),
-            "publish first", of)
+    done = dxtest.domaindex("remove", "--root", root, "--dataset", "other", "--dry-run", "--json", env=env)
+    dxtest.equal(json.loads(done.stdout)["datasets"][0]["files_unpublished"], 1, f"{of}: a file that no version has: {done.stdout}")
+    dxtest.check(b"that no version has" in done.stderr and b"first: urls/dataset_id=2/" in done.stderr, f"{of}: and its name: {done.stderr!r}")
     with_both = publish(root, env)
     refused(dxtest.domaindex("remove", "--root", root, "--dataset", "set", "--dataset", "none",
                              expect=1, env=env), "nothing was removed", of)
@@ -103,6 +104,23 @@ def changes(root, env, of):
     publish(root, env)
     has({"other": 3}, "what was removed goes again")
     dxtest.domaindex("verify", "--root", root, env=env)
+
+
+def take_down(tmp):
+    """A file of a stranger that no publish can take does not keep a dataset in the lake."""
+    root = tmp / "taken"
+    ingest(root, OLD)
+    publish(root)
+    garbage = next((root / "urls/dataset_id=1").iterdir()) / "part-00009.parquet"
+    garbage.write_bytes(b"garbage")
+    dxtest.domaindex("publish", "--root", root, "--threads", 1, "--memory", "64M", expect=1)
+    refused(ingest(root, NEW, "--replace", expect=1), "part-00009.parquet; publish first", "replacing names the file")
+    done = dxtest.domaindex("remove", "--root", root, "--dataset", "set", "--quiet")
+    dxtest.check(b"set: 1 file that no version has" in done.stderr and b"part-00009.parquet" in done.stderr, f"named: {done.stderr!r}")
+    ingest(root, MORE, dataset="other")
+    publish(root)
+    dxtest.equal(rows(root, {}), {"other": 1}, "taken down")
+    dxtest.check(garbage.exists(), "it stays")
 
 
 def faulty(tmp):
@@ -197,6 +215,7 @@ def main():
     with dxtest.tempdir() as tmp:
         changes(tmp / "root", None, "a directory")
         faulty(tmp)
+        take_down(tmp)
     if stores.find("versitygw"):
         with stores.Versitygw() as store:
             store.bucket("bucket")

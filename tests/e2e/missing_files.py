@@ -132,7 +132,7 @@ def twins(root):
     root.ingest("a", "2", "3")
     root.publish()
     root.there.put(name, body)
-    refused(root, root.publish(expect=1), "rows that were ingested again", "1 rows stand twice", "http://a.example.com/2", "compact")
+    refused(root, root.publish(expect=1), "rows that were ingested again", "1 row twice", "http://a.example.com/2", "compact")
     root.check({"a": "1223"}, "back with a row that was ingested again")
     root.publish()      # as it was
     root.run("compact")
@@ -207,7 +207,7 @@ def short_listings(root, proxy, store):
         want = direct.rows("s")
         direct.ingest("s", f"{len(want) + 1}")
         proxy.hide = re.compile(hide)
-        refused(root, root.run("verify"), f"{words}: verify", "the store's listing lacks them")
+        refused(root, root.run("verify"), f"{words}: verify", "the store's listing lacks")
         root.run("gc", *GC)
         text = root.publish("--force")
         refused(root, text, f"{words}: publish", "the listing of")

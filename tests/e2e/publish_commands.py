@@ -119,7 +119,7 @@ def main():
         part.rename(part.with_suffix(".gone"))
         refused(root, "--allow-missing")
         _, err = publish(root, "--allow-missing", "two")
-        dxtest.check("lacks 1 lake files" in err, f"a file that is gone, by permission: {err}")
+        dxtest.check("lacks 1 lake file by permission" in err, f"a file that is gone, by permission: {err}")
         dxtest.equal(versions(root)["versions"][0]["lake_files"], 1, "the version is without it")
         part.with_suffix(".gone").rename(part)
         out, err = publish(root)

@@ -8,8 +8,10 @@
 #include "canon/ids.h"
 #include "tests/support/root_registry.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static const char suffix_list[] = "// ===BEGIN ICANN DOMAINS===\ncom\norg\nuk\nco.uk\n"
@@ -269,4 +271,31 @@ void dx_test_root_remove(struct dx_test_root *r)
 
     if (dx_dir_remove(r->path, &err) < 0)
         fprintf(stderr, "%s\n", err.text);
+}
+
+#define PARQUET_TAIL 8u /* length of the footer, magic */
+
+/* A byte in front of the footer belongs to nothing. */
+void dx_test_root_again(const char *path, unsigned part)
+{
+    struct dx_buf from = DX_BUF_INIT(64 << 20);
+    struct dx_buf to = DX_BUF_INIT(64 << 20);
+    struct dx_error err = DX_ERROR_INIT;
+    char name[PATH_MAX];
+    uint32_t footer;
+
+    (void)snprintf(name, sizeof name, "%s/urls/dataset_id=1/domain_prefix=00-ff/part-00000.parquet",
+                   path);
+    if (dx_file_read(name, 64 << 20, &from, &err) < 0)
+        abort();
+    memcpy(&footer, from.data + from.size - PARQUET_TAIL, sizeof footer);
+    dx_buf_append(&to, from.data, from.size - PARQUET_TAIL - footer);
+    dx_buf_u8(&to, (uint8_t)part);
+    dx_buf_append(&to, from.data + from.size - PARQUET_TAIL - footer, PARQUET_TAIL + footer);
+    (void)snprintf(name, sizeof name, "%s/urls/dataset_id=1/domain_prefix=00-ff/part-%05u.parquet",
+                   path, part);
+    if (dx_file_replace(name, dx_span_of(to.data, to.size), &err) < 0)
+        abort();
+    dx_buf_release(&from);
+    dx_buf_release(&to);
 }

@@ -46,6 +46,8 @@ void dx_test_root_make_of(struct dx_test_root *r, unsigned domains, unsigned dat
 void dx_test_root_publish(struct dx_test_root *r);
 void dx_test_root_grow(struct dx_test_root *r, unsigned more);
 void dx_test_root_remove(struct dx_test_root *r);
+/* The first file of dataset 1 again under another part number: the same rows, not the same bytes. */
+void dx_test_root_again(const char *path, unsigned part);
 
 void dx_test_root_domain(unsigned i, char out[64]);
 /* What dx_test_root_make makes; for a shape that is like it but for something. */
