@@ -7,7 +7,7 @@
  * Their rows would be listed and counted twice. Of several new ones the first by path stays. Looked at are files of
  * equal size alone: in a directory the end of each, where a footer says what columns hold, and all bytes of those that end alike; on
  * object storage their ETags, of objects from 16 KiB on, where these are hashes of content. Files without rows stay, and those of datasets of
- * counts, whose numbers are added up. A file that cannot be read is no copy here: the scan says why.
+ * counts, whose numbers are added up. A file that cannot be read is not looked at: the scan says why.
  */
 #ifndef DX_BUILDER_PUBLISH_PUBLISH_COPIES_H
 #define DX_BUILDER_PUBLISH_PUBLISH_COPIES_H

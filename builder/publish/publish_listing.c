@@ -138,7 +138,7 @@ int dx_publish_listing_check_lost(const struct dx_publish_listing *l, const char
                    "/%s is there: the manifest was lost (unless another first publish is at work), "
                    "and with it which files the versions had "
                    "and which a compaction replaced. Restore " DX_MANIFEST_FILE
-                   " from a backup or copy of the root; or, to begin anew with the files that are "
+                   " from a backup or copy of the root; or, to start again with the files that are "
                    "there, move the folders of versions (" DX_INDEX_DIR
                    "/NNNNNN-*) away, and publish again",
                    root, l->whole);

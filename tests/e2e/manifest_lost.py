@@ -57,7 +57,7 @@ def case(folder, versions):
         shutil.move(version, folder / version.name)
     publish(root, "--no-merge")
     manifest = json.loads((root / "index/manifest.json").read_text())
-    dxtest.equal(manifest["versions"][-1]["datasets"], versions + 1, "begun anew")
+    dxtest.equal(manifest["versions"][-1]["datasets"], versions + 1, "started again")
 
 
 def main():
