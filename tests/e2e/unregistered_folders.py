@@ -45,7 +45,7 @@ def check(root, words):
     dxtest.check(version.startswith("000002-"), f"{words}: the others are published: {version}")
     dxtest.equal(root.rows(), 3, f"{words}: rows of the registered dataset alone")
     said = "".join(root.run("verify"))
-    dxtest.check("1 lake files are of datasets that are not in registry.json" in said and name in said, f"{words}: verify: {said}")
+    dxtest.check("1 lake file of datasets that are not in registry.json" in said and name in said, f"{words}: verify: {said}")
 
     root.ingest("two", "d")
     dxtest.equal(root.ids(), {"one": 1, "two": 3}, f"{words}: the id of the folder is not given")
