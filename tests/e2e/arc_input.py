@@ -201,7 +201,7 @@ def damaged(tmp):
     run("plain-line", data[:begin] + b"x" + data[begin + 12:], others, 1, "bad.arc")
     run("plain-huge", data[:begin] + line + b"9999999" + data[begin + len(line):], others, 1, "bad.arc")
     run("plain-cut", data[: end - 30], [r for _, _, r in found[:n]], 1, "bad.arc")
-    run("plain-long-line", data[:begin] + b"http://long.com/" + b"x" * 200000 + data[begin:], others, 1, "bad.arc")
+    run("plain-long-line", data[:begin] + b"http://long.com/" + b"x" * 200000 + data[begin:], [r for _, _, r in found], 1, "bad.arc")     # found at its end
 
 
 def large(tmp):

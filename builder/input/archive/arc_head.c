@@ -29,7 +29,8 @@ bool dx_arc_may_begin(struct dx_span bytes)
     while (n < bytes.size && n < SCHEME_MAX &&
            (isalnum(bytes.data[n]) || strchr("+-.", bytes.data[n]) != NULL) && bytes.data[n] != 0)
         n++;
-    return n > 0 && n < bytes.size && isalpha(bytes.data[0]) && bytes.data[n] == ':';
+    return n > 0 && n < bytes.size && isalpha(bytes.data[0]) && bytes.data[n] == ':' &&
+           (n + 1 == bytes.size || bytes.data[n + 1] != ' ');
 }
 
 size_t dx_arc_head_size(struct dx_span bytes)
@@ -88,7 +89,8 @@ static bool set_rest(struct dx_arc_head *r, const struct dx_span *word, size_t n
     return true;
 }
 
-bool dx_arc_head_parse(struct dx_span line, struct dx_arc_head *r)
+/* The line as fields, whatever its URL is. */
+static bool split_line(struct dx_span line, struct dx_arc_head *r)
 {
     struct dx_span word[FIELDS_MAX];
     size_t n = 0;
@@ -97,8 +99,6 @@ bool dx_arc_head_parse(struct dx_span line, struct dx_arc_head *r)
     *r = (struct dx_arc_head){ .url = { NULL, 0 } };
     while (line.size > 0 && (line.data[line.size - 1] == '\n' || line.data[line.size - 1] == '\r'))
         line.size--;
-    if (!dx_arc_may_begin(line))
-        return false;
     /* The words that a version 2 line has, and beyond them one at a time: a MIME type may have spaces. */
     for (;;) {
         struct dx_span before, address;
@@ -114,6 +114,92 @@ bool dx_arc_head_parse(struct dx_span line, struct dx_arc_head *r)
         r->url = dx_span_trimmed(before);
         return r->url.size > 0 && set_rest(r, word, kept, r->date.data + r->date.size + 1);
     }
+}
+
+/* Where a URL begins in the word; word.size: nowhere. */
+static size_t find_scheme(struct dx_span word)
+{
+    static const char *const schemes[] = { "http://", "https://", "ftp://", "dns:", "filedesc://" };
+    size_t first = word.size;
+
+    for (size_t i = 0; word.size > 0 && i < sizeof schemes / sizeof *schemes; i++) {
+        const uint8_t *at = memmem(word.data, word.size, schemes[i], strlen(schemes[i]));
+
+        if (at != NULL && (size_t)(at - word.data) < first)
+            first = (size_t)(at - word.data);
+    }
+    return first;
+}
+
+/* The first URL of the last word that has one; url.size: none. */
+static size_t find_last_url(struct dx_span url)
+{
+    for (size_t end = url.size; end > 0;) {
+        const uint8_t *blank = memrchr(url.data, ' ', end);
+        size_t begin = blank == NULL ? 0 : (size_t)(blank + 1 - url.data);
+        size_t at = find_scheme(dx_span_of(url.data + begin, end - begin));
+
+        if (at < end - begin)
+            return begin + at;
+        end = begin == 0 ? 0 : begin - 1;
+    }
+    return url.size;
+}
+
+/* Whether the text begins with an address, or is the beginning of one. */
+static bool is_cut_behind_url(struct dx_span text)
+{
+    size_t n = 0;
+    unsigned dots = 0;
+
+    for (; n < text.size && (isdigit(text.data[n]) || text.data[n] == '.'); n++)
+        dots += text.data[n] == '.';
+    return n > 0 && isdigit(text.data[0]) && (n == text.size || (text.data[n] == ' ' && dots == 3));
+}
+
+/* Where in what stands for the URL another record begins; url.size: nowhere. */
+static size_t find_cut(struct dx_span url)
+{
+    const uint8_t *blank = memchr(url.data, ' ', url.size);
+    size_t behind = blank == NULL ? url.size : (size_t)(blank + 1 - url.data);
+    size_t at = find_last_url(url);
+
+    return at > behind && at < url.size &&
+                   is_cut_behind_url(dx_span_of(url.data + behind, at - behind))
+               ? at
+               : url.size;
+}
+
+/* What a line was cut in, with a URL behind it, may look like a scheme. */
+static bool is_glued(struct dx_span url)
+{
+    size_t at = find_scheme(url);
+    size_t n = 0;
+
+    while (n < at && (isalnum(url.data[n]) || memchr("+-.:", url.data[n], 4) != NULL))
+        n++;
+    return at > 0 && at < url.size && n == at;
+}
+
+bool dx_arc_head_parse(struct dx_span line, struct dx_arc_head *r)
+{
+    return dx_arc_may_begin(line) && split_line(line, r) && find_cut(r->url) == r->url.size;
+}
+
+size_t dx_arc_find(struct dx_span line, bool is_line_start)
+{
+    struct dx_arc_head r;
+    size_t at;
+
+    if (is_line_start && dx_arc_head_parse(line, &r) && !is_glued(r.url))
+        return 0;
+    if (!split_line(line, &r) || !is_digits(r.length))
+        return line.size;
+    at = find_last_url(r.url);
+    if (at == r.url.size)
+        return line.size;
+    at = (size_t)(r.url.data + at - line.data);
+    return dx_arc_head_parse(dx_span_of(line.data + at, line.size - at), &r) ? at : line.size;
 }
 
 static void put_field(struct dx_buf *out, const char *name, struct dx_span value)

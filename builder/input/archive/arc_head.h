@@ -3,11 +3,15 @@
  *
  *   n = dx_arc_head_size(bytes);                 the line with its end; 0: it does not end in `bytes`
  *   if (dx_arc_head_parse(line, &record)) ...    false: no record begins there
+ *   at = dx_arc_find(line, is_line_start);       where in the line a record begins; line.size: nowhere
  *   dx_arc_head_as_warc(&record, &buf);          the head of the WARC record that it would be
  *
  * Version 1 is "URL IP-address date MIME-type length", version 2 has result code, checksum, location,
  * offset and file name in front of the length. The version follows from the line, not from the first record
- * of the file, which may be damaged. A URL or MIME type may hold spaces: what divides the line is the
+ * of the file, which may be damaged. A record that was cut behind the URL of its line, with the next record behind it, is
+ * distinguished by an address between two URLs; one that was cut inside of its URL is not: that may have another one
+ * inside. Elsewhere than at the start of a line a record is found by the schemes http, https, ftp, dns and filedesc.
+ * A URL or MIME type may hold spaces: what divides the line is the
  * last date of 12 to 18 digits behind an address. The first record of a file is filedesc://NAME.
  *
  * As WARC it has WARC-Type (response; warcinfo of filedesc:), WARC-Target-URI, WARC-Date,
@@ -30,10 +34,12 @@ struct dx_arc_head {
     struct dx_span length;   /* as it stands: not always a number */
 };
 
-bool dx_arc_begins(struct dx_span bytes);    /* a file: "filedesc://" */
-bool dx_arc_may_begin(struct dx_span bytes); /* a record, by its first 16 bytes: a scheme and ':' */
+bool dx_arc_begins(struct dx_span bytes); /* a file: "filedesc://" */
+bool dx_arc_may_begin(
+    struct dx_span bytes); /* a record, by its first 17 bytes: a scheme and ':', no blank */
 size_t dx_arc_head_size(struct dx_span bytes);
 bool dx_arc_head_parse(struct dx_span line, struct dx_arc_head *record);
+size_t dx_arc_find(struct dx_span line, bool is_line_start);
 void dx_arc_head_as_warc(const struct dx_arc_head *record, struct dx_buf *out);
 
 #endif

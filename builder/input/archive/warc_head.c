@@ -12,7 +12,7 @@ bool dx_warc_begins(struct dx_span bytes)
            (bytes.data[5] == '1' || bytes.data[5] == '0');
 }
 
-size_t dx_warc_head_size(struct dx_span bytes)
+size_t dx_http_head_size(struct dx_span bytes)
 {
     const uint8_t *at = bytes.data;
     const uint8_t *end = bytes.data + bytes.size;
@@ -46,6 +46,73 @@ static bool is_folded(struct dx_span rest)
     return rest.size > 0 && (rest.data[0] == ' ' || rest.data[0] == '\t');
 }
 
+/* "WARC/1.0" */
+static bool is_version(struct dx_span s)
+{
+    size_t n = 7;
+
+    if (!dx_warc_begins(s) || s.size < 8 || s.data[6] != '.')
+        return false;
+    while (n < s.size && isdigit(s.data[n]))
+        n++;
+    return n > 7 && dx_span_trimmed(dx_span_of(s.data + n, s.size - n)).size == 0;
+}
+
+static bool is_field_of(struct dx_span line, const char *name)
+{
+    size_t n = strlen(name);
+
+    return line.size > n && line.data[n] == ':' &&
+           strncasecmp((const char *)line.data, name, n) == 0;
+}
+
+/* "name: value", or what continues the value of the line before. */
+static bool is_field(struct dx_span line)
+{
+    size_t n = 0;
+
+    if (is_folded(line))
+        return true;
+    while (n < line.size && line.data[n] > ' ' && line.data[n] != ':' && line.data[n] != 0x7f)
+        n++;
+    return n > 0 && n < line.size && line.data[n] == ':';
+}
+
+/* Where the version of another record begins at the end of the line; line.size: nowhere. */
+static size_t find_version(struct dx_span line)
+{
+    const uint8_t *at = memrchr(line.data, '/', line.size);
+    size_t n = at == NULL || at - line.data < 4 ? line.size : (size_t)(at - 4 - line.data);
+
+    return is_version(dx_span_of(line.data + n, line.size - n)) ? n : line.size;
+}
+
+/* A record that was cut inside its head, with the next one behind it: a line that is not a field, or a value
+ * that ends with the version of that one. A URL may end so: what is behind it tells. */
+static bool is_cut(struct dx_span line)
+{
+    return !is_field(line) ||
+           (find_version(line) < line.size && !is_field_of(line, "WARC-Target-URI"));
+}
+
+size_t dx_warc_head_size(struct dx_span bytes)
+{
+    struct dx_span left = bytes;
+    bool is_first = true;
+
+    while (left.size > 0 && memchr(left.data, '\n', left.size) != NULL) {
+        struct dx_span at = left;
+        struct dx_span line = next_line(&left);
+
+        if (!is_first && line.size == 0)
+            return (size_t)(left.data - bytes.data);
+        if (!is_first && is_cut(line))
+            return (size_t)(at.data - bytes.data);
+        is_first = false;
+    }
+    return 0;
+}
+
 struct dx_span dx_head_field(struct dx_span head, const char *name)
 {
     size_t n = strlen(name);
@@ -54,8 +121,7 @@ struct dx_span dx_head_field(struct dx_span head, const char *name)
         struct dx_span line = next_line(&head);
         struct dx_span value;
 
-        if (line.size <= n || line.data[n] != ':' ||
-            strncasecmp((const char *)line.data, name, n) != 0)
+        if (!is_field_of(line, name))
             continue;
         value = dx_span_of(line.data + n + 1, line.size - n - 1);
         while (is_folded(head)) {
@@ -82,8 +148,31 @@ enum dx_warc_type dx_warc_type(struct dx_span name)
     return DX_WARC_OTHER;
 }
 
+/* Whether what is behind a URL that ends with a version is the head of a record by itself. */
+static bool is_head_of_another(struct dx_span rest)
+{
+    enum dx_warc_type type = dx_warc_type(dx_head_field(rest, "WARC-Type"));
+
+    return dx_head_field(rest, "WARC-Type").size > 0 &&
+           dx_head_field(rest, "Content-Length").size > 0 &&
+           (dx_head_field(rest, "WARC-Target-URI").size > 0 || type == DX_WARC_OTHER ||
+            type == DX_WARC_METADATA);
+}
+
+/* Whether all of its lines are of one record, up to an empty one. */
+static bool is_whole(struct dx_span head)
+{
+    struct dx_span line = next_line(&head);
+
+    while (head.size > 0 && (line = next_line(&head)).size > 0)
+        if (is_cut(line) || (find_version(line) < line.size && is_head_of_another(head)))
+            return false;
+    return line.size == 0;
+}
+
 const char *dx_warc_head_parse(struct dx_span head, struct dx_warc_head *record)
 {
+    struct dx_span first = head;
     struct dx_span url = dx_head_field(head, "WARC-Target-URI");
     struct dx_span type = dx_head_field(head, "WARC-Type");
 
@@ -92,8 +181,10 @@ const char *dx_warc_head_parse(struct dx_span head, struct dx_warc_head *record)
     if (url.size >= 2 && url.data[0] == '<' && url.data[url.size - 1] == '>')
         url = dx_span_of(url.data + 1, url.size - 2);
     record->url = url;
-    if (!dx_warc_begins(head))
+    if (!is_version(next_line(&first)))
         return "its version is none of 0.17 to 1.1";
+    if (!is_whole(head))
+        return "its head is cut or damaged";
     if (!dx_decimal(dx_head_field(head, "Content-Length"), INT64_MAX, &record->content_length))
         return "its Content-Length is not a number";
     return type.size == 0 ? "it has no WARC-Type" : NULL;

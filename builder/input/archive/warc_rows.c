@@ -15,7 +15,7 @@
 #define HISTORY (64u << 10) /* bytes behind the reader that it may go back to */
 #define READ_MIN (64u << 10)
 #define HEAD_MAX (64u << 10)
-#define ARC_LOOK 16 /* bytes by which what begins a record of ARC is distinguished first */
+#define ARC_LOOK 17 /* bytes by which what begins a record of ARC is distinguished first */
 #define FIELDS_MAX (DX_ROW_EXTRA + DX_EXTRA_COLUMNS_MAX)
 #define TEXT_MAX ((size_t)1 << 24)
 #define TEXT_FIRST 4096
@@ -678,13 +678,130 @@ static int skip_line_ends(struct dx_warc_rows *w, unsigned max, struct dx_error 
     return (int)n;
 }
 
+/* ---- the next record ---- */
+
+static bool is_line_start(const struct dx_warc_rows *w)
+{
+    return w->at > 0 && w->data[w->at - 1] == '\n';
+}
+
+/* Whether a record begins at "WARC/": inside of a line only one whose head is whole, where the one before was
+ * cut. */
+static int warc_begins_here(struct dx_warc_rows *w, struct dx_error *err)
+{
+    struct dx_warc_head r;
+    size_t size;
+    int rc;
+
+    if (is_line_start(w))
+        return 1;
+    rc = find_head(w, dx_warc_head_size, HEAD_MAX, &size, err);
+    return rc < 0 ? rc
+                  : size > 0 && dx_warc_head_parse(dx_span_of(w->data + w->at, size), &r) == NULL;
+}
+
+/* The same for WARC and ARC: 1 at a record, 0 not in the bytes at hand. */
+static int find_warc(struct dx_warc_rows *w, struct dx_error *err)
+{
+    const size_t n = strlen("WARC/");
+    struct dx_span s = rest(w);
+    const uint8_t *hit;
+    int rc = 0;
+
+    while (rc == 0 && s.size >= n && (hit = memmem(s.data, s.size, "WARC/", n)) != NULL) {
+        pass(w, (size_t)(hit - s.data));
+        rc = warc_begins_here(w, err);
+        if (rc == 0)
+            pass(w, 1);
+        s = rest(w);
+    }
+    if (rc == 0 && s.size >= n)
+        pass(w, s.size - n + 1);
+    return rc;
+}
+
+static int find_arc(struct dx_warc_rows *w, struct dx_error *err)
+{
+    for (;;) {
+        size_t size, at;
+        int rc = find_head(w, dx_arc_head_size, HEAD_MAX, &size, err);
+
+        if (rc < 0)
+            return rc;
+        if (size == 0 ||
+            size > HEAD_MAX) { /* only the end of a longer line may be the head of one */
+            size_t most = size == 0 ? w->end - w->at : size;
+
+            pass(w, most > HEAD_MAX / 2 ? most - HEAD_MAX / 2 : 0);
+            if (size == 0)
+                return 0;
+            continue;
+        }
+        at = dx_arc_find(dx_span_of(w->data + w->at, size), is_line_start(w));
+        pass(w, at);
+        if (at < size)
+            return 1;
+    }
+}
+
+/* Moves to where the next record begins: at a line, or inside of one behind a record that was cut there; 0:
+ * this member has no other record. */
+static int scan(struct dx_warc_rows *w, struct dx_error *err)
+{
+    for (;;) {
+        int rc = w->is_arc ? find_arc(w, err) : find_warc(w, err);
+
+        if (rc != 0)
+            return rc;
+        rc = read_more(w, err);
+        if (rc <= 0)
+            return rc;
+    }
+}
+
+/* The line ends behind a content and whether a record follows; of one that was cut there may be "\r" alone, or
+ * none. */
+static int end_content(struct dx_warc_rows *w, int *lines, struct dx_error *err)
+{
+    size_t size;
+    int rc;
+
+    *lines = skip_line_ends(w, w->is_arc ? INT32_MAX : 2, err);
+    rc = *lines < 0 ? *lines : look_ahead(w, ARC_LOOK, err);
+    if (rc == DX_OK && !w->is_arc && w->at < w->end && w->data[w->at] == '\r' &&
+        dx_warc_begins(dx_span_of(w->data + w->at + 1, w->end - w->at - 1)))
+        pass(w, 1);
+    rc = rc < 0 ? rc : record_begins(w, err);
+    if (rc <= 0 || !w->is_arc || *lines > 0)
+        return rc;
+    rc = find_head(w, dx_arc_head_size, HEAD_MAX, &size, err);
+    return rc < 0 ? rc : dx_arc_find(dx_span_of(w->data + w->at, size), false) == 0;
+}
+
+/* Of a content behind which no record begins: whether one does inside, so that this one was cut. */
+static int holds_record(struct dx_warc_rows *w, struct dx_error *err)
+{
+    uint64_t end = w->pos;
+    int rc = go_back(w, w->content, err);
+    bool found;
+
+    if (rc == DX_OK && !w->is_gap)
+        rc = scan(w, err);
+    w->is_gap = false; /* what was passed over has no record */
+    found = rc > 0 && w->pos < end;
+    if (rc >= 0)
+        rc = w->pos > end ? go_back(w, end, err) : skip_content(w, end - w->pos, err);
+    w->is_gap = false;
+    return rc < 0 ? rc : found;
+}
+
 /* Behind the content: 1 the record ends here, 0 it does not. */
 static int check_end(struct dx_warc_rows *w, struct dx_error *err)
 {
     uint64_t size = w->pos - w->begin;
     int enough = w->is_arc ? 1 : 2;
-    int lines = skip_line_ends(w, w->is_arc ? INT32_MAX : 2, err);
-    int rc = lines < 0 ? lines : record_begins(w, err);
+    int lines;
+    int rc = end_content(w, &lines, err);
     bool at_end = w->at == w->end && w->is_ended;
 
     if (rc < 0)
@@ -697,7 +814,10 @@ static int check_end(struct dx_warc_rows *w, struct dx_error *err)
         w->record.place = (int64_t)w->member_at;
         w->record.place_size = (int64_t)(dx_input_consumed(w->in) - w->member_at);
     }
-    return lines >= enough || at_end || rc > 0;
+    if (at_end || rc > 0)
+        return 1;
+    rc = lines >= enough ? holds_record(w, err) : 1;
+    return rc < 0 ? rc : rc == 0;
 }
 
 /* The content, of which columns may be taken. 1: all of it was read; 0: the member ends inside. */
@@ -714,7 +834,7 @@ static int read_content(struct dx_warc_rows *w, const struct dx_warc_head *r, bo
         size_t most = left < HEAD_MAX ? (size_t)left : HEAD_MAX;
         size_t size;
 
-        rc = find_head(w, dx_warc_head_size, most, &size, err);
+        rc = find_head(w, dx_http_head_size, most, &size, err);
         if (rc < 0)
             return rc;
         if (size == 0 || size > most)
@@ -792,7 +912,7 @@ static int read_record(struct dx_warc_rows *w, struct dx_error *err)
 
     rc = record_begins(w, err);
     if (rc == 0)
-        return flawed_at(w, w->begin,
+        return flawed_at(w, w->is_arc ? w->begin : w->begin + 1,
                          w->is_arc ? "no ARC record begins there" : "no WARC record begins there",
                          err);
     if (rc > 0)
@@ -800,7 +920,7 @@ static int read_record(struct dx_warc_rows *w, struct dx_error *err)
     if (rc < 0)
         return rc;
     if (size == 0)
-        return flawed_at(w, w->begin,
+        return flawed_at(w, w->begin + 1,
                          w->is_ended ? "the file or its member ends inside its head"
                                      : "its head is longer than 64 KiB",
                          err);
@@ -811,10 +931,10 @@ static int read_record(struct dx_warc_rows *w, struct dx_error *err)
              dx_span_is_word(dx_head_mime(r.content_type), "application/json");
     pass(w, size);
     w->content = w->pos - 1; /* with the line end before it, by which the next record is found */
-    if (why == NULL && dx_input_ends_before(w->in, w->pos + r.content_length))
-        why = "the file ends inside it";
     if (why != NULL)
-        return flawed_at(w, w->content, why, err);
+        return flawed_at(w, w->is_arc ? w->content : w->begin + 1, why, err);
+    if (dx_input_ends_before(w->in, w->pos + r.content_length))
+        return flawed_at(w, w->content, "the file ends inside it", err);
     w->in_member++;
     w->many_per_member = w->many_per_member || (w->in_member > 1 && !w->is_plain);
     r.content_type = (struct dx_span){ NULL, 0 }; /* and url: the window may move now */
@@ -832,32 +952,6 @@ static int read_record(struct dx_warc_rows *w, struct dx_error *err)
                                    : "it does not end where its Content-Length says",
                          err);
     return rc < 0 ? rc : give_capture(w, &r, is_wat, err);
-}
-
-/* Moves to the next line that begins a record; 0: this member has no other record. */
-static int scan(struct dx_warc_rows *w, struct dx_error *err)
-{
-    const char *mark = w->is_arc ? "\n" : "\nWARC/";
-    const size_t n = strlen(mark);
-
-    for (;;) {
-        struct dx_span s = rest(w);
-        const uint8_t *hit = s.size < n ? NULL : memmem(s.data, s.size, mark, n);
-        int rc;
-
-        if (hit != NULL) {
-            pass(w, (size_t)(hit - s.data) + 1);
-            rc = w->is_arc ? record_begins(w, err) : 1;
-            if (rc != 0)
-                return rc;
-            continue;
-        }
-        if (s.size >= n)
-            pass(w, s.size - n + 1);
-        rc = read_more(w, err);
-        if (rc <= 0)
-            return rc;
-    }
 }
 
 /* After a search behind a gap: records in it would be missing without a word. A member of one record has no others. */

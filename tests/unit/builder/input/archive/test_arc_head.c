@@ -41,6 +41,13 @@ static void test_lines(void)
         { "Date: Sun, 16 Feb 2014 05:02:20 GMT\r\n", NULL, NULL, NULL, NULL, NULL },
         { "WARC/1.0\r\n", NULL, NULL, NULL, NULL, NULL },
         { "1.2.3.4 20080430204825 text/html 12\n", NULL, NULL, NULL, NULL, NULL },
+        /* the record before was cut behind its URL */
+        { "http://a.com/ 1.2.3http://b.com/ 1.2.3.4 20080430204825 text/html 12\n", NULL, NULL,
+          NULL, NULL, NULL },
+        { "http://a.com/ 1.2.3.4 2008http://b.com/ 1.2.3.4 20080430204825 text/html 12\n", NULL,
+          NULL, NULL, NULL, NULL },
+        { "http://a.com/?q=b http://b.com/ 1.2.3.4 20080430204825 text/html 12\n",
+          "http://a.com/?q=b http://b.com/", "20080430204825", "text/html", "12", NULL },
         { "", NULL, NULL, NULL, NULL, NULL },
     };
 
@@ -60,6 +67,37 @@ static void test_lines(void)
         CHECK((r.status.data == NULL) == (rows[i].status == NULL) &&
                   (r.status.data == NULL || dx_span_equal(r.status, dx_span_str(rows[i].status))),
               "%s: its status", rows[i].line);
+    }
+}
+
+static void test_finds(void)
+{
+#define REST " 1.2.3.4 20080430204825 text/html 12\n"
+    static const struct {
+        const char *line;
+        size_t start, inside; /* where one begins; SIZE_MAX: nowhere */
+    } rows[] = {
+        { "http://a.com/" REST, 0, 0 },
+        { "x:y" REST, 0, SIZE_MAX },
+        { "HTThttp://a.com/" REST, 3, 3 },
+        { "Server: xhttps://a.com/" REST, 9, 9 },
+        { "Server:dns:a.com" REST, 7, 7 },
+        { "<p> text</p>http://a.com/?u=http://b.com/" REST, 12, 12 },
+        { "http://a.com/ 1.2http://b.com/" REST, 17, 17 },
+        { "http://a.com/b c?u=http://b.com/" REST, 0, 19 },
+        { "text" REST, SIZE_MAX, SIZE_MAX },
+        { "http://a.com/ 1.2.3.4 20080430204825 text/html x\n", 0, SIZE_MAX },
+        { "\n", SIZE_MAX, SIZE_MAX },
+    };
+#undef REST
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct dx_span line = dx_span_str(rows[i].line);
+        size_t start = dx_arc_find(line, true), inside = dx_arc_find(line, false);
+
+        CHECK(start == (rows[i].start == SIZE_MAX ? line.size : rows[i].start) &&
+                  inside == (rows[i].inside == SIZE_MAX ? line.size : rows[i].inside),
+              "%s: at its start %zu, inside %zu", rows[i].line, start, inside);
     }
 }
 
@@ -97,6 +135,7 @@ static void test_as_warc(void)
 int main(void)
 {
     test_lines();
+    test_finds();
     test_as_warc();
     return failures > 0;
 }

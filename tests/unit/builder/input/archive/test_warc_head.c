@@ -19,9 +19,17 @@ static void test_sizes(void)
         { "WARC/1.0\r\n\r\n", 12 },
         { "WARC/1.0\n\nx", 10 },
         { "WARC/1.0\r\nA: b\r\n\r\nHTTP/1.1\r\n\r\n", 18 },
-        { "a\nb\n\r\nc", 6 },
+        { "a\nb: c\n\r\nc", 9 },
+        { "WARC/1.0\nA: b\n c\n\n", 18 },
+        { "WARC/1.0\nA: b\nWARC/1.0\nA: c\n\n", 14 }, /* cut at a line */
+        { "WARC/1.0\nA: b\nA: cWARC/1.1\nA: c\n\n", 14 },
+        { "WARC/1.0\nA: b\nWARC-TyWARC/1.0\nA: c\n\n", 14 },
+        { "WARC/1.0\nA b: c\n\n", 9 },
+        { "WARC/1.0\nWARC-Target-URI: http://a/WARC/1.0\n\n", 45 },
     };
 
+    if (dx_http_head_size(dx_span_str("HTTP/1.1 200 OK\r\nno field\r\n\r\nx")) != 29)
+        FAIL("the head of a reply");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         size_t got = dx_warc_head_size(dx_span_str(rows[i].bytes));
 
@@ -54,6 +62,19 @@ static void test_heads(void)
         { "WARC/1.0\r\nWARC-Type: response\r\nContent-Length: -1\r\n\r\n", DX_WARC_RESPONSE, 0,
           NULL, "Content-Length" },
         { "WARC/1.0\r\nContent-Length: 1\r\n\r\n", DX_WARC_OTHER, 1, NULL, "WARC-Type" },
+        { "WARC/1.0WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 1\r\n\r\n", DX_WARC_RESPONSE,
+          0, NULL, "version" },
+        { "WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 1\r\nWARC/1.0\r\n\r\n",
+          DX_WARC_RESPONSE, 1, NULL, "cut" },
+        { "WARC/1.0\nWARC-Target-URI: http://a/WARC/1.0\nWARC-Type: response\nContent-Length: "
+          "1\n\n",
+          DX_WARC_RESPONSE, 1, "http://a/WARC/1.0", NULL },
+        { "WARC/1.0\nWARC-Target-URI: http://a/WARC/1.0\nWARC-Type: response\nContent-Length: 1\n"
+          "WARC-Target-URI: http://b/\n\n",
+          DX_WARC_RESPONSE, 1, "http://a/WARC/1.0", "cut" },
+        { "WARC/1.0\nWARC-Target-URI: http://a/WARC/1.0\nWARC-Type: warcinfo\nContent-Length: "
+          "1\n\n",
+          DX_WARC_OTHER, 1, "http://a/WARC/1.0", "cut" },
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
