@@ -7,7 +7,7 @@ include what its line names, and what those name in turn. A line names only room
 Inside a room the includes form no circle, where a .c file and its header count as one; KNOT lists the circles that
 are still there, and a new one is an error. A room has at most ROOM_MAX files.
 
-A header of two functions and more says what threads may do with them.
+A header of two functions and more says what threads may do with them, and each test has its line (docs/TESTING.md).
 
 check_includes.py --self-test breaks each rule once in a small tree and expects to see it named.
 Exit: 0 all rules hold, 1 some do not (each printed as file:line: words).
@@ -203,6 +203,18 @@ def check_unit_tests(tree, rooms):
             yield path, 1, f"its source is in {of_source}/: move it to tests/unit/{of_source}/"
 
 
+def check_test_lines(tree):
+    """What each test shows stands in a line: of a unit test in its first comment, of a script in docs/TESTING.md."""
+    for path in sorted((tree / "tests" / "unit").rglob("test_*.c")):
+        if not re.match(r"/\* SPDX[^\n]*\n \* \S", path.read_text(encoding="utf-8")):
+            yield path, 1, "behind the SPDX line, say in a line what the test shows"
+    listing = tree / "docs" / "TESTING.md"
+    lines = listing.read_text(encoding="utf-8") if listing.exists() else ""
+    for path in sorted((tree / "tests" / "e2e").glob("*.*")):
+        if path.suffix in (".py", ".sh") and f"| `{path.stem}`" not in lines and f", `{path.stem}`" not in lines:
+            yield path, 1, "docs/TESTING.md has no line for it"
+
+
 def knots(graph):
     """Strongly connected components of more than one node (Tarjan)."""
     index, low, stack, found = {}, {}, [], []
@@ -263,6 +275,7 @@ def check(tree):
         problems.extend((path, number, words) for number, words in found)
     problems.extend(check_names(tree, rooms))
     problems.extend(check_unit_tests(tree, rooms))
+    problems.extend(check_test_lines(tree))
     problems.extend(check_circles(tree, rooms))
     return [f"{p.relative_to(tree)}:{n}: {words}" for p, n, words in problems], count
 
@@ -342,6 +355,8 @@ def self_test():
         ("tests/unit/test_a_cache.c", SPDX, "move it to tests/unit/cache/"),
         ("tests/unit/test_all.c", SPDX, "move it to tests/unit/ROOM/"),
         ("tests/unit/base/test_a_cache.c", SPDX, "move it to tests/unit/cache/"),
+        ("tests/unit/cache/test_a_cache.c", SPDX, "what the test shows"),
+        ("tests/e2e/odd.py", "", "has no line for it"),
     ]
     failed = 0
     for name, text, words in [("", "", ""), *rows]:

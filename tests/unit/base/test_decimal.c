@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * test_decimal.c - whole numbers in decimal, by a table of texts and bounds.
+ */
 #include "base/decimal.h"
 
 #include "tests/support/damage.h"

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * test_id_hash.c - ids are for ever: known values, and hashes in pieces and of every length against libxxhash.
+ */
 #include "base/id_hash.h"
 
 #include "base/hash.h"

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * test_domain64.c - numbers and ranges by a table, there and back, in both layouts.
+ */
 #include "canon/domain64.h"
 
 #include <inttypes.h>

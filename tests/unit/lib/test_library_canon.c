@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * test_library_canon.c - canonical URLs of libdomaindex, one at a time and in batches, are those of canon/; wrong offsets.
+ */
 #include "canon/ids.h"
 #include "canon/url.h"
 #include "lib/domaindex.h"

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * test_dictionary.c - made-up names there and back, by number and in order; each damaged bit and cut refused.
+ */
 #include "format/core/dictionary.h"
 
 #include "format/core/zseek.h"

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * test_envelope.c - sections there and back; damage is refused where it is asked for, and blocks of another kind or place are; threads.
+ */
 #include "format/core/envelope.h"
 
 #include "tests/support/fail.h"

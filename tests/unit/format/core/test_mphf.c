@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * test_mphf.c - each name has a number of its own, strangers are mostly not found; sizes, damage.
+ */
 #include "format/core/mphf.h"
 
 #include "tests/support/damage.h"

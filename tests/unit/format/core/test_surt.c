@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * test_surt.c - domain to key and back, their order, and what is not a key.
+ */
 #include "format/core/surt.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * test_zseek.c - frames of every size there and back, each one alone, and each damaged byte and cut refused.
+ */
 #include "format/core/zseek.h"
 #include "format/core/zseek_whole.h"
 

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * test_store_index.c - entries, tags and headers of the index of a file store, by tables of what is read and refused.
+ */
 #include "format/version/store_index.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * test_admission.c - what an address, a principal and a list may take, by a table of takes and times; under threads.
+ */
 #include "server/policy/admission.h"
 
 #include <pthread.h>
