@@ -8,6 +8,7 @@
 #include "loader/followed/suppressions_live.h"
 #include "loader/version_parts.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,7 @@ void dx_verify_found(struct dx_verify *w, const char *fmt, ...)
 
 void dx_verify_enter(struct dx_verify *w, size_t part)
 {
+    assert(part < w->version->part_count);
     w->at = part;
     w->part = w->version->parts[part].part;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/lake/adopt_files.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -33,6 +34,7 @@ const char *dx_adopt_files_object(const struct dx_adopt_files *f, size_t i)
     const char *path = f->list->file[i].path;
     size_t n = strlen(f->root->name);
 
+    assert(i < f->list->count);
     while (n > 0 && f->root->name[n - 1] == '/')
         n--;
     if (f->root->in_place || strncmp(path, f->root->name, n) != 0 || path[n] != '/')

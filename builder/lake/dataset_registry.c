@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/lake/dataset_registry.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -72,6 +73,7 @@ size_t dx_dataset_registry_count(const struct dx_dataset_registry *reg)
 
 const struct dx_dataset *dx_dataset_registry_at(const struct dx_dataset_registry *reg, size_t i)
 {
+    assert(i < reg->datasets.count);
     return &reg->datasets.datasets[i];
 }
 

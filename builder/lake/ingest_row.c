@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/lake/ingest_row.h"
 
+#include <assert.h>
+
 #define SIGN ((uint64_t)1 << 63)
 #define HEAD_MAX (4 + 4 + 9) /* bytes of a key besides its texts: dataset, ends of texts, time */
 #define PLAIN_VALUE 3        /* bytes of a value without texts */
@@ -58,6 +60,7 @@ void dx_ingest_row_put(struct dx_buf *key, struct dx_buf *value, const struct dx
     }
     to = put_text(to, row->scheme);
     key->size = (size_t)(to - key->data);
+    assert(key->size <= key->capacity);
     for (size_t i = 0; i < extra_count; i++)
         put_extra(key, row->extra[i]);
     dx_buf_clear(value);

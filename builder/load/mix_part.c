@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/load/mix_part.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -100,6 +101,7 @@ uint32_t dx_mix_part_next(struct dx_mix_part *p, uint64_t *random)
 
 bool dx_mix_part_knows_body(const struct dx_mix_part *p, uint32_t target)
 {
+    assert(target < p->targets.count);
     return p->targets.target[target].hash_known;
 }
 
@@ -147,6 +149,7 @@ void dx_mix_part_learn(struct dx_mix_part *p, uint32_t target, const struct dx_r
 {
     struct dx_target *to = &p->targets.target[target];
 
+    assert(target < p->targets.count);
     p->status[head->status]++;
     to->status = (uint16_t)head->status;
     to->body_size = head->body_size;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/scan/index_base.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -60,6 +61,7 @@ bool dx_index_stays(const struct dx_index_lake *lake, size_t i)
 {
     enum dx_index_change change;
 
+    assert(i < lake->file_count);
     if (!lake->files[i].known)
         return false;
     change = dx_index_change_of(lake, lake->files[i].dataset_id);
@@ -68,6 +70,7 @@ bool dx_index_stays(const struct dx_index_lake *lake, size_t i)
 
 bool dx_index_is_known(const struct dx_index_lake *lake, size_t i)
 {
+    assert(i < lake->file_count);
     return lake->files[i].path != NULL && lake->files[i].known;
 }
 

@@ -3,6 +3,8 @@
 
 #include "base/few_bytes.h"
 
+#include <assert.h>
+
 #define VARINT_MAX 10
 /* Of a value without facts, sketch and runs; of a run. */
 #define HEAD_MAX (2 * VARINT_MAX + 1 + 16 + 4 * VARINT_MAX + 8)
@@ -113,6 +115,7 @@ int dx_index_pair_encode(const struct dx_index_pair *pair, const struct dx_run *
         p = put_varint(p, runs[i].first_row);
         p = put_varint(p, runs[i].row_count);
         value->size += (size_t)(p - to);
+        assert(value->size <= value->capacity);
         file_id = runs[i].file_id;
     }
     return to == NULL ? dx_buf_fail(value, err, "pair") : DX_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/sort/spill_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -89,6 +90,7 @@ int dx_spill_file_append(struct dx_spill_file *f, struct dx_span bytes, struct d
 {
     int rc = DX_OK;
 
+    assert(f->pending_size <= PENDING_CAP);
     f->size += bytes.size;
     if (bytes.size > PENDING_CAP - f->pending_size) {
         rc = flush(f, err);

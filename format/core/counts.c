@@ -714,6 +714,7 @@ static int append_pairs(struct dx_counts_writer *w, const struct dx_pair_count *
         rc = to[i].has_ts ? count_units(w, &to[i], err) : DX_OK;
     }
     w->pairs.size += n * sizeof *pairs;
+    assert(w->pairs.size <= w->pairs.capacity);
     return rc;
 }
 

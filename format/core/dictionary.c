@@ -570,6 +570,7 @@ int dx_dictionary_census_add(struct dx_dictionary_census *c, struct dx_span doma
     dx_few_copy(to, domain.data, domain.size);
     to[domain.size] = '\n';
     c->text.size += domain.size + 1;
+    assert(c->text.size <= c->text.capacity);
     c->info.n++;
     if (domain.size > c->info.longest_key)
         c->info.longest_key = (uint32_t)domain.size;

@@ -327,6 +327,7 @@ static int encode_frame(struct dx_zstd_encoder *e, struct dx_span plain, struct 
     if (ZSTD_isError(size))
         return dx_fail(err, DX_E_NOMEM, "zstd: %s", ZSTD_getErrorName(size));
     out->size += size;
+    assert(out->size <= out->capacity);
     return DX_OK;
 }
 

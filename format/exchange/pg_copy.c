@@ -3,6 +3,8 @@
 
 #include "base/utf8.h"
 
+#include <assert.h>
+
 #define EPOCH_US INT64_C(946684800000000) /* 2000-01-01, where its times begin */
 #define TIME_MIN_US \
     INT64_C(-211813488000000000) /* 4713 BC, from there; its last one is beyond int64 */
@@ -16,6 +18,7 @@ static void big_endian(struct dx_buf *out, uint64_t v, unsigned bytes)
     for (unsigned i = 0; i < bytes; i++)
         to[i] = (uint8_t)(v >> (8 * (bytes - 1 - i)));
     out->size += bytes;
+    assert(out->size <= out->capacity);
 }
 
 void dx_pg_copy_begin(struct dx_buf *out)

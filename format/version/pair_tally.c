@@ -4,6 +4,7 @@
 #include "base/few_bytes.h"
 #include "format/version/url_sketch.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define SCHEMES 8 /* slots by length of the scheme: http, https and ftp do not meet */
@@ -451,6 +452,7 @@ static int let_wait(struct dx_pair_tally *t, bool new_host, struct dx_span host,
     dx_few_copy(to + sizeof row, host.data, row.host_size);
     dx_few_copy(to + sizeof row + row.host_size, path_query.data, row.path_size);
     t->waiting.size += sizeof row + row.host_size + row.path_size;
+    assert(t->waiting.size <= t->waiting.capacity);
     return DX_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "format/version/cold.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -197,6 +198,7 @@ static int append(struct dx_url_sketch *s, const void *hashes, size_t size, stru
         return dx_buf_fail(&s->hashes, err, "sketch");
     memcpy(s->hashes.data + s->hashes.size, hashes, size);
     s->hashes.size += size;
+    assert(s->hashes.size <= s->hashes.capacity);
     if (count_of(s) > DX_SKETCH_UNION_MAX)
         rc = need_registers(s, err);
     if (rc >= 0 && count_of(s) >= 2 * (size_t)DX_SKETCH_UNION_MAX)
@@ -221,6 +223,7 @@ int dx_url_sketch_add(struct dx_url_sketch *s, uint64_t hash, struct dx_error *e
         return dx_buf_fail(&s->hashes, err, "sketch");
     memcpy(to, &hash, sizeof hash);
     s->hashes.size += sizeof hash;
+    assert(s->hashes.size <= s->hashes.capacity);
     return DX_OK;
 }
 
@@ -339,6 +342,7 @@ static void encode_plain(const uint64_t *v, size_t n, struct dx_buf *out)
     for (size_t i = 0; i < n; i++)
         dx_store_u64(to + i * HASH_SIZE, v[i]);
     out->size += n * HASH_SIZE;
+    assert(out->size <= out->capacity);
 }
 
 static void encode_hashes(const struct dx_url_sketch *s, struct dx_buf *out)

@@ -259,6 +259,7 @@ static void json_name(const struct entry *e, struct dx_buf *out)
         return;
     out->size += (size_t)(DX_PUT(dx_put_u64(DX_PUT(p, "{\"line\":"), e->line), ",\"asked\":\"") -
                           p);
+    assert(out->size <= out->capacity);
     dx_json_escape(out, e->asked);
     if (e->domain.data == NULL) {
         dx_buf_str(out, "\",\"domain\":null");
@@ -317,6 +318,7 @@ static void json_found(const struct answer *a, struct dx_buf *out)
         p = put_pair(p, a, i);
     p = DX_PUT(p - (a->count > 0), "]}\n"); /* the last comma goes */
     out->size += (size_t)(p - begin);
+    assert(out->size <= out->capacity);
 }
 
 static void json_answer(const struct entry *e, const struct answer *a, struct dx_buf *out)
@@ -398,6 +400,7 @@ static void csv_pair(const struct dx_names *n, uint32_t id, const struct dx_pair
     if (pages)
         p = dx_put_u64(p, pair->row_count);
     out->size = (size_t)(DX_PUT(p, "\r\n") - out->data);
+    assert(out->size <= out->capacity);
 }
 
 static void csv_answer(const struct dx_names *n, const struct entry *e, const struct answer *a,
@@ -417,6 +420,7 @@ static void csv_answer(const struct dx_names *n, const struct entry *e, const st
         if (i > 0 && dx_buf_reserve(out, size) != NULL) {
             memcpy(out->data + out->size, out->data + begin, size);
             out->size += size;
+            assert(out->size <= out->capacity);
         }
         csv_pair(n, a->ids[i], &a->pairs[i], out);
     }
@@ -455,6 +459,7 @@ static void matrix_answer(const struct dx_names *n, const struct entry *e, const
             p = dx_put_u64(p, urls);
     }
     out->size = (size_t)(DX_PUT(p, "\r\n") - out->data);
+    assert(out->size <= out->capacity);
 }
 
 /* ---- out ---- */

@@ -211,6 +211,7 @@ static void write_sums(const struct dx_domain_text *t, struct dx_buf *body)
         p = put_number(DX_PUT(p, COUNTS_ONLY_NAME), counts_only);
     p = DX_PUT(p, "\"datasets\":[");
     body->size += (size_t)(p - begin);
+    assert(body->size <= body->capacity);
 }
 
 static int read_item(const struct dx_domain_text *t, size_t i, const struct dx_dataset_heads *heads,
@@ -261,6 +262,7 @@ static int write_run(const struct dx_domain_text *t, const uint32_t *places, siz
         p = put_dataset(p, &item, &t->pairs[i], t->fields);
     }
     body->size += (size_t)(p - begin);
+    assert(body->size <= body->capacity);
     return DX_OK;
 }
 
@@ -301,6 +303,7 @@ static void write_end(const struct dx_domain_text *t, size_t first, size_t end, 
     p = dx_put_span(DX_PUT(p, VERSION_NAME), t->version);
     p = DX_PUT(p, COMPLETE);
     body->size += (size_t)(p - begin);
+    assert(body->size <= body->capacity);
 }
 
 int dx_domain_text_write(const struct dx_domain_text *t, const struct dx_dataset_heads *heads,

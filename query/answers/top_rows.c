@@ -6,6 +6,8 @@
 #include "query/answers/top_domains.h"
 #include "query/view/counts_json.h"
 
+#include <assert.h>
+
 void dx_top_csv_head(struct dx_buf *out)
 {
     dx_buf_str(out, "rank,domain,url_count,share,page_count\r\n");
@@ -58,6 +60,7 @@ int dx_top_csv_row(const struct dx_top_domains *t, const struct dx_top_domain *r
     p = pages ? dx_put_u64(p, row->url_count) : p;
     p = DX_PUT(p, "\r\n");
     out->size += (size_t)(p - begin);
+    assert(out->size <= out->capacity);
     return DX_OK;
 }
 

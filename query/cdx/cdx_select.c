@@ -3,6 +3,8 @@
 
 #include "base/array.h"
 
+#include <assert.h>
+
 #define ENDS (DX_CDX_STORED * sizeof(uint32_t))
 #define SPARE 1024 /* rows more than twice of what is kept, before they are sorted */
 
@@ -253,6 +255,7 @@ int dx_cdx_select_end(struct dx_cdx_select *s, struct dx_error *err)
 
 uint64_t dx_cdx_select_row(const struct dx_cdx_select *s, size_t i, struct dx_span *columns)
 {
+    assert(i < s->count);
     columns_at(&s->text, s->entries[i].at, columns);
     return s->entries[i].timestamp;
 }

@@ -5,6 +5,8 @@
 #include "loader/version_parts.h"
 #include "query/answers/task.h"
 
+#include <assert.h>
+
 #define STEP_US 500
 
 enum { FIND, READ }; /* the next group of domains; the rows of its first one */
@@ -108,6 +110,7 @@ uint64_t dx_range_rows_of_pair(const struct dx_range_what *what,
     const struct dx_pair_count *c = &pairs->counts[i];
     const struct dx_suppression_pair *hidden = dx_suppression_view_pair(withheld, pairs->ids[i]);
 
+    assert(i < pairs->count);
     if ((what->dataset != NULL && pairs->ids[i] != what->dataset->dataset_id) ||
         !dx_row_filter_may_take(&what->filter, c->has_ts, c->first_us, c->last_us))
         return 0;
