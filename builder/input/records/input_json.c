@@ -382,7 +382,6 @@ struct frame {
     path_set capture; /* paths whose value this array or object is */
     path_set through; /* paths that lead on in the elements of this array */
     uint32_t begin;   /* its offset in the line */
-    bool object;
 };
 
 static void close_frame(struct scan *s, const struct frame *f, const uint8_t *line, size_t parts)
@@ -393,94 +392,131 @@ static void close_frame(struct scan *s, const struct frame *f, const uint8_t *li
     set_values(s, f->through, DX_JSON_LIST, text, parts);
 }
 
-static bool walk(struct scan *s, const uint8_t *line)
-{
+struct walk {
+    struct scan *s;
+    const uint8_t *line;
+    size_t depth;
+    path_set mask;   /* paths that lead to the value at hand */
+    bool is_element; /* it is one of an array: there is no key before it */
     /* Only the first levels can lie on a path; below, one bit a level tells the kind. */
+    uint8_t kinds[DX_JSON_NESTING_MAX / 8];
     struct frame frames[DX_JSON_PATH_PARTS + 1];
-    uint8_t kinds[DX_JSON_NESTING_MAX / 8] = { 0 };
-    size_t depth = 0;
-    path_set mask = 0;
-    bool value_next = false;
+};
 
-    frames[0] = (struct frame){ .object = true };
-    frames[0].open = s->path_count == DX_JSON_PATHS_MAX ? ~(path_set)0
-                                                        : ((path_set)1 << s->path_count) - 1;
-    kinds[0] = 1;
-    s->p++; /* '{', seen by the caller */
-    depth = 1;
+static bool is_in_object(const struct walk *w)
+{
+    return w->kinds[(w->depth - 1) / 8] >> ((w->depth - 1) % 8) & 1;
+}
+
+/* The key, if one is due, and the paths that lead to its value. */
+static bool read_key(struct walk *w)
+{
+    bool object = is_in_object(w);
+    path_set open = w->depth <= DX_JSON_PATH_PARTS && object ? w->frames[w->depth - 1].open : 0;
+
+    if (!w->is_element) {
+        w->mask = 0;
+        if (object && !key(w->s, open, w->depth - 1, &w->mask))
+            return false;
+        if (w->mask != 0)
+            forget(w->s, w->mask);
+    }
+    w->is_element = false;
+    return true;
+}
+
+static void next_element(struct walk *w)
+{
+    w->mask = 0;
+    w->is_element = true;
+}
+
+/* An array or object at its bracket. */
+static bool open_nested(struct walk *w, path_set capture, bool *is_empty)
+{
+    struct scan *s = w->s;
+    bool object = *s->p == '{';
+
+    if (w->depth == DX_JSON_NESTING_MAX)
+        return false;
+    if (w->depth <= DX_JSON_PATH_PARTS)
+        w->frames[w->depth] = (struct frame){ .open = object ? w->mask & ~capture : 0,
+                                              .capture = capture,
+                                              .through = object ? 0 : w->mask & ~capture,
+                                              .begin = (uint32_t)(s->p - w->line) };
+    w->kinds[w->depth / 8] = (uint8_t)((w->kinds[w->depth / 8] & ~(1u << (w->depth % 8))) |
+                                       (unsigned)object << (w->depth % 8));
+    w->depth++;
+    s->p++;
+    space(s);
+    *is_empty = s->p == s->end || *s->p == (object ? '}' : ']');
+    if (!*is_empty && !object)
+        next_element(w);
+    return true;
+}
+
+static bool read_scalar(struct walk *w, path_set capture)
+{
+    const uint8_t *from = w->s->p;
+    enum dx_json_kind kind;
+
+    if (!scalar(w->s, &kind))
+        return false;
+    set_values(w->s, capture, kind,
+               kind == DX_JSON_NULL ? (struct dx_span){ NULL, 0 }
+                                    : dx_span_of(from, (size_t)(w->s->p - from)),
+               0);
+    return true;
+}
+
+/* Behind a value: close what ends here, then a comma or the end. */
+static bool close_values(struct walk *w)
+{
+    while (w->depth > 0) {
+        bool object = is_in_object(w);
+
+        space(w->s);
+        if (take(w->s, ',')) {
+            space(w->s);
+            if (!object)
+                next_element(w);
+            return true;
+        }
+        if (!take(w->s, object ? '}' : ']'))
+            return false;
+        w->depth--;
+        if (w->depth > 0 && w->depth <= DX_JSON_PATH_PARTS)
+            close_frame(w->s, &w->frames[w->depth], w->line, w->depth);
+    }
+    return true;
+}
+
+/* s is at its '{', which the caller has seen. */
+static bool read_object(struct scan *s, const uint8_t *line)
+{
+    struct walk w = { .s = s, .line = line, .depth = 1, .kinds = { 1 } };
+
+    w.frames[0].open = s->path_count == DX_JSON_PATHS_MAX ? ~(path_set)0
+                                                          : ((path_set)1 << s->path_count) - 1;
+    s->p++;
     space(s);
     if (take(s, '}'))
-        depth = 0;
-    while (depth > 0) {
-        bool object = kinds[(depth - 1) / 8] >> ((depth - 1) % 8) & 1;
-        path_set open = depth <= DX_JSON_PATH_PARTS && object ? frames[depth - 1].open : 0;
-        path_set capture = 0;
+        w.depth = 0;
+    while (w.depth > 0) {
+        bool is_empty = true;
+        path_set capture;
 
-        if (!value_next) {
-            mask = 0;
-            if (object && !key(s, open, depth - 1, &mask))
-                return false;
-            if (mask != 0)
-                forget(s, mask);
-        }
-        value_next = false;
-        capture = mask == 0 ? 0 : ending(s, mask, depth - 1);
+        if (!read_key(&w))
+            return false;
+        capture = w.mask == 0 ? 0 : ending(s, w.mask, w.depth - 1);
         if (s->p < s->end && (*s->p == '{' || *s->p == '[')) {
-            bool opens_object = *s->p == '{';
-
-            if (depth == DX_JSON_NESTING_MAX)
+            if (!open_nested(&w, capture, &is_empty))
                 return false;
-            if (depth <= DX_JSON_PATH_PARTS)
-                frames[depth] = (struct frame){ .open = opens_object ? mask & ~capture : 0,
-                                                .capture = capture,
-                                                .through = opens_object ? 0 : mask & ~capture,
-                                                .begin = (uint32_t)(s->p - line),
-                                                .object = opens_object };
-            kinds[depth / 8] = (uint8_t)((kinds[depth / 8] & ~(1u << (depth % 8))) |
-                                         (unsigned)opens_object << (depth % 8));
-            depth++;
-            s->p++;
-            space(s);
-            if (s->p < s->end && *s->p != (opens_object ? '}' : ']')) {
-                if (!opens_object) {
-                    mask = 0;
-                    value_next = true;
-                }
-                continue;
-            }
-        } else {
-            const uint8_t *from = s->p;
-            enum dx_json_kind kind;
-
-            if (!scalar(s, &kind))
-                return false;
-            set_values(s, capture, kind,
-                       kind == DX_JSON_NULL ? (struct dx_span){ NULL, 0 }
-                                            : dx_span_of(from, (size_t)(s->p - from)),
-                       0);
+        } else if (!read_scalar(&w, capture)) {
+            return false;
         }
-        /* Behind a value: close what ends here, then a comma or the end. */
-        for (;;) {
-            bool in_object;
-
-            space(s);
-            in_object = kinds[(depth - 1) / 8] >> ((depth - 1) % 8) & 1;
-            if (take(s, ',')) {
-                space(s);
-                if (!in_object) {
-                    mask = 0;
-                    value_next = true;
-                }
-                break;
-            }
-            if (!take(s, in_object ? '}' : ']'))
-                return false;
-            depth--;
-            if (depth > 0 && depth <= DX_JSON_PATH_PARTS)
-                close_frame(s, &frames[depth], line, depth);
-            if (depth == 0)
-                break;
-        }
+        if (is_empty && !close_values(&w))
+            return false;
     }
     space(s);
     return s->p == s->end;
@@ -498,7 +534,7 @@ bool dx_json_pick(struct dx_span line, const struct dx_json_path *paths, size_t 
     if (dx_buf_reserve(scratch, 1) == NULL || line.size == 0)
         return false;
     space(&s);
-    if (s.p == s.end || *s.p != '{' || !walk(&s, line.data))
+    if (s.p == s.end || *s.p != '{' || !read_object(&s, line.data))
         return false;
     decode(&s);
     return !scratch->failed;
