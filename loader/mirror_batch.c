@@ -60,7 +60,7 @@ static int fetch_one(struct batch *b, size_t i, struct dx_error *err)
     return rc;
 }
 
-static void work(struct batch *b)
+static void run_worker(struct batch *b)
 {
     struct dx_error err = DX_ERROR_INIT;
     int rc = DX_OK;
@@ -82,7 +82,7 @@ static void work(struct batch *b)
 
 static void *helper(void *arg)
 {
-    work(arg);
+    run_worker(arg);
     return NULL;
 }
 
@@ -127,7 +127,7 @@ int dx_mirror_fetch_all(struct dx_mirror *m, struct dx_source *source,
         b.running = 1;
     (void)pthread_mutex_unlock(&b.lock);
     if (count == 0)
-        work(&b); /* no thread to be had: one after the other, here */
+        run_worker(&b); /* no thread to be had: one after the other, here */
     wait_for_all(&b);
     for (size_t i = 0; i < count; i++)
         (void)pthread_join(threads[i], NULL);

@@ -123,8 +123,8 @@ static int print_json(const struct dx_backup_options *o, const struct dx_backup_
     return dx_command_json_print("backup", DX_EXIT_DONE, &j, &out);
 }
 
-static int report(const struct dx_backup_options *o, const struct dx_backup_result *r, uint64_t ms,
-                  bool json, bool quiet)
+static int print_report(const struct dx_backup_options *o, const struct dx_backup_result *r,
+                        uint64_t ms, bool json, bool quiet)
 {
     char copied[32];
     char all[32];
@@ -181,8 +181,8 @@ static int run_backup(const struct dx_options *options)
     rc = backup(&o, &result, &err);
     if (rc != DX_OK)
         return dx_command_fail("backup", DX_EXIT_REFUSED, &err);
-    status = report(&o, &result, dx_clock_ms() - begun_ms, dx_options_has(options, OPT_JSON),
-                    dx_options_has(options, OPT_QUIET));
+    status = print_report(&o, &result, dx_clock_ms() - begun_ms, dx_options_has(options, OPT_JSON),
+                          dx_options_has(options, OPT_QUIET));
     if (status != DX_EXIT_DONE)
         say("the backup is made, but standard output failed");
     return status;

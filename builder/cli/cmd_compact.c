@@ -105,7 +105,7 @@ static void dry_summary(const struct dx_compact_result *r)
             (unsigned long long)r->rules_last);
 }
 
-static void summary(const struct dx_compact_result *r)
+static void print_summary(const struct dx_compact_result *r)
 {
     char a[32];
     char b[32];
@@ -170,7 +170,7 @@ static int run(const struct dx_options *options)
         dry_summary(&result);
     else {
         if (!dx_options_has(options, OPT_QUIET))
-            summary(&result);
+            print_summary(&result);
         status = dx_publish_command_end("compact", result.publish.version, complete);
     }
     dx_compact_result_release(&result);

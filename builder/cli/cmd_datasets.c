@@ -28,7 +28,7 @@ static void time_text(bool has, int64_t us, char out[DX_CIVIL_TEXT])
         (void)snprintf(out, DX_CIVIL_TEXT, "-");
 }
 
-static void table(const struct dx_registry *r, struct dx_buf *out)
+static void print_table(const struct dx_registry *r, struct dx_buf *out)
 {
     dx_buf_fmt(out, "%10s %12s %14s %14s %-20s %-20s %s\n", "id", "domains", "URLs", "rows",
                "first time", "last time", "name");
@@ -80,7 +80,7 @@ static int run_datasets(const struct dx_options *o)
     if (rc == DX_OK && dx_options_has(o, OPT_JSON))
         rc = json(opened.version, &out, &err);
     else if (rc == DX_OK)
-        table(&opened.version->registry, &out);
+        print_table(&opened.version->registry, &out);
     if (rc == DX_OK && out.failed)
         rc = dx_buf_fail(&out, &err, "datasets");
     dx_opened_version_close(&opened);

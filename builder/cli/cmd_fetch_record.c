@@ -259,8 +259,8 @@ static int fetch_locator(struct fetching *f, const struct dx_options *o, struct 
     return rc < 0 ? rc : read_record(f, &p, dx_options_has(o, OPT_DECOMPRESS), err);
 }
 
-static int parse(struct fetching *f, const struct dx_options *o, bool *is_locator,
-                 struct dx_error *err)
+static int read_options(struct fetching *f, const struct dx_options *o, bool *is_locator,
+                        struct dx_error *err)
 {
     struct dx_locator locator;
     int rc = dx_options_store(o, f, err);
@@ -285,7 +285,7 @@ static int run_fetch_record(const struct dx_options *o)
     struct fetching f = { .opened = { .version = NULL } };
     struct dx_error err = DX_ERROR_INIT;
     bool is_locator = false;
-    int rc = parse(&f, o, &is_locator, &err);
+    int rc = read_options(&f, o, &is_locator, &err);
 
     if (rc < 0)
         return dx_command_fail("fetch-record", DX_EXIT_USAGE, &err);

@@ -110,7 +110,8 @@ static void print_note(void *ctx, const char *line)
     (void)dx_line_print(stderr, "%s", line);
 }
 
-static int parse(const struct dx_options *options, struct dx_gc_options *o, struct dx_error *err)
+static int read_options(const struct dx_options *options, struct dx_gc_options *o,
+                        struct dx_error *err)
 {
     int rc = dx_options_store(options, o, err);
 
@@ -137,7 +138,7 @@ static int run_gc(const struct dx_options *options)
     struct dx_gc_result r;
     struct dx_error err = DX_ERROR_INIT;
     char size[32];
-    int rc = parse(options, &o, &err);
+    int rc = read_options(options, &o, &err);
 
     if (rc != DX_OK)
         return dx_command_fail("gc", DX_EXIT_USAGE, &err);

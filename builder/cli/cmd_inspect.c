@@ -35,7 +35,7 @@ static int inspect_path(const char *path, bool deep, struct dx_buf *json, struct
                   : dx_inspect_file(path, deep, json, err);
 }
 
-static int show(const char *path, const struct dx_options *o, struct dx_error *err)
+static int print_file(const char *path, const struct dx_options *o, struct dx_error *err)
 {
     struct dx_buf json = DX_BUF_INIT(OUTPUT_MAX);
     struct dx_buf text = DX_BUF_INIT(OUTPUT_MAX);
@@ -66,7 +66,7 @@ static int run_inspect(const struct dx_options *o)
     for (size_t i = 0; i < o->operand_count; i++) {
         struct dx_error err = DX_ERROR_INIT;
 
-        if (show(o->operand[i], o, &err) < 0) {
+        if (print_file(o->operand[i], o, &err) < 0) {
             (void)dx_command_fail("inspect", DX_EXIT_REFUSED, &err);
             code = DX_EXIT_REFUSED;
         }

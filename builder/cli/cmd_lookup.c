@@ -371,7 +371,7 @@ static int parse_tag(struct lookup *l, const struct dx_options *o, struct dx_err
     return DX_OK;
 }
 
-static int parse(struct lookup *l, const struct dx_options *o, struct dx_error *err)
+static int read_options(struct lookup *l, const struct dx_options *o, struct dx_error *err)
 {
     const char *fields = dx_options_text(o, OPT_FIELDS);
     struct dx_span bad;
@@ -510,7 +510,7 @@ static int run_lookup(const struct dx_options *o)
     struct dx_opened_version opened = { .version = NULL };
     struct dx_error err = DX_ERROR_INIT;
     int code = DX_EXIT_REFUSED;
-    int rc = parse(&l, o, &err);
+    int rc = read_options(&l, o, &err);
 
     if (rc < 0)
         return dx_command_fail("lookup", DX_EXIT_USAGE, &err);

@@ -21,8 +21,8 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_JSON] = DX_OPTION_JSON_ANYWAY,
 };
 
-static int print(const struct dx_opened_version *o, const char *const *said, struct dx_buf *body,
-                 struct dx_error *err)
+static int print_overlap(const struct dx_opened_version *o, const char *const *said,
+                         struct dx_buf *body, struct dx_error *err)
 {
     struct dx_problem problem;
     uint32_t ids[2] = { 0, 0 };
@@ -59,7 +59,7 @@ static int run_overlap(const struct dx_options *o)
     rc = dx_opened_version_open(&opened, dx_options_text(o, OPT_ROOT),
                                 dx_options_text(o, OPT_VERSION), &options, &err);
     if (rc == DX_OK)
-        rc = print(&opened, o->operand, &body, &err);
+        rc = print_overlap(&opened, o->operand, &body, &err);
     if (rc < 0)
         (void)dx_command_fail("overlap", DX_EXIT_REFUSED, &err);
     dx_opened_version_close(&opened);

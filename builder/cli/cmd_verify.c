@@ -196,7 +196,7 @@ static int print_json(const struct screen *s, const struct dx_verify_options *o,
                                  &out);
 }
 
-static int report(const struct dx_verify_options *o, const struct dx_verify_result *r)
+static int print_report(const struct dx_verify_options *o, const struct dx_verify_result *r)
 {
     if (r->damages > 0) {
         printf("%s%s: damaged; findings: %llu\n", r->version[0] == '\0' ? "manifest" : "version ",
@@ -239,7 +239,7 @@ static int run_verify(const struct dx_options *options)
     if (rc < 0)
         rc = dx_command_fail("verify", DX_EXIT_REFUSED, &err);
     else
-        rc = screen.json ? print_json(&screen, &o, &result) : report(&o, &result);
+        rc = screen.json ? print_json(&screen, &o, &result) : print_report(&o, &result);
     dx_buf_release(&screen.damages);
     dx_buf_release(&screen.notes);
     return rc;

@@ -33,7 +33,7 @@ static void time_text(int64_t us, char out[DX_CIVIL_TEXT])
         (void)snprintf(out, DX_CIVIL_TEXT, "-");
 }
 
-static void table(const struct dx_manifest *m, struct dx_buf *out)
+static void print_table(const struct dx_manifest *m, struct dx_buf *out)
 {
     dx_buf_fmt(out, "  %-23s %-20s %-9s %-20s %-23s %9s %12s %9s %12s %14s %14s %14s\n", "version",
                "published", "state", "superseded", "base", "cleansed", "domains", "datasets",
@@ -162,7 +162,7 @@ static int run_versions(const struct dx_options *options)
         if (dx_options_has(options, OPT_JSON))
             json(&m, &out);
         else
-            table(&m, &out);
+            print_table(&m, &out);
     }
     dx_manifest_release(&m);
     return rc == DX_OK ? dx_command_print("versions", DX_EXIT_DONE, &out)

@@ -180,7 +180,7 @@ static void manual_overview(struct dx_buf *out)
     dx_buf_str(out, ".Sh SEE ALSO\n.Xr domaindexd 1\n");
 }
 
-static int help(int argc, char **argv)
+static int print_help(int argc, char **argv)
 {
     struct dx_buf out = DX_BUF_INIT(HELP_MAX);
     const struct dx_command *c = NULL;
@@ -224,7 +224,7 @@ static int run(const struct dx_command *c, int argc, char **argv)
     if (asks_for_help(argc, argv)) {
         char *asked[] = { "domaindex", "help", argv[0] };
 
-        return help(3, asked);
+        return print_help(3, asked);
     }
     code = dx_options_parse(&options, c->options, c->option_count, argc, argv, &err);
     if (code < 0)
@@ -279,7 +279,7 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
         strcmp(argv[1], "-h") == 0)
-        return help(argc, argv);
+        return print_help(argc, argv);
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0 ||
         strcmp(argv[1], "version") == 0)
         return version();

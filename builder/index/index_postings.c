@@ -93,7 +93,7 @@ static void encode_slot(struct dx_index_postings *w, struct slot *s,
     (void)pthread_cond_broadcast(&w->change);
 }
 
-static void *worker(void *ctx)
+static void *run_worker(void *ctx)
 {
     struct dx_index_postings *w = ctx;
     struct dx_zstd_encoder *encoder = NULL;
@@ -362,7 +362,7 @@ static int start(struct dx_index_postings *w, struct dx_error *err)
     for (size_t i = 0; i < w->ring_size; i++)
         dx_postings_draft_init(&w->ring[i].draft);
     while (threads > 1 && w->thread_count < threads &&
-           pthread_create(&w->threads[w->thread_count], NULL, worker, w) == 0)
+           pthread_create(&w->threads[w->thread_count], NULL, run_worker, w) == 0)
         w->thread_count++;
     return dx_zstd_encoder_new(&w->encoder, LEVEL, err);
 }

@@ -293,7 +293,7 @@ static int work_part(struct thread *t, struct slot *s, struct dx_error *err)
     return rc;
 }
 
-static void *work(void *arg)
+static void *run_worker(void *arg)
 {
     struct thread *t = arg;
     struct dx_error err = DX_ERROR_INIT;
@@ -696,7 +696,7 @@ static int start(struct ring *r, struct thread *threads, unsigned count, struct 
         threads[i].ring = r;
         rc = dx_ingest_worker_init(&threads[i].worker, r->read->shared, i, err);
         if (rc == DX_OK) {
-            int e = pthread_create(&threads[i].id, NULL, work, &threads[i]);
+            int e = pthread_create(&threads[i].id, NULL, run_worker, &threads[i]);
 
             threads[i].started = e == 0;
             if (e != 0)

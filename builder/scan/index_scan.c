@@ -525,7 +525,7 @@ static bool has_faults(struct scan *scan)
     return any;
 }
 
-static void *worker(void *ctx)
+static void *run_worker(void *ctx)
 {
     struct worker *w = ctx;
     struct scan *scan = w->scan;
@@ -628,9 +628,9 @@ static int run_workers(struct scan *scan, unsigned threads, struct dx_error *err
     for (unsigned i = 0; i < THREADS_MAX; i++)
         workers[i] = (struct worker){ .scan = scan, .lane = i };
     while (count + 1 < threads && count + 1 < scan->part_count &&
-           pthread_create(&others[count], NULL, worker, &workers[count + 1]) == 0)
+           pthread_create(&others[count], NULL, run_worker, &workers[count + 1]) == 0)
         count++;
-    (void)worker(&workers[0]);
+    (void)run_worker(&workers[0]);
     for (unsigned i = 0; i < count; i++)
         (void)pthread_join(others[i], NULL);
     if (scan->err.code != DX_OK && err != NULL)

@@ -84,7 +84,7 @@ static int fill(struct dx_spill_ahead *a, struct batch *b)
     return rc;
 }
 
-static void *reader(void *ctx)
+static void *run_reader(void *ctx)
 {
     struct dx_spill_ahead *a = ctx;
     int rc = 1;
@@ -123,7 +123,7 @@ int dx_spill_ahead_new(struct dx_spill_ahead **out, struct dx_spill_sort *sort,
         dx_buf_init(&a->batch[i].records, SIZE_MAX / 2);
         a->batch[i].err = (struct dx_error)DX_ERROR_INIT;
     }
-    a->has_thread = dx_quiet_thread(&a->thread, reader, a) == 0;
+    a->has_thread = dx_quiet_thread(&a->thread, run_reader, a) == 0;
     return DX_OK;
 }
 

@@ -570,7 +570,7 @@ static int begin_bounds(struct all_urls_task *task, struct dx_problem *problem)
     return 1;
 }
 
-static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
+static int step_task(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
 {
     struct all_urls_task *task = (struct all_urls_task *)of;
     struct dx_error err = DX_ERROR_INIT;
@@ -618,7 +618,7 @@ static struct dx_read_batch *reading(struct dx_task *of)
                                            : dx_domain_rows_reading(&task->rows);
 }
 
-static void release(struct dx_task *of)
+static void release_task(struct dx_task *of)
 {
     struct all_urls_task *task = (struct all_urls_task *)of;
 
@@ -638,7 +638,7 @@ static void release(struct dx_task *of)
     free(task);
 }
 
-static const struct dx_task_kind kind = { step, fetched, reading, release };
+static const struct dx_task_kind kind = { step_task, fetched, reading, release_task };
 
 /* What is asked: the range, and what of the filter it does not say. */
 static int set_range(struct all_urls_task *task, struct dx_canon *canon, struct dx_problem *problem)
@@ -731,7 +731,7 @@ int dx_task_all_urls(const struct dx_view *view, struct dx_canon *canon,
     if (rc == 1)
         rc = begin(task, problem);
     if (rc == 1)
-        rc = ask->brief && is_long(task) ? DX_TASK_WAITS : step(&task->task, body, problem);
+        rc = ask->brief && is_long(task) ? DX_TASK_WAITS : step_task(&task->task, body, problem);
     return dx_task_begun(&task->task, rc, out);
 }
 

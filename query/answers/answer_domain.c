@@ -169,7 +169,7 @@ static void forget(struct known *k)
 
 /* ---- where the number of distinct URLs has to be counted ---- */
 
-static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
+static int step_task(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
 {
     struct domain_task *t = (struct domain_task *)of;
     struct dx_error err = DX_ERROR_INIT;
@@ -199,7 +199,7 @@ static struct dx_read_batch *reading(struct dx_task *of)
     return &((struct domain_task *)of)->distinct.pages.reading;
 }
 
-static void release(struct dx_task *of)
+static void release_task(struct dx_task *of)
 {
     struct domain_task *t = (struct domain_task *)of;
 
@@ -208,7 +208,7 @@ static void release(struct dx_task *of)
     free(t);
 }
 
-static const struct dx_task_kind kind = { step, fetched, reading, release };
+static const struct dx_task_kind kind = { step_task, fetched, reading, release_task };
 
 /* Takes what is known. */
 static int count_distinct(struct known *k, const struct dx_domain_ask *ask, struct dx_task **out,
@@ -230,7 +230,7 @@ static int count_distinct(struct known *k, const struct dx_domain_ask *ask, stru
     rc = dx_distinct_urls_begin(&t->distinct, k->view.version, k->found.part, k->found.ordinal,
                                 k->pairs.ids, k->pairs.count, &k->withheld, ask->deadline_ms, &err);
     t->distinct.brief = ask->brief;
-    rc = rc < 0 ? finish(rc, &err, body, problem) : step(&t->task, body, problem);
+    rc = rc < 0 ? finish(rc, &err, body, problem) : step_task(&t->task, body, problem);
     return dx_task_begun(&t->task, rc, out);
 }
 

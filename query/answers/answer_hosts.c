@@ -151,7 +151,7 @@ static int write_answer(struct hosts_task *t, struct dx_buf *body, struct dx_err
     return rc;
 }
 
-static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
+static int step_task(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
 {
     struct hosts_task *t = (struct hosts_task *)of;
     struct dx_error err = DX_ERROR_INIT;
@@ -177,7 +177,7 @@ static struct dx_read_batch *reading(struct dx_task *of)
     return &((struct hosts_task *)of)->pages.reading;
 }
 
-static void release(struct dx_task *of)
+static void release_task(struct dx_task *of)
 {
     struct hosts_task *t = (struct hosts_task *)of;
 
@@ -187,7 +187,7 @@ static void release(struct dx_task *of)
     free(t);
 }
 
-static const struct dx_task_kind kind = { step, fetched, reading, release };
+static const struct dx_task_kind kind = { step_task, fetched, reading, release_task };
 
 /* Of all pairs the one that is asked for; 0: the domain is not in this dataset. */
 static bool keep_one(struct dx_domain_pairs *pairs, uint32_t dataset_id)
@@ -269,6 +269,6 @@ int dx_task_hosts(const struct dx_view *view, struct dx_canon *canon,
     if (rc == 1)
         rc = begin(t, problem);
     if (rc == 1)
-        rc = step(&t->task, body, problem);
+        rc = step_task(&t->task, body, problem);
     return dx_task_begun(&t->task, rc, out);
 }

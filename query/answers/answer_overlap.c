@@ -136,7 +136,7 @@ static int write_answer(const struct dx_version *v, const struct dx_overlap *o, 
     return rc;
 }
 
-static int step(struct dx_task *task, struct dx_buf *body, struct dx_problem *problem)
+static int step_task(struct dx_task *task, struct dx_buf *body, struct dx_problem *problem)
 {
     struct overlap_task *t = (struct overlap_task *)task;
     int rc = dx_overlap_step(t->overlap, problem);
@@ -151,7 +151,7 @@ static struct dx_read_batch *reading(struct dx_task *task)
     return &((struct overlap_task *)task)->nothing;
 }
 
-static void release(struct dx_task *task)
+static void release_task(struct dx_task *task)
 {
     struct overlap_task *t = (struct overlap_task *)task;
 
@@ -163,7 +163,7 @@ int dx_task_overlap(const struct dx_view *view, struct dx_canon *canon, uint32_t
                     bool table, struct dx_task **task, struct dx_buf *body,
                     struct dx_problem *problem)
 {
-    static const struct dx_task_kind kind = { step, NULL, reading, release };
+    static const struct dx_task_kind kind = { step_task, NULL, reading, release_task };
     struct overlap_task *t = calloc(1, sizeof *t);
     int rc;
 
@@ -176,7 +176,7 @@ int dx_task_overlap(const struct dx_view *view, struct dx_canon *canon, uint32_t
     dx_read_batch_begin(&t->nothing, view->version, NULL, 0);
     rc = dx_overlap_new(&t->overlap, view, canon, a, b, problem);
     if (rc == 1)
-        rc = step(&t->task, body, problem);
+        rc = step_task(&t->task, body, problem);
     return dx_task_begun(&t->task, rc, task);
 }
 

@@ -241,7 +241,7 @@ static int finish(int rc, const struct dx_error *err, struct dx_buf *body,
     return dx_problem_of_error(problem, err);
 }
 
-static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
+static int step_task(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
 {
     struct paths_task *t = (struct paths_task *)of;
     struct dx_error err = DX_ERROR_INIT;
@@ -269,7 +269,7 @@ static struct dx_read_batch *reading(struct dx_task *of)
     return t->stored ? &t->pages.reading : &t->listing.reading;
 }
 
-static void release(struct dx_task *of)
+static void release_task(struct dx_task *of)
 {
     struct paths_task *t = (struct paths_task *)of;
 
@@ -280,7 +280,7 @@ static void release(struct dx_task *of)
     free(t);
 }
 
-static const struct dx_task_kind kind = { step, fetched, reading, release };
+static const struct dx_task_kind kind = { step_task, fetched, reading, release_task };
 
 /* The pair's counts: 1, 0 it is not there, <0. */
 static int read_count(struct paths_task *t, struct dx_error *err)
@@ -328,7 +328,7 @@ static int begin(struct paths_task *t, struct dx_buf *body, struct dx_problem *p
                         t->ask.dataset_id, all, DX_FIELD_URL, t->ask.deadline_ms);
         t->listing_begun = true;
     }
-    return step(&t->task, body, problem);
+    return step_task(&t->task, body, problem);
 }
 
 /* Whether the pair may be shown: 1, or as query/answers/answer.h. */

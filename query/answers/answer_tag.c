@@ -338,7 +338,7 @@ static int read_some(struct tag_task *t, struct dx_error *err)
     return t->ask.urls ? dx_tag_rows_step(&t->page_rows, err) : dx_pair_runs_step(&t->runs, err);
 }
 
-static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
+static int step_task(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
 {
     struct tag_task *t = (struct tag_task *)of;
     struct dx_error err = DX_ERROR_INIT;
@@ -379,7 +379,7 @@ static struct dx_read_batch *reading(struct dx_task *of)
     return t->ask.urls ? &t->page_rows.listing.reading : &t->runs.reading;
 }
 
-static void release(struct dx_task *of)
+static void release_task(struct dx_task *of)
 {
     struct tag_task *t = (struct tag_task *)of;
 
@@ -395,7 +395,7 @@ static void release(struct dx_task *of)
     free(t);
 }
 
-static const struct dx_task_kind kind = { step, fetched, reading, release };
+static const struct dx_task_kind kind = { step_task, fetched, reading, release_task };
 
 /* ---- the task ---- */
 
@@ -493,6 +493,6 @@ int dx_task_tag(const struct dx_view *view, struct dx_canon *canon, const struct
     if (rc == 1)
         rc = begin_hidden(t, canon, problem);
     if (rc == 1)
-        rc = step(&t->task, body, problem);
+        rc = step_task(&t->task, body, problem);
     return dx_task_begun(&t->task, rc, out);
 }

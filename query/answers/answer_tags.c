@@ -332,7 +332,7 @@ static bool is_full(const struct tags_task *t)
     return t->done > t->ask.limit || t->ended || t->stopped;
 }
 
-static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
+static int step_task(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
 {
     struct tags_task *t = (struct tags_task *)of;
     struct dx_error err = DX_ERROR_INIT;
@@ -362,7 +362,7 @@ static struct dx_read_batch *reading(struct dx_task *of)
     return &((struct tags_task *)of)->hidden.runs.reading;
 }
 
-static void release(struct dx_task *of)
+static void release_task(struct dx_task *of)
 {
     struct tags_task *t = (struct tags_task *)of;
 
@@ -375,7 +375,7 @@ static void release(struct dx_task *of)
     free(t);
 }
 
-static const struct dx_task_kind kind = { step, fetched, reading, release };
+static const struct dx_task_kind kind = { step_task, fetched, reading, release_task };
 
 /* Which tags: of the prefix, from where the cursor goes on. A cursor says itself where its tags
  * end. Whether it is of this prefix is known by the prefix: where the tags of two begin and end
@@ -417,7 +417,7 @@ int dx_task_tags(const struct dx_view *view, struct dx_canon *canon, const struc
     if (rc == 1)
         rc = begin(t, problem);
     if (rc == 1)
-        rc = step(&t->task, body, problem);
+        rc = step_task(&t->task, body, problem);
     t->canon = NULL;
     return dx_task_begun(&t->task, rc, out);
 }

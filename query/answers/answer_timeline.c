@@ -121,7 +121,7 @@ static int write_answer(const struct timeline_task *t, struct dx_buf *body, stru
 
 /* ---- the task ---- */
 
-static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
+static int step_task(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
 {
     struct timeline_task *t = (struct timeline_task *)of;
     struct dx_error err = DX_ERROR_INIT;
@@ -147,7 +147,7 @@ static struct dx_read_batch *reading(struct dx_task *of)
     return dx_timeline_reading(&((struct timeline_task *)of)->timeline);
 }
 
-static void release(struct dx_task *of)
+static void release_task(struct dx_task *of)
 {
     struct timeline_task *t = (struct timeline_task *)of;
 
@@ -156,7 +156,7 @@ static void release(struct dx_task *of)
     free(t);
 }
 
-static const struct dx_task_kind kind = { step, fetched, reading, release };
+static const struct dx_task_kind kind = { step_task, fetched, reading, release_task };
 
 /* ---- before it ---- */
 
@@ -231,6 +231,6 @@ int dx_task_timeline(const struct dx_view *view, struct dx_canon *canon,
     if (rc == 1)
         rc = add_pairs(t, problem);
     if (rc == 1)
-        rc = step(&t->task, body, problem);
+        rc = step_task(&t->task, body, problem);
     return dx_task_begun(&t->task, rc, out);
 }

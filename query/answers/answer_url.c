@@ -386,7 +386,7 @@ static struct dx_read_batch *reading(struct dx_task *of)
     return dx_url_rows_reading(&((struct url_task *)of)->rows);
 }
 
-static void release(struct dx_task *of)
+static void release_task(struct dx_task *of)
 {
     struct url_task *task = (struct url_task *)of;
 
@@ -400,7 +400,7 @@ static void release(struct dx_task *of)
     free(task);
 }
 
-static const struct dx_task_kind kind = { step_task, fetched, reading, release };
+static const struct dx_task_kind kind = { step_task, fetched, reading, release_task };
 
 static struct url_task *new_task(const struct dx_url *url, const struct dx_url_ask *ask)
 {

@@ -264,7 +264,7 @@ static int nothing(const struct urlid_task *task, struct dx_problem *problem)
                                              dx_span_of((const uint8_t *)name, (size_t)n), problem);
 }
 
-static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
+static int step_task(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
 {
     struct urlid_task *task = (struct urlid_task *)of;
     struct dx_error err = DX_ERROR_INIT;
@@ -298,7 +298,7 @@ static struct dx_read_batch *reading(struct dx_task *of)
     return dx_url_rows_reading(&((struct urlid_task *)of)->rows);
 }
 
-static void release(struct dx_task *of)
+static void release_task(struct dx_task *of)
 {
     struct urlid_task *task = (struct urlid_task *)of;
 
@@ -308,7 +308,7 @@ static void release(struct dx_task *of)
     free(task);
 }
 
-static const struct dx_task_kind kind = { step, fetched, reading, release };
+static const struct dx_task_kind kind = { step_task, fetched, reading, release_task };
 
 int dx_task_urlid(const struct dx_view *view, uint64_t url_id, uint64_t deadline_ms,
                   struct dx_task **out, struct dx_buf *body, struct dx_problem *problem)
@@ -323,6 +323,6 @@ int dx_task_urlid(const struct dx_view *view, uint64_t url_id, uint64_t deadline
     task->url_id = url_id;
     dx_buf_init(&task->text, TEXT_MAX);
     dx_url_rows_init(&task->rows, view, url_id, DX_FIELD_URL, deadline_ms);
-    rc = step(&task->task, body, problem);
+    rc = step_task(&task->task, body, problem);
     return dx_task_begun(&task->task, rc, out);
 }

@@ -334,7 +334,7 @@ static struct dx_read_batch *reading(struct dx_task *of)
     return task->is_filtered ? dx_filtered_rows_reading(&task->filtered) : &task->listing.reading;
 }
 
-static void release(struct dx_task *of)
+static void release_task(struct dx_task *of)
 {
     struct urls_task *task = (struct urls_task *)of;
 
@@ -346,7 +346,7 @@ static void release(struct dx_task *of)
     free(task);
 }
 
-static const struct dx_task_kind kind = { step_task, fetched, reading, release };
+static const struct dx_task_kind kind = { step_task, fetched, reading, release_task };
 
 /* The window of places: a plan needs none of them, only how many there are. */
 static struct dx_page_of window_of(const struct dx_urls_ask *ask,
@@ -504,7 +504,7 @@ int dx_task_urls(const struct dx_view *view, struct dx_canon *canon, const struc
         dx_suppression_view_release(&withheld);
     if (rc <= 0) {
         if (task != NULL)
-            release(&task->task);
+            release_task(&task->task);
         return rc;
     }
     task->task.summary = summary;

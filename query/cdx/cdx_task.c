@@ -943,7 +943,7 @@ static struct dx_read_batch *reading(struct dx_task *of)
                                   : dx_domains_ahead_reading(&task->ahead);
 }
 
-static void release(struct dx_task *of)
+static void release_task(struct dx_task *of)
 {
     struct cdx_task *task = (struct cdx_task *)of;
 
@@ -966,7 +966,7 @@ static void release(struct dx_task *of)
     free(task);
 }
 
-static const struct dx_task_kind kind = { step_task, fetched, reading, release };
+static const struct dx_task_kind kind = { step_task, fetched, reading, release_task };
 
 /* ---- before it ---- */
 

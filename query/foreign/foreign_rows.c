@@ -456,7 +456,7 @@ static int go_on(struct foreign_task *t, int rc, struct dx_buf *body, struct dx_
     return rc == 1 ? read_listing(t, body, problem) : rc;
 }
 
-static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
+static int step_task(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
 {
     struct foreign_task *t = (struct foreign_task *)of;
 
@@ -476,7 +476,7 @@ static struct dx_read_batch *reading(struct dx_task *of)
     return dx_task_reading(((struct foreign_task *)of)->listing);
 }
 
-static void release(struct dx_task *of)
+static void release_task(struct dx_task *of)
 {
     struct foreign_task *t = (struct foreign_task *)of;
 
@@ -520,7 +520,7 @@ static int take_columns(struct foreign_task *t, struct dx_span text, struct dx_p
     return 1;
 }
 
-static const struct dx_task_kind kind = { step, fetched, reading, release };
+static const struct dx_task_kind kind = { step_task, fetched, reading, release_task };
 
 int dx_task_foreign_rows(const struct dx_view *view, struct dx_canon *canon,
                          const struct dx_foreign_ask *ask, struct dx_task **task,

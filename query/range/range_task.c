@@ -455,7 +455,7 @@ static int step_before(struct dx_range_task *task, struct dx_problem *problem)
     return rc == 1 && task->state == AFTER ? step_after(task, problem) : rc;
 }
 
-static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
+static int step_task(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
 {
     struct dx_range_task *task = (struct dx_range_task *)of;
     bool reads = task->ask.plan == 0 && task->state != KEPT;
@@ -481,7 +481,7 @@ static int fetched(struct dx_task *of, int rc, struct dx_error *err)
                                 : dx_range_rows_fetched(&task->rows, rc, err);
 }
 
-static void release(struct dx_task *of)
+static void release_task(struct dx_task *of)
 {
     struct dx_range_task *task = (struct dx_range_task *)of;
 
@@ -499,7 +499,7 @@ static void release(struct dx_task *of)
     free(task);
 }
 
-static const struct dx_task_kind kind = { step, fetched, reading, release };
+static const struct dx_task_kind kind = { step_task, fetched, reading, release_task };
 
 /* ---- before it ---- */
 
@@ -573,5 +573,5 @@ int dx_range_task_begin(struct dx_range_task *task, struct dx_buf *body, struct 
                                 task, &err);
     if (rc == DX_OK && task->page.goes_on && !task->what.whole)
         rc = dx_range_rows_begin(&task->rows, &place, from->has_end ? &from->end : NULL, &err);
-    return rc < 0 ? dx_problem_of_error(problem, &err) : step(&task->task, body, problem);
+    return rc < 0 ? dx_problem_of_error(problem, &err) : step_task(&task->task, body, problem);
 }

@@ -15,7 +15,7 @@
 
 #define LOOP_STALL_MS 10000 /* a loop that has not turned for so long is not alive */
 
-static void healthz(struct dx_connection *c, struct dx_span match)
+static void answer_healthz(struct dx_connection *c, struct dx_span match)
 {
     struct dx_serving *serving = c->stream.loop->serving;
     struct dx_buf *body = &c->stream.loop->body;
@@ -84,7 +84,7 @@ static int is_ready(const struct dx_connection *c, struct dx_problem *problem)
                : DX_E_CORRUPT;
 }
 
-static void readyz(struct dx_connection *c, struct dx_span match)
+static void answer_readyz(struct dx_connection *c, struct dx_span match)
 {
     struct dx_serving *serving = c->stream.loop->serving;
     struct dx_buf *body = &c->stream.loop->body;
@@ -119,7 +119,7 @@ static void metrics(struct dx_connection *c, struct dx_span match)
     dx_deliver_body(c, "text/plain; version=0.0.4; charset=utf-8", body);
 }
 
-static void program(struct dx_connection *c, struct dx_span match)
+static void answer_program(struct dx_connection *c, struct dx_span match)
 {
     const struct dx_answers *answers = c->stream.loop->serving->answers;
     struct dx_buf *body = &c->stream.loop->body;
@@ -220,8 +220,8 @@ static const struct {
     enum dx_route_id route;
     void (*answer)(struct dx_connection *c, struct dx_span match);
 } rows[] = {
-    { DX_ROUTE_HEALTHZ, healthz },         { DX_ROUTE_READYZ, readyz },
-    { DX_ROUTE_METRICS, metrics },         { DX_ROUTE_PROGRAM, program },
+    { DX_ROUTE_HEALTHZ, answer_healthz },  { DX_ROUTE_READYZ, answer_readyz },
+    { DX_ROUTE_METRICS, metrics },         { DX_ROUTE_PROGRAM, answer_program },
     { DX_ROUTE_OPENAPI, openapi },         { DX_ROUTE_DOCS, docs },
     { DX_ROUTE_RECEIPT_KEY, receipt_key },
 };
