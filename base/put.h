@@ -28,6 +28,15 @@ static inline uint8_t *dx_put(uint8_t *p, const void *bytes, size_t size)
     return p + size;
 }
 
+/* As dx_bytes_varint reads it: at most ten bytes. */
+static inline uint8_t *dx_put_varint(uint8_t *p, uint64_t v)
+{
+    for (; v >= 0x80; v >>= 7)
+        *p++ = (uint8_t)(v | 0x80);
+    *p = (uint8_t)v;
+    return p + 1;
+}
+
 static inline uint8_t *dx_put_span(uint8_t *p, struct dx_span s)
 {
     return dx_put(p, s.data, s.size);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/put.h"
 #include "builder/lake/lake_files.h"
 #include "builder/sort/stream_spill.h"
 
@@ -85,14 +86,6 @@ static size_t stream_of(const struct dx_index_domains *x, uint32_t dataset_id)
     return low < x->count && x->streams[low].dataset_id == dataset_id ? low : x->count;
 }
 
-static uint8_t *put_varint(uint8_t *p, uint64_t v)
-{
-    for (; v >= 0x80; v >>= 7)
-        *p++ = (uint8_t)(v | 0x80);
-    *p = (uint8_t)v;
-    return p + 1;
-}
-
 int dx_index_domains_add(struct dx_index_domains *x, uint64_t ordinal, const uint32_t *ids,
                          const struct dx_pair_count *counts, size_t n, struct dx_error *err)
 {
@@ -108,8 +101,8 @@ int dx_index_domains_add(struct dx_index_domains *x, uint64_t ordinal, const uin
                            "domains of datasets: domain %llu of dataset %lu, which %s",
                            (unsigned long long)ordinal, (unsigned long)ids[i],
                            at == x->count ? "has no file" : "had a later one");
-        p = put_varint(record, ordinal - x->streams[at].next);
-        p = put_varint(p, counts[i].url_count);
+        p = dx_put_varint(record, ordinal - x->streams[at].next);
+        p = dx_put_varint(p, counts[i].url_count);
         x->streams[at].next = ordinal + 1;
         x->pairs++;
         rc = dx_stream_spill_add(x->spool, at, dx_span_of(record, (size_t)(p - record)), err);

@@ -251,15 +251,6 @@ static int next_row(const struct check *c, struct reader *r, struct dx_error *er
 
 /* ---- merging ---- */
 
-static int compare_rows(const struct dx_lake_row *a, const struct dx_lake_row *b)
-{
-    int order = dx_span_compare(a->domain, b->domain);
-
-    if (order == 0)
-        order = dx_span_compare(a->host, b->host);
-    return order == 0 ? dx_span_compare(a->path_query, b->path_query) : order;
-}
-
 static int refuse(const struct check *c, struct dx_error *err)
 {
     return dx_fail(err, DX_E_EXISTS,
@@ -317,7 +308,7 @@ static int merge_readers(struct check *c, struct dx_error *err)
         struct reader *least = &c->reader[0];
 
         for (size_t i = 1; i < c->reader_count; i++)
-            if (compare_rows(&c->reader[i].row, &least->row) < 0)
+            if (dx_lake_row_compare(&c->reader[i].row, &least->row) < 0)
                 least = &c->reader[i];
         rc = take_row(c, least, err);
         if (rc < 0)

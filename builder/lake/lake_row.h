@@ -49,4 +49,14 @@ struct dx_lake_options {
         2048, 4096, 1u << 20, 65536, 131072, 6u << 20, 6 \
     }
 
+/* By domain, host and path: times and extras are for the caller. */
+static inline int dx_lake_row_compare(const struct dx_lake_row *a, const struct dx_lake_row *b)
+{
+    int order = dx_span_compare(a->domain, b->domain);
+
+    if (order == 0)
+        order = dx_span_compare(a->host, b->host);
+    return order == 0 ? dx_span_compare(a->path_query, b->path_query) : order;
+}
+
 #endif

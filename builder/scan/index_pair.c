@@ -2,6 +2,7 @@
 #include "builder/scan/index_pair.h"
 
 #include "base/few_bytes.h"
+#include "base/put.h"
 
 #include <assert.h>
 
@@ -15,14 +16,6 @@ static uint32_t big_endian(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | (uint32_t)p[3];
 }
 
-static uint8_t *put_varint(uint8_t *p, uint64_t v)
-{
-    for (; v >= 0x80; v >>= 7)
-        *p++ = (uint8_t)(v | 0x80);
-    *p = (uint8_t)v;
-    return p + 1;
-}
-
 static uint8_t *put_u64(uint8_t *p, uint64_t v)
 {
     dx_store_u64(p, v);
@@ -31,7 +24,7 @@ static uint8_t *put_u64(uint8_t *p, uint64_t v)
 
 static uint8_t *put_bytes(uint8_t *p, struct dx_span bytes)
 {
-    p = put_varint(p, bytes.size);
+    p = dx_put_varint(p, bytes.size);
     dx_few_copy(p, bytes.data, bytes.size);
     return p + bytes.size;
 }
@@ -60,8 +53,8 @@ static int put_key(const struct dx_index_pair *pair, struct dx_buf *key, struct 
 
 static uint8_t *put_head(const struct dx_index_pair *pair, uint8_t *p)
 {
-    p = put_varint(p, pair->count.url_count);
-    p = put_varint(p, pair->count.row_count);
+    p = dx_put_varint(p, pair->count.url_count);
+    p = dx_put_varint(p, pair->count.row_count);
     *p++ = pair->count.has_ts;
     if (pair->count.has_ts) {
         p = put_u64(p, (uint64_t)pair->count.first_us);
@@ -69,8 +62,8 @@ static uint8_t *put_head(const struct dx_index_pair *pair, uint8_t *p)
     }
     p = put_bytes(p, pair->facts);
     if (pair->facts.size == 0) {
-        p = put_varint(p, pair->aside.offset);
-        p = put_varint(p, pair->aside.size);
+        p = dx_put_varint(p, pair->aside.offset);
+        p = dx_put_varint(p, pair->aside.size);
         p = put_u64(p, pair->aside.hash);
     }
     return put_bytes(p, pair->sketch);
@@ -110,10 +103,10 @@ int dx_index_pair_encode(const struct dx_index_pair *pair, const struct dx_run *
 
         if (to == NULL)
             break;
-        p = put_varint(p, runs[i].file_id - file_id); /* modulo 2^32 where it descends */
-        p = put_varint(p, runs[i].row_group);
-        p = put_varint(p, runs[i].first_row);
-        p = put_varint(p, runs[i].row_count);
+        p = dx_put_varint(p, runs[i].file_id - file_id); /* modulo 2^32 where it descends */
+        p = dx_put_varint(p, runs[i].row_group);
+        p = dx_put_varint(p, runs[i].first_row);
+        p = dx_put_varint(p, runs[i].row_count);
         value->size += (size_t)(p - to);
         assert(value->size <= value->capacity);
         file_id = runs[i].file_id;

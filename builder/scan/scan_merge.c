@@ -15,15 +15,6 @@
 #include "format/version/pair_tally.h"
 #include "loader/version.h"
 
-static int row_compare(const struct dx_lake_row *a, const struct dx_lake_row *b)
-{
-    int c = dx_span_compare(a->domain, b->domain);
-
-    if (c == 0)
-        c = dx_span_compare(a->host, b->host);
-    return c == 0 ? dx_span_compare(a->path_query, b->path_query) : c;
-}
-
 static const struct dx_lake_row *row_at(const struct dx_scan_merge *m, size_t cursor)
 {
     return cursor < m->count ? &m->cursors[cursor].row : &m->known->cursors[cursor - m->count].row;
@@ -31,7 +22,7 @@ static const struct dx_lake_row *row_at(const struct dx_scan_merge *m, size_t cu
 
 static bool cursor_after(const struct dx_scan_merge *m, size_t a, size_t b)
 {
-    int c = row_compare(row_at(m, a), row_at(m, b));
+    int c = dx_lake_row_compare(row_at(m, a), row_at(m, b));
 
     return c != 0 ? c > 0 : a > b;
 }

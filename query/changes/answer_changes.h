@@ -14,6 +14,9 @@
 
 #include "query/answers/answer.h"
 
+struct dx_manifest;
+struct dx_manifest_version;
+
 /* GET /v1/domain/{d}/diff: the datasets of a domain in two versions. canon: of `after`. */
 int dx_answer_diff(const struct dx_view *before, const struct dx_view *after,
                    struct dx_canon *canon, struct dx_span asked, struct dx_answer_summary *summary,
@@ -52,6 +55,10 @@ struct dx_changes_ask {
 int dx_answer_changes(const struct dx_view *before, const struct dx_view *after,
                       const struct dx_changes_ask *ask, struct dx_buf *body,
                       struct dx_problem *problem);
+
+/* The newest one that is older than that and not dropped; NULL: none. */
+const struct dx_manifest_version *dx_answer_version_before(const struct dx_manifest *m,
+                                                           uint64_t sequence);
 
 /* The version that a client means by `text`, of those that v's manifest lists: a name, a number,
  * or, data NULL, the one before v. 1, or 0 with the problem; whether it is open is another

@@ -19,7 +19,8 @@ static const struct dx_manifest_version *by_number(const struct dx_manifest *m, 
     return NULL;
 }
 
-static const struct dx_manifest_version *before_this(const struct dx_manifest *m, uint64_t sequence)
+const struct dx_manifest_version *dx_answer_version_before(const struct dx_manifest *m,
+                                                           uint64_t sequence)
 {
     const struct dx_manifest_version *found = NULL;
 
@@ -42,7 +43,7 @@ static int find_meant(const struct dx_version *v, const struct dx_manifest *m, s
     uint64_t number = 0;
 
     if (text.data == NULL) {
-        found = before_this(m, v->entry.sequence);
+        found = dx_answer_version_before(m, v->entry.sequence);
         if (found == NULL)
             return dx_problem_set(
                 problem, DX_PROBLEM_NOT_FOUND, "no-version-before", "No version before this one",

@@ -30,21 +30,10 @@ struct history {
     struct dx_buf *out; /* of json, or entries of a feed */
 };
 
-static const struct dx_manifest_version *before_version(const struct dx_manifest *m,
-                                                        uint64_t sequence)
-{
-    const struct dx_manifest_version *found = NULL;
-
-    for (size_t i = 0; i < m->version_count; i++) /* by sequence */
-        if (m->versions[i].sequence < sequence && m->versions[i].state != DX_VERSION_DROPPED)
-            found = &m->versions[i];
-    return found;
-}
-
 /* 1 when `older` is pinned; 0 when no older version is kept, or it was collected meanwhile; or <0. */
 static int pin_older(struct history *h, struct dx_problem *problem)
 {
-    const struct dx_manifest_version *before = before_version(
+    const struct dx_manifest_version *before = dx_answer_version_before(
         h->manifest, h->newer.view.version->entry.sequence);
     int rc;
 
@@ -139,7 +128,8 @@ static int compare_all(struct history *h, struct dx_problem *problem)
         if (rc >= 0)
             go_on(h);
     }
-    if (rc >= 0 && before_version(h->manifest, h->newer.view.version->entry.sequence) != NULL)
+    if (rc >= 0 &&
+        dx_answer_version_before(h->manifest, h->newer.view.version->entry.sequence) != NULL)
         memcpy(h->next_to, h->newer.view.version->entry.version, sizeof h->next_to);
     return rc < 0 ? rc : 1;
 }
