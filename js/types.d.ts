@@ -108,6 +108,8 @@ export type Item = {
 
 export type ForeignRowsAnswer = {
   domain: string;
+  /** The same with its A-labels as the characters that they stand for. Missing where there are none. */
+  domain_unicode?: string;
   dataset_id: DatasetId;
   /** Name of the dataset. */
   dataset: string;
@@ -140,6 +142,8 @@ export type ForeignRowsAnswer = {
 /** A page has items and next_cursor; if the listing is not filtered (tag, mime, prefix, from, to, status, lang, filter) also total, total_est, offset and next_offset. With plan=N it has cursors instead of items. */
 export type UrlsAnswer = {
   domain: string;
+  /** The same with its A-labels as the characters that they stand for. Missing where there are none. */
+  domain_unicode?: string;
   domain_id: string;
   dataset_id: DatasetId;
   /** Name of the dataset. */
@@ -191,6 +195,8 @@ export type AllUrlsItem = {
 /** A page has datasets, items and next_cursor; if the listing is not filtered also total, total_est, offset and next_offset; in another order cost, and no offset and next_offset. With plan=N it has cursors instead of items. */
 export type AllUrlsAnswer = {
   domain: string;
+  /** The same with its A-labels as the characters that they stand for. Missing where there are none. */
+  domain_unicode?: string;
   domain_id: string;
   /** Datasets that the listing is of. */
   dataset_count: number;
@@ -234,6 +240,8 @@ export type HostUrlsAnswer = {
   host: string;
   subdomains: boolean;
   domain: string;
+  /** The same with its A-labels as the characters that they stand for. Missing where there are none. */
+  domain_unicode?: string;
   domain_id: string;
   /** Datasets that the listing is of. */
   dataset_count: number;
@@ -273,6 +281,8 @@ export type HostUrlsAnswer = {
 
 export type HostsAnswer = {
   domain: string;
+  /** The same with its A-labels as the characters that they stand for. Missing where there are none. */
+  domain_unicode?: string;
   domain_id: string;
   /** Distinct hosts, all of them. */
   host_count: number;
@@ -294,6 +304,8 @@ export type HostsAnswer = {
 
 export type PathsAnswer = {
   domain: string;
+  /** The same with its A-labels as the characters that they stand for. Missing where there are none. */
+  domain_unicode?: string;
   domain_id: string;
   dataset_id: DatasetId;
   /** Name of the dataset. */
@@ -327,6 +339,8 @@ export type PathsAnswer = {
 
 export type TimelineAnswer = {
   domain: string;
+  /** The same with its A-labels as the characters that they stand for. Missing where there are none. */
+  domain_unicode?: string;
   domain_id: string;
   by: "year" | "month" | "day";
   dataset_count: number;
@@ -380,6 +394,8 @@ export type DatasetChange = {
 
 export type Change = {
   domain: string;
+  /** The same with its A-labels as the characters that they stand for. Missing where there are none. */
+  domain_unicode?: string;
   domain_id: string;
   change: "added" | "removed" | "changed";
   datasets: Array<DatasetChange>;
@@ -388,6 +404,8 @@ export type Change = {
 /** Datasets of a domain that differ between two versions. */
 export type DiffAnswer = {
   domain: string;
+  /** The same with its A-labels as the characters that they stand for. Missing where there are none. */
+  domain_unicode?: string;
   domain_id: string;
   change: "added" | "removed" | "changed" | "same";
   datasets: Array<DatasetChange>;
@@ -411,6 +429,8 @@ export type ChangesAnswer = {
 /** What versions changed for a domain, the newest first. Versions that changed nothing are left out. */
 export type DomainChangesAnswer = {
   domain: string;
+  /** The same with its A-labels as the characters that they stand for. Missing where there are none. */
+  domain_unicode?: string;
   changes: Array<DomainChange>;
   /** Versions that were compared with the one before them. */
   compared: number;
@@ -562,6 +582,8 @@ export type UrlAnswer = {
   chain_end?: "canonical" | "loop" | "limit";
   url_id: string;
   domain: string;
+  /** The same with its A-labels as the characters that they stand for. Missing where there are none. */
+  domain_unicode?: string;
   domain_id: string;
   dataset_count: number;
   row_count: number;
@@ -609,6 +631,8 @@ export type KeysAnswer = {
   url: string;
   url_id: string;
   domain: string;
+  /** The same with its A-labels as the characters that they stand for. Missing where there are none. */
+  domain_unicode?: string;
   domain_id: string;
   store_key: string | null;
   store_key_decimal?: string;
@@ -673,6 +697,8 @@ export type RangeAnswer = {
 export type NormalizeAnswer = {
   q: string;
   domain: string | null;
+  /** The same with its A-labels as the characters that they stand for. Missing where there are none. */
+  domain_unicode?: string;
   domain_hash: string | null;
   /** The domain by ICANN's section of the Public Suffix List alone. */
   icann_domain: string | null;
@@ -711,6 +737,8 @@ export type TagsAnswer = {
 export type Tld = {
   /** The last label; null: addresses, and names whose last label does not begin with a letter. */
   tld: string | null;
+  /** The same with its A-labels as the characters that they stand for. Missing where there are none. */
+  tld_unicode?: string;
   domain_count: number;
   /** A URL counts once in each dataset. */
   url_count: number | null;
@@ -981,6 +1009,8 @@ export type NameNotFound = {
   line: number;
   asked: string;
   domain: string | null;
+  /** The same with its A-labels as the characters that they stand for. Missing where there are none. */
+  domain_unicode?: string;
   found: boolean;
   /** absent, withheld, malformed, or a reason of CANON.md. */
   reason: string;

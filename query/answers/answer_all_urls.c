@@ -7,6 +7,7 @@
 #include "query/answers/answer_end.h"
 #include "query/rows/cursor.h"
 #include "query/suppression/counts_only.h"
+#include "query/view/domain_json.h"
 #include "query/view/lookup.h"
 
 #include <stddef.h>
@@ -108,8 +109,7 @@ static void write_head(const struct all_urls_task *task, struct dx_json *j)
         dx_json_key(j, "subdomains");
         dx_json_bool(j, task->ask.subdomains);
     }
-    dx_json_key(j, "domain");
-    dx_json_text(j, dx_span_of(task->found.domain, task->found.domain_size));
+    dx_domain_json(j, dx_span_of(task->found.domain, task->found.domain_size));
     dx_json_key(j, "domain_id");
     dx_json_hex64(j, task->found.domain_id);
     dx_json_key_u64(j, "dataset_count", datasets);

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "base/json_out.h"
-#include "canon/idna.h"
 #include "loader/version_parts.h"
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"
@@ -13,6 +12,7 @@
 #include "query/scan/name_scan.h"
 #include "query/suppression/suppression_domains.h"
 #include "query/view/counts_json.h"
+#include "query/view/domain_json.h"
 #include "query/view/fields.h"
 #include "query/view/number_walk.h"
 #include "query/view/suppressed.h"
@@ -118,17 +118,6 @@ static int add_up(struct page *p, uint64_t number, struct sums *sums, struct dx_
     return rc < 0 ? rc : DX_OK;
 }
 
-static void write_unicode(struct dx_span name, struct dx_json *j)
-{
-    uint8_t text[DX_IDNA_UTF8_MAX];
-    size_t size;
-
-    if (!dx_idna_to_unicode(name, text, sizeof text, &size))
-        return;
-    dx_json_key(j, "domain_unicode");
-    dx_json_text(j, dx_span_of(text, size));
-}
-
 static void write_count(struct dx_json *j, const char *key, bool of_counts, uint64_t value)
 {
     dx_json_key(j, key);
@@ -148,7 +137,7 @@ static int write_item(const struct page *p, uint64_t number, struct dx_span name
     dx_json_key(j, "domain");
     dx_json_text(j, name);
     if ((fields & DX_DOMAINS_FIELD_UNICODE) != 0)
-        write_unicode(name, j);
+        dx_unicode_json(j, "domain_unicode", name);
     if ((fields & DX_DOMAINS_FIELD_ID) != 0) {
         rc = dx_mphf_domain_id(&of->part->mphf, number - of->first, name, &domain_id, err);
         dx_json_key(j, "domain_id");

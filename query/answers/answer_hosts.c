@@ -8,6 +8,7 @@
 #include "query/rows/domain_pages.h"
 #include "query/rows/listing.h"
 #include "query/suppression/suppression_view.h"
+#include "query/view/domain_json.h"
 #include "query/view/lookup.h"
 #include "query/view/view.h"
 
@@ -116,8 +117,7 @@ static void write_body(const struct hosts_task *t, const struct dx_host_merge *m
         (struct dx_answer_summary){ .domain_id = t->found.domain_id, .has_domain_id = true });
     dx_json_open(&j, body);
     dx_json_object(&j);
-    dx_json_key(&j, "domain");
-    dx_json_text(&j, domain_of(t));
+    dx_domain_json(&j, domain_of(t));
     dx_json_key(&j, "domain_id");
     dx_json_hex64(&j, t->found.domain_id);
     dx_json_key(&j, "host_count");

@@ -9,6 +9,7 @@
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"
 #include "query/suppression/suppression_view.h"
+#include "query/view/domain_json.h"
 #include "query/view/lookup.h"
 #include "query/view/suppressed.h"
 #include "query/view/view.h"
@@ -215,8 +216,7 @@ static int write_answer(const struct dx_view *view, struct dx_span asked, const 
     dx_json_text(&j, url->url);
     dx_json_key(&j, "url_id");
     dx_json_hex64(&j, dx_url_id(url->url));
-    dx_json_key(&j, "domain");
-    dx_json_text(&j, url->domain);
+    dx_domain_json(&j, url->domain);
     dx_json_key(&j, "domain_id");
     dx_json_hex64(&j, dx_domain_id(url->domain));
     rc = write_store_key(&j, asked, false, err);

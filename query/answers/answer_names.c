@@ -11,6 +11,7 @@
 #include "loader/domain_pairs.h"
 #include "loader/version_parts.h"
 #include "query/answers/answer_end.h"
+#include "query/answers/domain_text.h"
 #include "query/suppression/suppression_view.h"
 #include "query/view/dataset_list.h"
 #include "query/view/lookup.h"
@@ -267,6 +268,7 @@ static void json_name(const struct entry *e, struct dx_buf *out)
     }
     dx_buf_str(out, "\",\"domain\":\"");
     dx_json_escape(out, e->domain);
+    dx_domain_text_unicode(e->domain, out);
     dx_buf_u8(out, '"');
 }
 

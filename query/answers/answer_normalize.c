@@ -4,6 +4,7 @@
 #include "canon/url.h"
 #include "loader/version.h"
 #include "query/answers/answer.h"
+#include "query/view/domain_json.h"
 #include "query/view/view.h"
 
 static void write_text(struct dx_json *j, const char *key, struct dx_span text)
@@ -50,6 +51,8 @@ int dx_answer_normalize(const struct dx_view *view, struct dx_canon *canon, stru
     ok = dx_canon_domain(canon, asked, &domain, &why) == 1;
     dx_json_key(&j, "domain");
     ok ? dx_json_text(&j, domain) : dx_json_null(&j);
+    if (ok)
+        dx_unicode_json(&j, "domain_unicode", domain);
     dx_json_key(&j, "domain_hash");
     ok ? dx_json_hex64(&j, dx_domain_id(domain)) : dx_json_null(&j);
     write_icann(&j, canon, asked);

@@ -9,6 +9,7 @@
 #include "query/rows/listing.h"
 #include "query/rows/row_tally.h"
 #include "query/suppression/suppression_view.h"
+#include "query/view/domain_json.h"
 #include "query/view/lookup.h"
 #include "query/view/view.h"
 
@@ -57,8 +58,7 @@ static void write_head(const struct paths_task *t, uint64_t path_count, struct d
                                                     .has_domain_id = true,
                                                     .rows = visible_count(t)->row_count });
     dx_json_object(j);
-    dx_json_key(j, "domain");
-    dx_json_text(j, domain_of(t));
+    dx_domain_json(j, domain_of(t));
     dx_json_key(j, "domain_id");
     dx_json_hex64(j, t->found.domain_id);
     dx_json_key(j, "dataset_id");

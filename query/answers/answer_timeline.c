@@ -9,6 +9,7 @@
 #include "query/suppression/counts_only.h"
 #include "query/suppression/suppression_view.h"
 #include "query/view/dataset_list.h"
+#include "query/view/domain_json.h"
 #include "query/view/lookup.h"
 #include "query/view/view.h"
 
@@ -98,8 +99,7 @@ static int write_answer(const struct timeline_task *t, struct dx_buf *body, stru
                                                     .rows = line->row_count });
     dx_json_open(&j, body);
     dx_json_object(&j);
-    dx_json_key(&j, "domain");
-    dx_json_text(&j, dx_span_of(t->found.domain, t->found.domain_size));
+    dx_domain_json(&j, dx_span_of(t->found.domain, t->found.domain_size));
     dx_json_key(&j, "domain_id");
     dx_json_hex64(&j, t->found.domain_id);
     dx_json_key(&j, "by");

@@ -10,6 +10,7 @@
 #include "query/answers/tag_page.h"
 #include "query/suppression/suppression_domains.h"
 #include "query/view/counts_json.h"
+#include "query/view/domain_json.h"
 #include "query/view/suppressed.h"
 
 /* What one request may cost: domains examined, 0.07 to 0.2 us each. A page that comes to it ends
@@ -328,6 +329,7 @@ static void write_item(struct page *p, const struct tld *tld, struct dx_json *j)
     dx_json_object(j);
     dx_json_key(j, "tld");
     tld->size > 0 ? dx_json_text(j, dx_span_of(tld->text, tld->size)) : dx_json_null(j);
+    dx_unicode_json(j, "tld_unicode", dx_span_of(tld->text, tld->size));
     dx_json_key_u64(j, "domain_count", p->sums.domains);
     dx_counts_json_sums(j, p->of.dataset, p->sums.urls, p->sums.rows, p->sums.pages);
     dx_json_end(j);

@@ -10,6 +10,7 @@
 #include "query/answers/url_problem.h"
 #include "query/rows/url_rows.h"
 #include "query/suppression/suppression_view.h"
+#include "query/view/domain_json.h"
 #include "query/view/lookup.h"
 #include "query/view/view.h"
 
@@ -158,8 +159,7 @@ static void write_head(const struct url_task *task, uint64_t domain_id, uint64_t
     dx_json_text(j, task->url.url);
     dx_json_key(j, "url_id");
     dx_json_hex64(j, task->url_id);
-    dx_json_key(j, "domain");
-    dx_json_text(j, task->url.domain);
+    dx_domain_json(j, task->url.domain);
     dx_json_key(j, "domain_id");
     dx_json_hex64(j, domain_id);
     dx_json_key(j, "dataset_count");

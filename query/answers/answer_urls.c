@@ -9,6 +9,7 @@
 #include "query/rows/listing.h"
 #include "query/scan/filtered_rows.h"
 #include "query/suppression/suppression_view.h"
+#include "query/view/domain_json.h"
 #include "query/view/lookup.h"
 #include "query/view/view.h"
 
@@ -112,8 +113,7 @@ static void write_head(const struct urls_task *task, struct dx_json *j)
                             .rows = task->filter_size == 0 ? visible_total(task) : 0,
                         });
     dx_json_object(j);
-    dx_json_key(j, "domain");
-    dx_json_text(j, dx_span_of(task->found.domain, task->found.domain_size));
+    dx_domain_json(j, dx_span_of(task->found.domain, task->found.domain_size));
     dx_json_key(j, "domain_id");
     dx_json_hex64(j, task->found.domain_id);
     dx_json_key(j, "dataset_id");

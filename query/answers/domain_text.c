@@ -165,8 +165,7 @@ static uint8_t *put_dataset(uint8_t *p, const struct item *item, const struct dx
     return p + 1;
 }
 
-/* Of names that have A-labels. */
-static void write_unicode(struct dx_span domain, struct dx_buf *body)
+void dx_domain_text_unicode(struct dx_span domain, struct dx_buf *body)
 {
     DX_UNINITIALIZED uint8_t text[DX_IDNA_UTF8_MAX];
     size_t size;
@@ -195,7 +194,7 @@ static void write_sums(const struct dx_domain_text *t, struct dx_buf *body)
                                                                 .rows = sum.row_count });
     dx_buf_str(body, BEGIN);
     dx_json_escape(body, t->domain);
-    write_unicode(t->domain, body);
+    dx_domain_text_unicode(t->domain, body);
     begin = dx_buf_reserve(body, SUMS_MAX);
     if (begin == NULL)
         return;

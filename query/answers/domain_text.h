@@ -50,4 +50,7 @@ struct dx_span dx_domain_text_subject(struct dx_span text);
 int dx_domain_text_write(const struct dx_domain_text *t, const struct dx_dataset_heads *heads,
                          struct dx_buf *body, struct dx_error *err);
 
+/* Between a domain that is written to body as a JSON string, and the quote behind it: domain_unicode, of names that have A-labels. */
+void dx_domain_text_unicode(struct dx_span domain, struct dx_buf *body);
+
 #endif

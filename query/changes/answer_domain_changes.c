@@ -5,6 +5,7 @@
 #include "query/changes/answer_changes.h"
 #include "query/changes/changes_feed.h"
 #include "query/suppression/suppression_view.h"
+#include "query/view/domain_json.h"
 #include "query/view/lookup.h"
 #include "query/view/suppressed.h"
 #include "query/view/view.h"
@@ -160,8 +161,7 @@ static int collect_json(struct history *h, struct dx_buf *body, struct dx_proble
     h->out = body;
     dx_json_open(j, body);
     dx_json_object(j);
-    dx_json_key(j, "domain");
-    dx_json_text(j, dx_span_of(h->item.domain, h->item.domain_size));
+    dx_domain_json(j, dx_span_of(h->item.domain, h->item.domain_size));
     dx_json_key(j, "changes");
     dx_json_array(j);
     rc = collect(h, problem);

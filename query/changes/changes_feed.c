@@ -5,6 +5,7 @@
 #include "base/civil_time.h"
 #include "base/crypto/sha256.h"
 #include "base/xml_out.h"
+#include "canon/idna.h"
 #include "loader/version.h"
 
 #include <inttypes.h>
@@ -100,6 +101,22 @@ static int write_pairs(struct dx_buf *b, const struct dx_diff_item *item,
     return DX_OK;
 }
 
+/* "example.com"; a name with A-labels as the characters that they stand for, and itself. */
+static void write_name(struct dx_buf *b, struct dx_span domain)
+{
+    uint8_t text[DX_IDNA_UTF8_MAX];
+    size_t size;
+
+    if (!dx_idna_to_unicode(domain, text, sizeof text, &size)) {
+        dx_xml_text(b, domain);
+        return;
+    }
+    dx_xml_text(b, dx_span_of(text, size));
+    dx_buf_str(b, " (");
+    dx_xml_text(b, domain);
+    dx_buf_u8(b, ')');
+}
+
 /* "example.com: 2 datasets added, 1 changed" */
 static void write_title(struct dx_buf *b, struct dx_span domain, const struct tally *tally)
 {
@@ -107,7 +124,7 @@ static void write_title(struct dx_buf *b, struct dx_span domain, const struct ta
     bool first = true;
 
     dx_buf_str(b, "<title>");
-    dx_xml_text(b, domain);
+    write_name(b, domain);
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         uint64_t count = tally->of[order[i]];
 
@@ -155,7 +172,7 @@ void dx_changes_feed_write(struct dx_buf *body, struct dx_span base, struct dx_s
                      "<feed xmlns=\"http://www.w3.org/2005/Atom\">\n<id>");
     write_uuid(body, "", domain);
     dx_buf_str(body, "</id><title>Datasets that contain ");
-    dx_xml_text(body, domain);
+    write_name(body, domain);
     dx_buf_str(body, "</title>");
     write_time(body, updated_us);
     dx_buf_str(body, "<author><name>domaindex</name></author>"

@@ -5,6 +5,7 @@
 #include "loader/version_parts.h"
 #include "query/suppression/suppression_view.h"
 #include "query/view/counts_json.h"
+#include "query/view/domain_json.h"
 #include "query/view/view.h"
 
 int dx_diff_domain(struct dx_diff_item *item, const struct dx_part *part, struct dx_span key,
@@ -154,8 +155,7 @@ int dx_diff_change_write(const struct dx_diff_item *item, const struct dx_versio
 int dx_diff_item_write(const struct dx_diff_item *item, const struct dx_version *before,
                        const struct dx_version *after, struct dx_json *j, struct dx_error *err)
 {
-    dx_json_key(j, "domain");
-    dx_json_text(j, dx_span_of(item->domain, item->domain_size));
+    dx_domain_json(j, dx_span_of(item->domain, item->domain_size));
     dx_json_key(j, "domain_id");
     dx_json_hex64(j, item->domain_id);
     return dx_diff_change_write(item, before, after, j, err);

@@ -18,6 +18,7 @@
 #include "query/answers/task_kind.h"
 #include "query/foreign/foreign_folder.h"
 #include "query/suppression/shown_request.h"
+#include "query/view/domain_json.h"
 #include "query/view/suppressed.h"
 #include "query/view/view.h"
 
@@ -378,8 +379,7 @@ static int write_answer(const struct foreign_task *t, struct dx_json_in *in,
 
     dx_json_open(&j, body);
     dx_json_object(&j);
-    dx_json_key(&j, "domain");
-    dx_json_str(&j, dx_json_in_str(in, answer, "domain", TEXT_MAX));
+    dx_domain_json(&j, dx_span_str(dx_json_in_str(in, answer, "domain", TEXT_MAX)));
     copy_u64(in, answer, "dataset_id", &j);
     dx_json_key(&j, "dataset");
     dx_json_str(&j, dx_json_in_str(in, answer, "dataset", TEXT_MAX));

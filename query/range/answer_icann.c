@@ -4,13 +4,13 @@
 #include "base/fraction.h"
 #include "base/id_hash.h"
 #include "base/json_out.h"
-#include "canon/idna.h"
 #include "canon/url.h"
 #include "loader/version.h"
 #include "query/answers/answer_end.h"
 #include "query/range/answer_suffix.h"
 #include "query/range/suffix_sums.h"
 #include "query/view/counts_json.h"
+#include "query/view/domain_json.h"
 #include "query/view/lookup.h"
 
 #define LOOK_MAX 4000000 /* a million domains: each takes four looks, since its name is read */
@@ -177,21 +177,14 @@ static void write_datasets(const struct parts *p, struct dx_json *j)
 
 static int write_answer(struct parts *p, struct dx_buf *body, struct dx_problem *problem)
 {
-    uint8_t text[DX_IDNA_UTF8_MAX];
     struct dx_error err = DX_ERROR_INIT;
     struct dx_json j;
-    size_t size;
 
     if (order_datasets(p, &err) < 0)
         return dx_problem_of_error(problem, &err);
     dx_json_open(&j, body);
     dx_json_object(&j);
-    dx_json_key(&j, "domain");
-    dx_json_text(&j, p->domain);
-    if (dx_idna_to_unicode(p->domain, text, sizeof text, &size)) {
-        dx_json_key(&j, "domain_unicode");
-        dx_json_text(&j, dx_span_of(text, size));
-    }
+    dx_domain_json(&j, p->domain);
     dx_json_key(&j, "domain_id");
     dx_json_hex64(&j, dx_id64(p->domain));
     dx_json_key(&j, "view");

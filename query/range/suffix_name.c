@@ -3,8 +3,8 @@
 
 #include "base/json_out.h"
 #include "base/limits.h"
-#include "canon/idna.h"
 #include "canon/url.h"
+#include "query/view/domain_json.h"
 #include "query/view/problem.h"
 
 /* ".gov", "gov." and "*.gov" too. */
@@ -19,21 +19,29 @@ static struct dx_span without_dots(struct dx_span s)
     return s;
 }
 
-int dx_suffix_name_read(struct dx_suffix_name *n, struct dx_canon *canon, struct dx_span asked,
-                        struct dx_problem *problem)
+bool dx_suffix_name_text(struct dx_span asked, uint8_t text[DX_HOST_ROOM], struct dx_span *name)
 {
     enum dx_reject why = DX_REJECT_NONE;
     struct dx_host host = { .kind = DX_HOST_NAME };
 
     asked = without_dots(asked);
     if (asked.size == 0 || asked.size > DX_URL_MAX ||
-        dx_host_parse(asked, n->text, sizeof n->text, &host, &why) == 0 ||
-        host.kind != DX_HOST_NAME || memchr(host.text.data, '*', host.text.size) != NULL ||
-        host.text.size > DX_DOMAIN_MAX)
+        dx_host_parse(asked, text, DX_HOST_ROOM, &host, &why) == 0 || host.kind != DX_HOST_NAME ||
+        memchr(host.text.data, '*', host.text.size) != NULL || host.text.size > DX_DOMAIN_MAX)
+        return false;
+    *name = host.text;
+    return true;
+}
+
+int dx_suffix_name_read(struct dx_suffix_name *n, struct dx_canon *canon, struct dx_span asked,
+                        struct dx_problem *problem)
+{
+    enum dx_reject why = DX_REJECT_NONE;
+
+    if (!dx_suffix_name_text(asked, n->text, &n->suffix))
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "not-a-name", "Not a name",
                               "a suffix is a name, such as com, co.uk or github.io: no address, "
                               "and nothing but letters, digits, '-', '_' and dots between them");
-    n->suffix = host.text;
     /* It is what the name ends in; what canon has is only good until it is used again. */
     (void)dx_canon_domain(canon, n->suffix, &n->domain, &why);
     n->domain = dx_span_of(n->suffix.data + n->suffix.size - n->domain.size, n->domain.size);
@@ -42,15 +50,9 @@ int dx_suffix_name_read(struct dx_suffix_name *n, struct dx_canon *canon, struct
 
 void dx_suffix_name_json(const struct dx_suffix_name *n, struct dx_json *j)
 {
-    uint8_t text[DX_IDNA_UTF8_MAX];
-    size_t size;
-
     dx_json_key(j, "suffix");
     dx_json_text(j, n->suffix);
-    if (dx_idna_to_unicode(n->suffix, text, sizeof text, &size)) {
-        dx_json_key(j, "suffix_unicode");
-        dx_json_text(j, dx_span_of(text, size));
-    }
+    dx_unicode_json(j, "suffix_unicode", n->suffix);
     dx_json_key(j, "domain");
     n->domain.size > 0 ? dx_json_text(j, n->domain) : dx_json_null(j);
 }

@@ -26,6 +26,8 @@ struct dx_suffix_name {
     uint8_t text[DX_HOST_ROOM];
 };
 
+/* The name alone, in lower case and A-labels; *name lies in text. False: it is not one. */
+bool dx_suffix_name_text(struct dx_span asked, uint8_t text[DX_HOST_ROOM], struct dx_span *name);
 int dx_suffix_name_read(struct dx_suffix_name *n, struct dx_canon *canon, struct dx_span asked,
                         struct dx_problem *problem);
 void dx_suffix_name_json(const struct dx_suffix_name *n, struct dx_json *j);

@@ -40,7 +40,7 @@ int dx_name_scan_new(struct dx_name_scan **s, const struct dx_name_pattern *patt
     (*s)->regex = NULL;
     (*s)->work = (struct dx_regex_work){ .most = DX_REGEX_STEPS_ANSWER };
     if (pattern->regex.data != NULL)
-        rc = dx_regex_new(&(*s)->regex, pattern->regex, 0, &(*s)->work, problem);
+        rc = dx_regex_new(&(*s)->regex, pattern->regex, DX_REGEX_CASELESS, &(*s)->work, problem);
     if (rc != 1)
         dx_name_scan_free(s);
     return rc;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
 #include "base/limits.h"
+#include "query/range/suffix_name.h"
 #include "query/view/name_pattern.h"
 #include "server/routes/answers.h"
 #include "server/routes/route.h"
@@ -15,38 +16,81 @@ static bool is_name(struct dx_span s)
     return s.size > 0 && s.size <= DX_DOMAIN_MAX && s.data[0] != '.';
 }
 
-static int set_name(const char *name, struct dx_span value, struct dx_span *to,
-                    struct dx_problem *problem)
+/* A copy that is held as long as the question. False: there is no room, as no text that can be one is so long. */
+static bool keep(struct dx_ask *ask, struct dx_span text, struct dx_span *kept)
 {
-    *to = value;
-    return is_name(value)
+    uint8_t *to = ask->text + ask->text_size;
+
+    if (text.size > sizeof ask->text - ask->text_size)
+        return false;
+    memcpy(to, text.data, text.size);
+    ask->text_size += text.size;
+    *kept = dx_span_of(to, text.size);
+    return true;
+}
+
+/* The same in lower case, as names stand in the index. */
+static struct dx_span in_lower_case(struct dx_ask *ask, struct dx_span value)
+{
+    struct dx_span kept = value;
+    size_t begin = ask->text_size;
+
+    if (value.size == 0 || value.size > DX_DOMAIN_MAX || !keep(ask, value, &kept))
+        return value;
+    for (size_t i = begin; i < ask->text_size; i++)
+        if (ask->text[i] >= 'A' && ask->text[i] <= 'Z')
+            ask->text[i] |= 0x20;
+    return kept;
+}
+
+static int bad_name(const char *name, struct dx_span value, struct dx_problem *problem)
+{
+    return dx_route_refuse(problem,
+                           "%s '%.*s' is not a part of a name: letters, digits, '-' and '.'; "
+                           "Unicode in a prefix as A-labels (xn--)",
+                           name, dx_shown(value), (const char *)value.data);
+}
+
+/* Whole labels: canonical as /v1/suffix/{suffix} makes them. */
+static int set_labels(const char *name, struct dx_span value, struct dx_ask *ask,
+                      struct dx_problem *problem)
+{
+    uint8_t text[DX_HOST_ROOM];
+    struct dx_span labels;
+
+    if (is_name(value)) {
+        ask->suffix = value;
+        return 1;
+    }
+    return dx_suffix_name_text(value, text, &labels) && is_name(labels) &&
+                   keep(ask, labels, &ask->suffix)
                ? 1
-               : dx_route_refuse(problem,
-                                 "%s '%.*s' is not a part of a name: lower-case letters, "
-                                 "digits, '-' and '.', Unicode as A-labels (xn--)",
-                                 name, dx_shown(value), (const char *)value.data);
+               : bad_name(name, value, problem);
 }
 
 static int set_suffix(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
 {
     if (ask->suffix.data != NULL)
         return dx_route_refuse(problem, "tld and suffix do not go together");
-    return set_name("suffix", value, &ask->suffix, problem);
+    return set_labels("suffix", value, ask, problem);
 }
 
 static int set_tld(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
 {
     if (ask->suffix.data != NULL)
         return dx_route_refuse(problem, "tld and suffix do not go together");
-    if (value.size > 0 && memchr(value.data, '.', value.size) != NULL)
-        return dx_route_refuse(problem, "tld '%.*s' has more than one label; use suffix",
-                               dx_shown(value), (const char *)value.data);
-    return set_name("tld", value, &ask->suffix, problem);
+    if (set_labels("tld", value, ask, problem) == 0)
+        return 0;
+    return memchr(ask->suffix.data, '.', ask->suffix.size) == NULL
+               ? 1
+               : dx_route_refuse(problem, "tld '%.*s' has more than one label; use suffix",
+                                 dx_shown(value), (const char *)value.data);
 }
 
 static int set_prefix(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
 {
-    return set_name("prefix", value, &ask->prefix, problem);
+    ask->prefix = in_lower_case(ask, value);
+    return is_name(ask->prefix) ? 1 : bad_name("prefix", value, problem);
 }
 
 /* One label as a whole: no domain is that. */
@@ -60,10 +104,10 @@ static bool is_a_word(struct dx_span value)
 
 static int set_match(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
 {
-    ask->match = value;
-    if (!dx_name_pattern_check(value))
+    ask->match = in_lower_case(ask, value);
+    if (!dx_name_pattern_check(ask->match))
         return dx_route_refuse(problem,
-                               "match '%.*s' is not a pattern of names: lower-case letters, "
+                               "match '%.*s' is not a pattern of names: letters, "
                                "digits, '-', '.' and '_', Unicode as A-labels (xn--), '*' for any "
                                "text and '?' for one character",
                                dx_shown(value), (const char *)value.data);
@@ -160,21 +204,21 @@ static const struct dx_route_words domains_words = {
 static const struct dx_param domains_tld = {
     .name = "tld",
     .set = set_tld,
-    .schema = "\"type\":\"string\",\"pattern\":\"^[a-z0-9_-]{1,253}$\"",
+    .schema = "\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9_-]{1,253}$\"",
     .text = "Only domains whose last label is this. Not together with `suffix`.",
 };
 
 static const struct dx_param domains_suffix = {
     .name = "suffix",
     .set = set_suffix,
-    .schema = "\"type\":\"string\",\"pattern\":\"^[a-z0-9_-][a-z0-9._-]{0,252}$\"",
+    .schema = "\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9_-][A-Za-z0-9._-]{0,252}$\"",
     .text = "Only domains below this name, and itself: `co.uk`, `github.io`.",
 };
 
 static const struct dx_param domains_prefix = {
     .name = "prefix",
     .set = set_prefix,
-    .schema = "\"type\":\"string\",\"pattern\":\"^[a-z0-9_-][a-z0-9._-]{0,252}$\"",
+    .schema = "\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9_-][A-Za-z0-9._-]{0,252}$\"",
     .text = "Only domains that begin with this text.",
 };
 
@@ -182,7 +226,7 @@ static const struct dx_param domains_match = {
     .name = "match",
     .set = set_match,
     .schema = "\"type\":\"string\",\"maxLength\":253,"
-              "\"pattern\":\"^[a-z0-9_-]{0,252}[.*?][a-z0-9._*?-]{0,252}$\"",
+              "\"pattern\":\"^[A-Za-z0-9_-]{0,252}[.*?][A-Za-z0-9._*?-]{0,252}$\"",
     .text = "Only domains that this takes: `*` stands for any text, `?` for one character; a name "
             "without these has a dot.",
     .example = "*example*",

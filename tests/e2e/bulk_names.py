@@ -105,7 +105,7 @@ class Truth:
         said = self.of(name)
         if "datasets" in said:
             pairs = [{k: d[k] for k in ("dataset_id", "url_count", "row_count")} for d in said["datasets"]]
-            return {"line": line, "asked": name, "domain": said["domain"], "found": True,
+            return {"line": line, "asked": name, "domain": said["domain"], **self.unicode(said["domain"]), "found": True,
                     "dataset_count": said["dataset_count"], "url_count": said["url_count"],
                     "row_count": said["row_count"], "datasets": pairs}
         slug = said["type"].rsplit(":", 1)[1]
@@ -113,7 +113,13 @@ class Truth:
             reason, domain = said["detail"].rsplit("(", 1)[1].split(")")[0], None
         else:
             reason, domain = "absent", said["detail"].split(" is in none")[0]
-        return {"line": line, "asked": name, "domain": domain, "found": False, "reason": reason}
+        return {"line": line, "asked": name, "domain": domain, **self.unicode(domain), "found": False, "reason": reason}
+
+    def unicode(self, domain):
+        if "xn--" not in (domain or ""):
+            return {}
+        said = self.server.get(f"/v1/normalize?q={domain}").json
+        return {k: said[k] for k in ("domain_unicode",) if k in said}
 
     def csv(self, name):
         said = self.ndjson(name, 0)

@@ -159,11 +159,11 @@ def compare_all(server, rows, ids, hides, words, headers=None, names=None):
 def refusals(server):
     cursor = server.get("/v1/domains?limit=2&suffix=uk").json["next_cursor"]
     for query, status, slug in (("tld=co.uk", 400, "bad-parameter"), ("tld=uk&suffix=co.uk", 400, "bad-parameter"), ("suffix=co.uk&tld=uk", 400, "bad-parameter"),
-                                ("suffix=", 400, "bad-parameter"), ("suffix=.uk", 400, "bad-parameter"), ("suffix=UK", 400, "bad-parameter"),
+                                ("suffix=", 400, "bad-parameter"), ("suffix=..uk", 400, "bad-parameter"), ("suffix=%C3%A9*", 400, "bad-parameter"), ("prefix=%C3%A9", 400, "bad-parameter"),
                                 ("prefix=a%20b", 400, "bad-parameter"), ("prefix=%00", 400, "bad-parameter"), ("prefix=" + "a" * 254, 400, "bad-parameter"),
                                 ("limit=10001", 400, "limit-too-large"), ("offset=1", 400, "unknown-parameter"), ("format=cdx", 400, "bad-parameter"),
                                 ("dataset=99", 404, "dataset-not-found"), ("cursor=AAAA", 400, "bad-cursor"),
-                                ("match=", 400, "bad-parameter"), ("match=paypal", 400, "bad-parameter"), ("match=PAY*", 400, "bad-parameter"), ("match=a%20b", 400, "bad-parameter"), ("match=" + "a" * 254, 400, "bad-parameter"),
+                                ("match=", 400, "bad-parameter"), ("match=paypal", 400, "bad-parameter"), ("match=%C3%A9*", 400, "bad-parameter"), ("match=a%20b", 400, "bad-parameter"), ("match=" + "a" * 254, 400, "bad-parameter"),
                                 ("regex=", 400, "bad-parameter"), ("regex=(", 400, "bad-parameter"), ("regex=(a)%5C1", 400, "bad-parameter"), ("regex=" + "a" * 501, 400, "bad-parameter"),
                                 ("fields=name", 400, "bad-parameter"), ("plan=0", 400, "bad-parameter"), ("plan=65", 400, "bad-parameter"),
                                 (f"cursor={cursor}&match=a*", 400, "cursor-mismatch"), (f"cursor={cursor}&regex=a", 400, "cursor-mismatch"), (f"cursor={cursor}&plan=2", 400, "cursor-mismatch"),
@@ -171,6 +171,10 @@ def refusals(server):
                                 (f"cursor={cursor}&prefix=a", 400, "cursor-mismatch"), (f"cursor={cursor}&dataset=1", 400, "cursor-mismatch")):
         reply = server.get(f"/v1/domains?{query}")
         equal((reply.status, reply.json["type"].rsplit(":", 1)[1]), (status, slug), query)
+    equal(server.get("/v1/domains?tld=co%E3%80%82uk").status, 400, "a dot of another script")
+    for said, name in (("suffix=.Uk.", "suffix=uk"), ("suffix=*.CO.uk", "suffix=co.uk"), ("tld=UK", "tld=uk"), ("tld=%EF%BD%95k", "tld=uk"), ("prefix=ONLY", "prefix=only"), ("match=*ONLY*", "match=*only*"),
+                       ("regex=^ONLY", "regex=^only"), ("suffix=%D1%80%D1%84", "suffix=xn--p1ai")):
+        equal(server.get(f"/v1/domains?{said}").body, server.get(f"/v1/domains?{name}").body, f"{said} is {name}")
     for path in ("/v1/tlds", "/v1/tags", "/v1/changes"):
         equal(server.get(f"{path}?cursor={cursor}").status, 400, f"its cursor at {path}")
     equal(server.get(f"/v1/domains?cursor={cursor}&suffix=uk&limit=1").status, 200, "the same question")

@@ -450,6 +450,28 @@ def other_media(root):
         equal(server.get(LISTING, headers={"Accept": BROWSER}).headers["location"], public + "/#/urls/example.com/1", "a browser")
 
 
+def in_unicode(tmp):
+    """Names in A-labels have the characters that they stand for beside them, in each answer that names a domain."""
+    root, name, shown = tmp / "unicode", "xn--bcher-kva.xn--p1ai", "bücher.рф"
+    for dataset in ("a", "b"):
+        dxtest.domaindex("ingest", "--root", root, "--dataset", dataset, "--format", "list", "-", input=f"http://{name}/{dataset}\nhttp://ascii.example/\n".encode())
+        dxtest.domaindex("publish", "--root", root)
+    one = f"/v1/domain/{name}"
+    with dxtest.Server(root) as server:
+        for target in (one, f"{one}?view=icann", f"{one}/urls", f"{one}/datasets/1/urls", f"{one}/datasets/1/paths", f"{one}/hosts", f"{one}/timeline", f"{one}/diff", f"{one}/changes",
+                       f"/v1/host/{name}/urls", f"/v1/normalize?q={name}", f"/v1/keys?url=http://{name}/", f"/v1/url?u=http://{name}/a"):
+            equal(server.get(target).json.get("domain_unicode"), shown, target)
+            check("unicode" not in server.get(target.replace(name, "ascii.example")).body.decode(), f"{target}: of ASCII")
+        for target, member, key in (("/v1/domains", "domains", "domain"), ("/v1/changes", "changes", "domain"), ("/v1/tlds", "tlds", "tld")):
+            rows = server.get(target).json[member]
+            equal([row.get(key + "_unicode") for row in rows if row[key].startswith("xn--")], [shown if key == "domain" else "рф"], target)
+            compare(server, target, rows)
+        lines = server.get("/v1/domains", "POST", body=name.encode(), headers={"Content-Type": "text/plain"}).body.decode().splitlines()
+        equal(json.loads(lines[0])["domain_unicode"], shown, "a list of names")
+        titles = re.findall("<title>([^<]*)</title>", server.get(f"{one}/changes?format=atom").body.decode())
+        check(titles and all(f"{shown} ({name})" in title for title in titles), f"titles of a feed: {titles}")
+
+
 def original(tmp):
     """One row has one text in `format=cdxj` and on the CDX server, whatever was ingested."""
     root, rows = tmp / "original", []
@@ -483,6 +505,7 @@ def main():
             equal(len(in_format(server, ALL, "urls").splitlines()), COMPARED + 340, "without cursors, by offsets")
         other_media(root)
         original(tmp)
+        in_unicode(tmp)
         hidden(root)
         large = large_root(tmp)
         streams(tmp, large)
