@@ -502,8 +502,24 @@ static int publish_new(struct compaction *c, struct dx_error *err)
     return DX_OK;
 }
 
+/* All files are read for the version, also those that are not merged. */
+static int say_damaged(int rc, struct dx_error *err)
+{
+    struct dx_error why = *err;
+
+    if ((rc != DX_E_CORRUPT && rc != DX_E_TRUNCATED) ||
+        strstr(why.text, DX_LAKE_DIR "/dataset_id=") == NULL)
+        return rc;
+    return dx_fail(err, why.code,
+                   "%.300s; nothing was merged. Restore that file, or take its dataset out "
+                   "('domaindex remove', 'domaindex ingest --replace'), and compact again; "
+                   "'domaindex verify --deep' finds others",
+                   why.text);
+}
+
 static int run(struct compaction *c, struct dx_error *err)
 {
+    struct dx_error own = DX_ERROR_INIT;
     const struct dx_publish_rewrite hook = { c, rewrite, rename_all };
     struct dx_publish_options p = c->o->publish;
     int rc = read_rules(c, err);
@@ -517,7 +533,11 @@ static int run(struct compaction *c, struct dx_error *err)
     p.rewrite = &hook;
     p.rules = c->rules;
     p.rules_last = c->result->rules_last;
-    return rc == DX_OK ? dx_publish(&p, &c->result->publish, err) : rc;
+    if (rc != DX_OK)
+        return rc;
+    err = err != NULL ? err : &own;
+    rc = dx_publish(&p, &c->result->publish, err);
+    return rc < 0 ? say_damaged(rc, err) : rc;
 }
 
 int dx_compact(const struct dx_compact_options *options, struct dx_compact_result *result,

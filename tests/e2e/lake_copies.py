@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A new lake file with the same bytes as another one of its dataset is left out with its name, and exit 1, whether the other was published or is
 new, too: its rows would count twice. So are copies in a whole publish. Files of equal size with other bytes, copies in another dataset
-and copies without rows are taken.
+and copies without rows are taken. A published file that is damaged: compact names it and says what to do.
 """
 import json
 import shutil
@@ -17,6 +17,18 @@ def ingest(root, name, rows=300):
 def publish(root, *arguments, expect=0):
     done = dxtest.domaindex("publish", "--root", root, "--memory", "64M", "--json", *arguments, expect=expect)
     return json.loads(done.stdout)
+
+
+def damage(root, path):
+    """Of a published file: compact names it, and says what to do; once it is restored compact goes on."""
+    whole = path.read_bytes()
+    path.write_bytes(whole[:1000] + bytes(8) + whole[1008:])
+    done = dxtest.domaindex("compact", "--root", root, "--memory", "64M", "--json", expect=1)
+    error = json.loads(done.stdout)["error"]
+    for word in (path.name, "nothing was merged", "Restore that file", "remove", "verify --deep"):
+        dxtest.check(word in error, f"compact: {word}: {error}")
+    path.write_bytes(whole)
+    dxtest.domaindex("compact", "--root", root, "--memory", "64M")
 
 
 def main():
@@ -45,6 +57,9 @@ def main():
         (folders[1] / "part-00001.parquet").write_bytes(bytes_of)
         other = publish(root, expect=1)
         dxtest.check("same bytes" not in other["left_out"][0], f"one bit differs: {other['left_out']}")
+        (folders[1] / "part-00001.parquet").unlink()
+        publish(root)
+        damage(root, folders[2] / "part-00000.parquet")
     dxtest.finish()
 
 
