@@ -47,6 +47,9 @@ struct search {
     bool any_case;
     bool whole;        /* the path ends at the leaf */
     uint32_t not_node; /* 0: any leaf */
+    bool maps;         /* the path leads through a map, by a key */
+    uint32_t key_node;
+    struct dx_span key;
     unsigned steps;
     uint32_t node; /* the leaf that was found */
     size_t used;
@@ -66,18 +69,55 @@ static size_t named(const struct search *s, struct dx_span name, size_t used)
     return 0;
 }
 
+static bool is_map(const struct dx_pq_footer *f, uint32_t node)
+{
+    const struct dx_pq_node *n = &f->node[node];
+
+    return n->logical == DX_PQ_LOGICAL_MAP && n->child_count == 1 && node + 3 < f->node_count &&
+           n[1].repetition == DX_PQ_REPEATED && n[1].max_rep == 1 && n[1].child_count == 2 &&
+           n[2].type == DX_PQ_BYTE_ARRAY && n[2].child_count == 0;
+}
+
+/* The key is the part, or, of values other than structs, all parts that are left if they are of one text. 0: none. */
+static size_t take_key(struct search *s, size_t used, bool is_last)
+{
+    struct dx_span first = s->part[used], last = s->part[is_last ? s->count - 1 : used];
+    size_t size = (size_t)(last.data - first.data) + last.size;
+
+    if (last.data < first.data || memchr(first.data, '"', size) != NULL)
+        return 0;
+    s->key = dx_span_of(first.data, size);
+    return is_last ? s->count - used : 1;
+}
+
+static bool match_node(struct search *s, uint32_t node, size_t used);
+
+static bool match_map(struct search *s, uint32_t node, size_t used)
+{
+    bool is_leaf = s->f->node[node + 3].type >= 0;
+    size_t parts = take_key(s, used, is_leaf);
+
+    s->key_node = parts > 0 ? node + 2 : 0;
+    if (parts > 0 && match_node(s, node + 3, used + parts))
+        return true;
+    s->key_node = 0;
+    return false;
+}
+
 static bool match_node(struct search *s, uint32_t node, size_t used)
 {
     const struct dx_pq_node *n = &s->f->node[node];
     uint32_t end;
 
     if (n->type >= 0 && node > 0) {
-        if ((s->whole && used < s->count) || node == s->not_node)
+        if ((s->whole && used < s->count) || node == s->not_node || (s->maps && s->key_node == 0))
             return false;
         s->node = node;
         s->used = used;
         return true;
     }
+    if (s->maps && used < s->count && s->key_node == 0 && is_map(s->f, node))
+        return match_map(s, node, used);
     end = behind(s->f, node);
     if (s->steps > STEPS_MAX - (end - node))
         return false;
@@ -142,6 +182,29 @@ bool dx_pq_column_other(const struct dx_pq_footer *f, const struct dx_span *part
         return false;
     set_found(f, &s, &found);
     *other = found.leaf;
+    return true;
+}
+
+static uint32_t leaf_of(const struct dx_pq_footer *f, uint32_t node)
+{
+    uint32_t leaf = 0;
+
+    while (f->leaf[leaf] != node)
+        leaf++;
+    return leaf;
+}
+
+bool dx_pq_column_map(const struct dx_pq_footer *f, const struct dx_span *part, size_t count,
+                      bool any_case, struct dx_pq_column_found *found, struct dx_pq_column_map *map)
+{
+    struct search s = {
+        .f = f, .part = part, .count = count, .any_case = any_case, .whole = true, .maps = true
+    };
+
+    if (count < 2 || !match_node(&s, 0, 0) || s.key_node == 0 || f->node[s.node].max_rep != 1)
+        return false;
+    *found = (struct dx_pq_column_found){ .leaf = leaf_of(f, s.node), .used = s.used };
+    *map = (struct dx_pq_column_map){ .key_leaf = leaf_of(f, s.key_node), .key = s.key };
     return true;
 }
 

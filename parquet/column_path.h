@@ -10,11 +10,15 @@
  *
  *   if (dx_pq_column_other(&footer, part, 2, false, found.leaf, &other))     the path is another leaf, too
  *
+ *   if (dx_pq_column_map(&footer, part, 2, false, &found, &map))       the value of a key: "headers.date"
+ *       ... found.leaf of the values, map.key_leaf, map.key ...
+ *
  * The groups that only make lists and maps (list.element, bag.array, key_value ...) need not be
  * named: "images.url" is the leaf images.list.element.url. A path may end above a leaf where
  * exactly one leaf lies below (a list of strings), and may go on below one (found.used < count):
  * the rest is for what the values hold, such as JSON; a leaf that the whole path names comes first. The parts are of one text, so that a name
- * with dots is several of them. Among columns of equal names the first is found. No I/O; any thread.
+ * with dots is several of them. A map's key is one part, or all that is left of the path; the rest leads on in a
+ * value that is a struct. Maps in lists, and lists in their values, are not found so. Among columns of equal names the first is found. No I/O; any thread.
  */
 #ifndef DX_PARQUET_COLUMN_PATH_H
 #define DX_PARQUET_COLUMN_PATH_H
@@ -33,6 +37,14 @@ bool dx_pq_column_path(const struct dx_pq_footer *f, const struct dx_span *part,
 /* A column "meta.url" and the member url of a column "meta": quotes tell them apart, as parts that are not of one text. */
 bool dx_pq_column_other(const struct dx_pq_footer *f, const struct dx_span *part, size_t count,
                         bool any_case, uint32_t leaf, uint32_t *other);
+struct dx_pq_column_map {
+    uint32_t key_leaf;
+    struct dx_span key; /* in the text of the path */
+};
+
+bool dx_pq_column_map(const struct dx_pq_footer *f, const struct dx_span *part, size_t count,
+                      bool any_case, struct dx_pq_column_found *found,
+                      struct dx_pq_column_map *map);
 bool dx_pq_column_number(const struct dx_pq_footer *f, unsigned long number,
                          struct dx_pq_column_found *found);
 bool dx_pq_column_twin(const struct dx_pq_footer *f, uint32_t leaf, bool any_case, uint32_t *twin);

@@ -496,6 +496,39 @@ def nested_lists(tmp):
         compare_stored(tmp / "nested", f"within-{kind}", {(x["url"], None, compact(x["alt"])) for row in images for x in row}, f"lists within the URLs' list, {kind}")
 
 
+def maps(tmp):
+    """A step of a path into a map is the value of that key, as DuckDB's map[key]: of equal keys the first, without one null."""
+    count = 1500
+    u, t = urls(count), times(count)
+    rows = []
+    for i, (a, b) in enumerate(zip(u, t)):
+        entries = [("warc-target-uri", a), ("warc-date", lake.iso(b)), ("lang", f"l{i % 5}"), ("lang", "second"), ("a.b", None if i % 4 == 0 else "dot")][i % 2 * 2 - 2 if i % 2 else 0:]
+        rows.append([("warc-target-uri", a), ("warc-date", lake.iso(b)), *entries] if i % 7 else [("x", "y")] * 3 + [("warc-date", lake.iso(b)), ("warc-target-uri", a)])
+    rows[5], rows[6], rows[9] = None, [], [("warc-date", "2024-01-01")]
+    words = pa.map_(pa.string(), pa.string())
+    table = pa.table({"id": [f"i{i}" for i in range(count)], "warc_headers": pa.array(rows, words), "text": ["x"] * count,
+                      "n": pa.array([[("k", i), ("z", 1)] for i in range(count)], pa.map_(pa.string(), pa.int64())),
+                      "s": pa.array([[("k", {"c": f"c{i}", "d": i})] for i in range(count)], pa.map_(pa.string(), pa.struct([("c", pa.string()), ("d", pa.int32())])))})
+    path = tmp / "maps.parquet"
+    pq.write_table(table, path, row_group_size=400, data_page_size=500)
+    got = ["warc_headers['warc-target-uri']", "warc_headers['warc-date']", "warc_headers['lang']", "warc_headers['a.b']", "n['k']::varchar", "s['k'].c", "s['k'].d::varchar", "id"]
+    theirs = {tuple(r) for r in duckdb.sql(f"select {', '.join(got)} from '{path}' where warc_headers['warc-target-uri'] is not null").fetchall()}
+    names = ['warc_headers."lang"', "warc_headers.a.b", "n.k", "s.k.c", "s.k.d", "id"]
+    for number, options in enumerate((["--url-column", 'warc_headers."warc-target-uri"', "--ts-column", "warc_headers.warc-date"], [])):
+        for threads in ("1", "3"):
+            root = tmp / f"maps{number}{threads}"
+            ingest(root, "--dataset", "d", "--threads", threads, "--max-rejects", "10%", *options, *[a for n in names for a in ("--extra-column", n)], path)
+            compare_stored(root, "d", theirs, f"keys of maps, {options}, {threads} threads")
+    ingest(tmp / "maps", "--dataset-column", "warc_headers.lang", "--url-column", "warc_headers.warc-target-uri", "--no-ts", "--max-rejects", "90%", path)
+    compare_stored(tmp / "maps", "l3", {(r[0], None) for r in theirs if r[2] == "l3"}, "a dataset by a map")
+    ingest(tmp / "profile", "--profile", "oscar-23", "--dataset", "d", "--max-rejects", "10%", path)
+    compare_stored(tmp / "profile", "d", {(r[0], r[1], None) for r in theirs} if len(lake.stored(tmp / "profile", "d")[0]) == 3 else {r[:2] for r in theirs}, "a profile by a map")
+    said = dxtest.domaindex("ingest", "--detect", path).stdout
+    dxtest.check(b"--profile oscar-23" in said, f"--detect of a map: {said.decode()}")
+    done = ingest(tmp / "maps", "--dataset", "d", "--url-column", "warc_headers.nothing", path, expect=1)
+    dxtest.check(b"records were rejected" in done.stderr, f"a key that no row has: {done.stderr.decode()}")
+
+
 def bytes_as_text(tmp):
     """Bytes without a logical type are text where they are a URL, a time or a dataset; as extras in hexadecimal where they are no text."""
     width = 30
@@ -631,6 +664,7 @@ def main():
         encrypted(tmp)
         lacking(tmp)
         lists(tmp)
+        maps(tmp)
         bytes_as_text(tmp)
         seldom(tmp)
         large_footer(tmp)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A whole file as an input of ingest: each of its columns as the URL, with the next ones as extras,
- * nested and repeated ones too.
+ * nested and repeated ones too; and keys of a map "m", with lists "l" and "l.x".
  */
 #include "builder/input/parquet/parquet_rows.h"
 
@@ -42,6 +42,7 @@ static void read_all(const char *path, char *const number[COLUMNS_MAX], size_t f
 
     for (size_t i = first + 1; i < first + 3 && i < COLUMNS_MAX; i++)
         want.extra[want.extra_count++] = number[i];
+    want.extras_may_lack = true;
     if (dx_parquet_rows_open(&p, path, &want, MEMORY, NULL) == DX_OK)
         for (int i = 0; i < BATCHES_MAX && dx_parquet_rows_fill(p, &batch, NULL) > 0; i++)
             for (size_t k = 0; k < batch.count; k++)
@@ -58,6 +59,8 @@ static void read_all(const char *path, char *const number[COLUMNS_MAX], size_t f
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static char text[COLUMNS_MAX][4];
+    static char keys[COLUMNS_MAX][8] = { "m.k", "l", "m.k.v", "l.x", "x", "m.key", "m.n", "l.y" };
+    char *name[COLUMNS_MAX];
     char *number[COLUMNS_MAX];
     int fd = memfd_create("input", 0);
     char path[64];
@@ -68,9 +71,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (unsigned i = 0; i < COLUMNS_MAX; i++) {
         (void)snprintf(text[i], sizeof text[i], "%u", i + 1);
         number[i] = text[i];
+        name[i] = keys[i];
     }
     read_all(path, number, 0);
     read_all(path, number, 1);
+    read_all(path, name, 0);
+    read_all(path, name, 2);
     (void)close(fd);
     return 0;
 }

@@ -276,10 +276,26 @@ static bool is_name_or_below(const char *name, const char *plain)
     return is_name(name, plain) || (strncmp(name, plain, n) == 0 && name[n] == '.');
 }
 
+/* "headers.key_value.key" is the map that "headers.date" may be a key of. */
+static bool is_map_of(const char *name, const char *plain)
+{
+    static const char *const ends[] = { ".key_value.key", ".map.key", ".entries.key" };
+    size_t n = strlen(name);
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t end = strlen(ends[i]);
+
+        if (n > end && strcmp(name + n - end, ends[i]) == 0 && strncmp(name, plain, n - end) == 0 &&
+            plain[n - end] == '.')
+            return true;
+    }
+    return false;
+}
+
 static bool has_column(const struct dx_detected *d, const char *plain)
 {
     for (size_t i = 0; i < d->column_count && i < DX_DETECT_COLUMNS; i++)
-        if (is_name_or_below(d->column[i].name, plain))
+        if (is_name_or_below(d->column[i].name, plain) || is_map_of(d->column[i].name, plain))
             return true;
     return false;
 }

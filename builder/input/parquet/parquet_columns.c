@@ -46,6 +46,24 @@ static bool in_schema(const struct find *w, const struct dx_json_path *path,
     return c->json_count == 0 || is_text(w, c->found.leaf);
 }
 
+/* A dotted path as the value of a key of a map: which keys there are is seen in each row. */
+static bool in_map(const struct find *w, const struct dx_json_path *path,
+                   struct dx_parquet_column *c)
+{
+    struct dx_pq_column_map map;
+
+    if (!dx_pq_column_map(w->f, path->part, path->count, path->any_case, &c->found, &map))
+        return false;
+    c->from = DX_PARQUET_FROM_LEAF;
+    c->json_count = 0;
+    c->is_map = true;
+    c->any_case = path->any_case;
+    c->key_leaf = map.key_leaf;
+    c->key[0] = map.key;
+    c->key_count = 1;
+    return true;
+}
+
 static bool has_usual(const struct find *w, const char *name, bool in_json,
                       struct dx_parquet_column *c)
 {
@@ -54,7 +72,10 @@ static bool has_usual(const struct find *w, const char *name, bool in_json,
     if (dx_json_path_parse(&path, name, NULL) < 0)
         return false;
     path.any_case = true;
-    return in_schema(w, &path, c) && (c->json_count > 0) == in_json;
+    *c = (struct dx_parquet_column){ .from = DX_PARQUET_ABSENT };
+    if (in_schema(w, &path, c))
+        return (c->json_count > 0) == in_json;
+    return in_json && in_map(w, &path, c);
 }
 
 /* The value of "name=value" among the folders of the path: 1, or 0. */
@@ -212,6 +233,9 @@ static int locate(const struct find *w, const char *given, size_t field, bool ma
     if (in_schema(w, &path, c))
         return check_only(w, c, given, false);
     *c = (struct dx_parquet_column){ .from = DX_PARQUET_ABSENT };
+    if (in_map(w, &path, c))
+        return DX_OK;
+    *c = (struct dx_parquet_column){ .from = DX_PARQUET_ABSENT };
     rc = in_path(w, given, field, c);
     return rc < 0 ? rc : rc > 0 || may_lack ? DX_OK : fail_column(w, given);
 }
@@ -224,13 +248,17 @@ static const char *locate_in_json(const struct find *w, const char *const *names
     struct dx_parquet_column found;
     const char *first = NULL;
 
-    for (; *names != NULL && c->json_count < DX_PARQUET_JSON_MAX; names++) {
+    for (; *names != NULL && c->json_count + c->key_count < DX_PARQUET_JSON_MAX; names++) {
         if (!has_usual(w, *names, true, &found))
             continue;
         if (first == NULL) {
             first = *names;
             *c = found;
-        } else if (found.found.leaf == c->found.leaf)
+        } else if (found.found.leaf != c->found.leaf)
+            continue;
+        else if (found.is_map)
+            c->key[c->key_count++] = found.key[0];
+        else
             c->json[c->json_count++] = found.json[0];
     }
     return first;
@@ -268,11 +296,13 @@ static void label(const struct find *w, size_t field, const char *given, char ou
     const struct dx_parquet_column *c = &w->out->column[field];
     char path[DX_COLUMN_LABEL];
 
-    if (c->from == DX_PARQUET_FROM_LEAF && c->json_count != 1)
+    if (c->from == DX_PARQUET_FROM_LEAF && c->json_count + c->key_count != 1)
         given = dx_pq_footer_path(w->f, c->found.leaf, path, sizeof path);
     if (given != NULL && c->from != DX_PARQUET_ABSENT)
         (void)snprintf(out, DX_COLUMN_LABEL, "%.*s%s", DX_COLUMN_LABEL - 32, given,
-                       c->json_count == 0   ? ""
+                       c->key_count == 1    ? " (map)"
+                       : c->key_count > 1   ? " (map), found by its name"
+                       : c->json_count == 0 ? ""
                        : c->json_count == 1 ? " (JSON)"
                                             : " (JSON), found by its name");
 }

@@ -25,6 +25,11 @@ struct dx_parquet_column {
     /* Of JSON in the leaf's text the first of these that it has; none: the text is the value. */
     struct dx_json_path json[DX_PARQUET_JSON_MAX];
     size_t json_count;
+    /* Of the entries of a map the value of the first of these keys that a row has; is_map: the leaf is that of the values. */
+    bool is_map, any_case;
+    uint32_t key_leaf;
+    struct dx_span key[DX_PARQUET_JSON_MAX];
+    size_t key_count;
     /* Repeated, but not with the URL: arrays of JSON. Repetition levels up to `apart` are the URL's: an array for each element. */
     bool is_array;
     uint8_t apart;

@@ -38,6 +38,8 @@ struct element {
 /* What is read of one column. */
 struct column {
     const struct dx_parquet_column *is;
+    struct column *key;              /* of a map: the keys, slot by slot with the values */
+    struct dx_parquet_column key_is; /* what `is` points to in a column of keys */
     struct dx_pq_reader reader;
     struct dx_pq_values values;
     uint32_t slot;           /* the next one of values */
@@ -130,6 +132,34 @@ static int find_levels(const struct dx_parquet_rows *p, struct column *c, struct
     return DX_OK;
 }
 
+static int check_column(struct dx_parquet_rows *p, const struct column *c, struct dx_error *err)
+{
+    struct dx_pq_column ignored;
+    int rc = dx_pq_text_check(&p->footer, c->is->found.leaf, err);
+
+    if (rc == DX_OK && p->footer.group_count > 0)
+        rc = dx_pq_footer_nested_column(&p->footer, 0, c->is->found.leaf, &ignored, err);
+    if (rc == DX_OK && p->footer.group_count > 0)
+        rc = dx_pq_column_check(&ignored, err);
+    return rc < 0 ? fail_at_column(p, c, err) : DX_OK;
+}
+
+static int open_keys(struct dx_parquet_rows *p, struct column *c, struct dx_error *err)
+{
+    struct column *k = calloc(1, sizeof *k);
+
+    c->key = k;
+    if (k == NULL)
+        return dx_no_memory(err, "%s", p->name);
+    k->key_is = (struct dx_parquet_column){ .from = DX_PARQUET_FROM_LEAF,
+                                            .found.leaf = c->is->key_leaf };
+    k->is = &k->key_is;
+    k->reader = (struct dx_pq_reader)DX_PQ_READER_INIT;
+    k->values = (struct dx_pq_values)DX_PQ_VALUES_INIT;
+    dx_buf_init(&k->reader.walk.window, 0);
+    return check_column(p, k, err);
+}
+
 static int open_fields(struct dx_parquet_rows *p, struct dx_error *err)
 {
     int rc = DX_OK;
@@ -137,7 +167,6 @@ static int open_fields(struct dx_parquet_rows *p, struct dx_error *err)
     p->field_count = DX_ROW_EXTRA + p->columns.extra_count;
     for (size_t i = 0; rc == DX_OK && i < p->field_count; i++) {
         struct column *c = &p->field[i];
-        struct dx_pq_column ignored;
 
         *c = (struct column){ .is = &p->columns.column[i],
                               .reader = DX_PQ_READER_INIT,
@@ -148,15 +177,12 @@ static int open_fields(struct dx_parquet_rows *p, struct dx_error *err)
         dx_buf_init(&c->reader.walk.window, 0);
         if (c->is->from != DX_PARQUET_FROM_LEAF)
             continue;
-        rc = dx_pq_text_check(&p->footer, c->is->found.leaf, err);
-        if (rc == DX_OK && c->is->is_array)
-            rc = find_levels(p, c, err);
-        if (rc == DX_OK && p->footer.group_count > 0)
-            rc = dx_pq_footer_nested_column(&p->footer, 0, c->is->found.leaf, &ignored, err);
-        if (rc == DX_OK && p->footer.group_count > 0)
-            rc = dx_pq_column_check(&ignored, err);
+        rc = c->is->is_array ? find_levels(p, c, err) : DX_OK;
         if (rc < 0)
             return fail_at_column(p, c, err);
+        rc = check_column(p, c, err);
+        if (rc == DX_OK && c->is->is_map)
+            rc = open_keys(p, c, err);
     }
     return rc;
 }
@@ -228,6 +254,11 @@ void dx_parquet_rows_close(struct dx_parquet_rows **out)
         dx_buf_release(&p->field[i].text);
         dx_buf_release(&p->field[i].scratch);
         free(p->field[i].element);
+        if (p->field[i].key != NULL) {
+            dx_pq_reader_release(&p->field[i].key->reader);
+            dx_pq_values_release(&p->field[i].key->values);
+        }
+        free(p->field[i].key);
     }
     dx_parquet_columns_release(&p->columns);
     dx_pq_footer_release(&p->footer);
@@ -290,13 +321,14 @@ static uint32_t value_room(const struct dx_parquet_rows *p, const struct column 
 {
     uint64_t room = p->value_bytes / VALUE_BYTES;
 
-    for (size_t i = 0; i < p->field_count; i++) {
-        const struct column *other = &p->field[i];
-        uint64_t kept = kept_values(&other->reader.dictionary.values) + kept_values(&other->values);
+    for (size_t i = 0; i < p->field_count; i++)
+        for (const struct column *other = &p->field[i]; other != NULL; other = other->key) {
+            uint64_t kept = kept_values(&other->reader.dictionary.values) +
+                            kept_values(&other->values);
 
-        if (other != c)
-            room -= kept < room ? kept : room;
-    }
+            if (other != c)
+                room -= kept < room ? kept : room;
+        }
     return room < p->limits.page_rows ? (uint32_t)room : p->limits.page_rows;
 }
 
@@ -404,6 +436,16 @@ static int take_slot(const struct dx_parquet_rows *p, struct column *c, struct d
     return take_value(p, c, repeated, err);
 }
 
+/* The same, to be kept while other slots of the row are passed. */
+static int keep_slot(const struct dx_parquet_rows *p, struct column *c, struct dx_error *err)
+{
+    const struct dx_pq_node *node = &p->footer.node[p->footer.leaf[c->is->found.leaf]];
+
+    if (dx_pq_text_is_null(node, &c->values, c->slot))
+        return add_element(c, &(struct element){ .in_text = false }, err);
+    return take_value(p, c, true, err);
+}
+
 /* ---- arrays ---- */
 
 static void put_json_value(const struct dx_parquet_rows *p, struct column *c)
@@ -502,6 +544,71 @@ static int take_array_slot(const struct dx_parquet_rows *p, struct column *c, st
     return rc;
 }
 
+/* ---- maps ---- */
+
+/* Which of the wanted keys the entry at the slot has; key_count: none. */
+static size_t find_key(const struct dx_parquet_rows *p, const struct column *c)
+{
+    const struct column *k = c->key;
+    size_t i = c->is->key_count;
+
+    if (definition(k) < p->footer.node[p->footer.leaf[k->is->found.leaf]].max_def)
+        return i; /* no entry */
+    for (i = 0; i < c->is->key_count; i++) {
+        struct dx_span key = c->is->key[i], is = k->values.spans[k->slot];
+
+        if (dx_span_equal(key, is) ||
+            (c->is->any_case && key.size == is.size &&
+             strncasecmp((const char *)key.data, (const char *)is.data, key.size) == 0))
+            break;
+    }
+    return i;
+}
+
+/* A slot of keys goes with one of values. 1, or 0: the chunk has ended. */
+static int find_entry(const struct dx_parquet_rows *p, struct column *c, struct dx_error *err)
+{
+    struct column *k = c->key;
+    int rc = find_slot(p, c, err);
+    int keys = rc < 0 ? rc : find_slot(p, k, err);
+
+    if (rc < 0 || keys < 0)
+        return rc < 0 ? rc : keys;
+    if (rc != keys || (rc > 0 && (c->values.rep == NULL || k->values.rep == NULL ||
+                                  c->values.rep[c->slot] != k->values.rep[k->slot])))
+        rc = dx_fail(err, DX_E_CORRUPT, "the keys of a map are not those of its values");
+    return rc < 0 ? fail_at_column(p, c, err) : rc;
+}
+
+/* The value of the first of the keys that has one; of equal keys the first counts, as in DuckDB. */
+static int load_entry(const struct dx_parquet_rows *p, struct column *c, struct dx_error *err)
+{
+    const struct dx_pq_node *node = &p->footer.node[p->footer.leaf[c->is->found.leaf]];
+    size_t best = c->is->key_count;
+    int rc = find_entry(p, c, err);
+
+    if (rc == 0 || (rc > 0 && c->values.rep[c->slot] != 0))
+        rc = dx_fail(err, DX_E_CORRUPT, "row %" PRIu64 " of the group does not begin", p->row);
+    while (rc > 0) {
+        size_t i = find_key(p, c);
+
+        if (i < best && (c->is->key_count == 1 || !dx_pq_text_is_null(node, &c->values, c->slot))) {
+            best = i;
+            c->count = 0;
+            dx_buf_clear(&c->text);
+            rc = keep_slot(p, c, err);
+        }
+        c->slot++;
+        c->key->slot++;
+        rc = rc < 0 ? fail_at_column(p, c, err) : find_entry(p, c, err);
+        if (rc > 0 && c->values.rep[c->slot] == 0)
+            rc = 0;
+    }
+    if (rc < 0)
+        return rc;
+    return c->count > 0 ? DX_OK : add_element(c, &(struct element){ .in_text = false }, err);
+}
+
 /* The elements of the next row of a column. */
 static int load_column(const struct dx_parquet_rows *p, struct column *c, struct dx_error *err)
 {
@@ -512,6 +619,8 @@ static int load_column(const struct dx_parquet_rows *p, struct column *c, struct
     dx_buf_clear(&c->text);
     if (c->is->from != DX_PARQUET_FROM_LEAF)
         return add_element(c, &(struct element){ .span = c->is->constant }, err);
+    if (c->is->is_map)
+        return load_entry(p, c, err);
     rc = find_slot(p, c, err);
     if (rc == 0 || (rc > 0 && c->values.rep != NULL && c->values.rep[c->slot] != 0))
         rc = dx_fail(err, DX_E_CORRUPT, "row %" PRIu64 " of the group does not begin", p->row);
@@ -545,18 +654,17 @@ static int open_group(struct dx_parquet_rows *p, struct dx_error *err)
 {
     int rc = DX_OK;
 
-    for (size_t i = 0; rc == DX_OK && i < p->field_count; i++) {
-        struct column *c = &p->field[i];
-
-        c->slot = 0;
-        c->values.row_count = 0;
-        if (c->is->from != DX_PARQUET_FROM_LEAF)
-            continue;
-        rc = dx_pq_reader_open_fetch(&c->reader, &p->fetch, &p->footer, p->group, c->is->found.leaf,
-                                     &p->limits, err);
-        if (rc < 0)
-            return fail_at_column(p, c, err);
-    }
+    for (size_t i = 0; i < p->field_count; i++)
+        for (struct column *c = &p->field[i]; c != NULL; c = c->key) {
+            c->slot = 0;
+            c->values.row_count = 0;
+            if (c->is->from != DX_PARQUET_FROM_LEAF)
+                continue;
+            rc = dx_pq_reader_open_fetch(&c->reader, &p->fetch, &p->footer, p->group,
+                                         c->is->found.leaf, &p->limits, err);
+            if (rc < 0)
+                return fail_at_column(p, c, err);
+        }
     p->in_group = rc == DX_OK;
     p->row = 0;
     return rc;
@@ -702,28 +810,37 @@ int dx_parquet_rows_fill(struct dx_parquet_rows *p, struct dx_batch *b, struct d
 
 /* ---- parts of a file ---- */
 
+static bool measure_chunk(const struct dx_parquet_rows *p, uint32_t leaf, uint64_t *bytes,
+                          uint64_t *most)
+{
+    for (uint32_t g = 0; g < p->footer.group_count; g++) {
+        const struct dx_pq_chunk *c = &p->footer.group[g].chunk[leaf];
+
+        *bytes = c->uncompressed_size > *bytes ? c->uncompressed_size : *bytes;
+        *bytes = c->compressed_size > *bytes ? c->compressed_size : *bytes;
+        *most = c->value_count > *most ? c->value_count : *most;
+        if ((c->encodings >> DX_PQ_DELTA_BYTE_ARRAY & 1) != 0)
+            return false;
+    }
+    return true;
+}
+
 /* The largest chunk of a wanted column, in bytes and in values, and the values of the largest of each column; false: its pages may be larger than it
  * is, as each string is stored without what it shares with the one before. */
 static bool measure_chunks(const struct dx_parquet_rows *p, uint64_t *bytes, uint64_t *values,
                            uint64_t *all)
 {
     *bytes = *values = *all = 0;
-    for (size_t i = 0; i < p->field_count; i++) {
-        const struct dx_parquet_column *is = p->field[i].is;
-        uint64_t most = 0;
+    for (size_t i = 0; i < p->field_count; i++)
+        for (const struct column *c = &p->field[i]; c != NULL; c = c->key) {
+            uint64_t most = 0;
 
-        for (uint32_t g = 0; is->from == DX_PARQUET_FROM_LEAF && g < p->footer.group_count; g++) {
-            const struct dx_pq_chunk *c = &p->footer.group[g].chunk[is->found.leaf];
-
-            *bytes = c->uncompressed_size > *bytes ? c->uncompressed_size : *bytes;
-            *bytes = c->compressed_size > *bytes ? c->compressed_size : *bytes;
-            most = c->value_count > most ? c->value_count : most;
-            if ((c->encodings >> DX_PQ_DELTA_BYTE_ARRAY & 1) != 0)
+            if (c->is->from == DX_PARQUET_FROM_LEAF &&
+                !measure_chunk(p, c->is->found.leaf, bytes, &most))
                 return false;
+            *values = most > *values ? most : *values;
+            *all += most < PAGE_BYTES_MAX ? most : PAGE_BYTES_MAX;
         }
-        *values = most > *values ? most : *values;
-        *all += most < PAGE_BYTES_MAX ? most : PAGE_BYTES_MAX;
-    }
     return true;
 }
 

@@ -16,7 +16,7 @@
  * Only the pages of the columns that are wanted are read, by ranges, row group after row group. A
  * column is a dotted path (parquet/column_path.h), the number of a top-level column from 1, or a
  * key of a Hive partition folder of the path (crawl=2024-10/); below a column of strings the path
- * goes on in their JSON. Without a URL column the first usual name counts, and likewise for the
+ * goes on in their JSON, and below a map it is a key, whose value counts: of equal keys the first, as in DuckDB. Without a URL column the first usual name counts, and likewise for the
  * time.
  *
  * Where the URL's column is repeated each element is a record. Columns that are not repeated hold
