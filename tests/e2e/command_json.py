@@ -219,6 +219,7 @@ def errors(root, tmp):
         done = dxtest.domaindex(command, *words, "--json", expect=1)
         lines = [json.loads(line) for line in done.stdout.decode().splitlines()]
         check(len(lines) == 1 and isinstance(lines[0].get("error"), str) and lines[0]["error"] in done.stderr.decode(), f"{command} --json that fails: {done}")
+        check(re.search(r"(?:^|\s)(\S+: )\1", done.stderr.decode()) is None, f"{command}: a name twice: {done.stderr}")
         equal(dxtest.domaindex(command, *words, expect=1).stdout, b"", f"{command} that fails without --json")
         done = dxtest.domaindex(command, *words, "--json", "--no-such-option", expect=2)
         equal(done.stdout, b"", f"{command} --json after a usage error")
