@@ -658,7 +658,10 @@ static void print_summary(const struct dx_ingest_options *o, const struct dx_ing
     (void)dx_line_print(stderr, "ingest: %s", o->root);
     print_count("records read", s->records);
     print_count("rows stored", s->stored);
-    print_count(o->counts ? "added to their host's" : "duplicates", s->accepted - s->stored);
+    print_count(o->counts ? "added to their host's" : "duplicates",
+                s->accepted - s->left_out - s->stored);
+    if (s->left_out > 0)
+        print_count("rows not stored", s->left_out);
     print_rejects(o, s);
     print_blanks(s);
     print_lacking(o, s);
@@ -729,11 +732,11 @@ static int ingest_once(const struct dx_options *options, struct dx_ingest_option
         if (rc < 0)
             dx_command_json_printed();
         rc = rc < 0 ? rc : printed;
-    } else if (quiet && rc == DX_OK) {
+    } else if (quiet && (rc == DX_OK || stats->left_out > 0)) {
         /* standard error is for what fails */
     } else if (o->dry_run && stats->records > 0)
         dry_summary(o, stats);
-    else if (rc == DX_OK)
+    else if (rc == DX_OK || stats->left_out > 0)
         print_summary(o, stats);
     else if (stats->rejected_total > 0)
         print_rejects(o, stats);
@@ -1250,7 +1253,8 @@ const struct dx_command dx_command_ingest = {
         "refused, and so is replacing one that has files which were not published yet.\n\n"
         "With --from amqp://host:port/vhost?queue=NAME the records come over a broker (AMQP 0-9-1, "
         "RabbitMQ) as segments, as 'domaindex ship' sends them: u32 number, u32 how many there "
-        "are, little-endian, and a part of what --format reads; a JSON array of objects too. A "
+        "are, little-endian, and a part of what --format reads; a JSON array of objects or of URLs "
+        "too. A "
         "segment is synced to the spool before it is acknowledged, the last one of a transfer "
         "when its rows are in the lake: whichever side is killed or cut off, nothing is lost and "
         "nothing is stored twice. One that is not the expected one is put back, with a pause that "

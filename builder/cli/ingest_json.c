@@ -93,7 +93,7 @@ static void put_inputs(struct dx_json *j, const struct dx_ingest_stats *s)
 static void put_run(struct dx_json *j, const struct dx_ingest_options *o,
                     const struct dx_ingest_stats *s, const struct dx_error *failure)
 {
-    bool is_stored = failure->code == DX_OK && !o->dry_run;
+    bool is_stored = (failure->code == DX_OK || s->left_out > 0) && !o->dry_run;
     char shown[DX_ROOT_SHOWN];
 
     dx_json_object(j);
@@ -105,7 +105,8 @@ static void put_run(struct dx_json *j, const struct dx_ingest_options *o,
     dx_json_key_u64(j, "records", s->records);
     dx_json_key_u64(j, "accepted", s->accepted);
     dx_json_key_u64(j, "rows_stored", is_stored ? s->stored : 0);
-    dx_json_key_u64(j, "duplicates", is_stored ? s->accepted - s->stored : 0);
+    dx_json_key_u64(j, "duplicates", is_stored ? s->accepted - s->left_out - s->stored : 0);
+    dx_json_key_u64(j, "rows_left_out", s->left_out);
     put_rejects(j, s);
     dx_json_key_u64(j, "invalid_times_dropped", s->ts_dropped);
     dx_json_key_u64(j, "texts_repaired", s->repaired);

@@ -24,6 +24,7 @@
 #include "builder/lake/lake_layout.h"
 #include "builder/lake/lake_snapshot.h"
 #include "builder/lake/suffix_list.h"
+#include "builder/root/progress.h"
 #include "builder/root/root.h"
 #include "builder/root/work_folder.h"
 #include "builder/sort/spill_sort.h"
@@ -52,6 +53,7 @@ struct run {
     char rejects_dir[PATH_MAX];
     char tmp[PATH_MAX]; /* for runs and files */
     bool tmp_made;
+    struct dx_ingest_left left;
 };
 
 /* What runs that were killed left behind. Under the lock no other process uses them. */
@@ -407,6 +409,7 @@ static int store_all(struct run *r, struct dx_error *err)
 
     if (rc == DX_OK && !r->o->replace && !r->o->counts)
         rc = dx_ingest_existing(&existing, err);
+    r->left = existing.left;
     if (rc == DX_OK)
         rc = dx_spill_sort_finish(r->sort, err);
     if (rc == DX_OK)
@@ -488,6 +491,10 @@ static void count(struct run *r)
     for (size_t i = 0; i < dx_ingest_datasets_count(r->datasets); i++) {
         const struct dx_ingest_dataset *set = dx_ingest_datasets_at(r->datasets, i);
 
+        if (set->left_out) {
+            r->stats->left_out += set->rows;
+            continue;
+        }
         r->stats->datasets += set->rows > 0;
         r->stats->datasets_new += set->rows > 0 && set->is_new;
     }
@@ -495,6 +502,21 @@ static void count(struct run *r)
     dx_spill_sort_get_stats(r->sort, &sort);
     r->stats->runs = sort.runs;
     r->stats->spilled_bytes = sort.spilled_bytes;
+}
+
+/* Which datasets the run is without, when the rows of the others are added. */
+static int fail_left_out(const struct run *r, struct dx_error *err)
+{
+    const struct dx_ingest_left *left = &r->left;
+    char rows[32];
+
+    if (left->sets == 0)
+        return DX_OK;
+    return dx_fail(err, left->why.code,
+                   "rows not stored: %s, of dataset '%s'%s; those of all other datasets are in the "
+                   "lake. %s; then run ingest again",
+                   dx_progress_count(r->stats->left_out, rows), left->first->name,
+                   left->sets > 1 ? " and others" : "", left->why.text);
 }
 
 static void release(struct run *r)
@@ -601,6 +623,8 @@ int dx_ingest_run(struct dx_ingest_options *o, struct dx_ingest_stats *stats, st
     /* A refusal for its rejects leaves them to be looked at. */
     if (rc < 0 && (!is_refused || dx_rejects_close(&r->rejects, NULL) < 0))
         dx_rejects_discard(&r->rejects);
+    if (rc == DX_OK && !o->dry_run)
+        rc = fail_left_out(r, err);
     stats->rejects_unlisted = r->rejects.unlisted;
     if (r->rejects.path != NULL)
         stats->rejects_path = strdup(r->rejects.path);

@@ -36,6 +36,7 @@ struct dx_ingest_dataset {
     _Atomic uint64_t rows;  /* accepted, duplicates too */
     _Atomic bool ts_micros; /* some time is not a whole millisecond */
     bool in_lake;           /* has files: rows must be compared with them */
+    bool left_out;          /* a file of it cannot be compared: no row is stored */
     uint64_t stored;        /* rows added to the lake by this run */
     uint32_t first_part;    /* of a replacement: its files have the numbers first_part… */
     uint32_t end_part;      /* …up to here; set when files have their names */

@@ -241,21 +241,54 @@ static struct dx_ingest_dataset *find_id(const struct finding *f, uint32_t id)
     return found == NULL ? NULL : *found;
 }
 
+/* Whether it is the file that cannot be read, which another try would not change. */
+static bool is_of_file(int rc)
+{
+    return rc == DX_E_TRUNCATED || rc == DX_E_CORRUPT || rc == DX_E_UNSUPPORTED ||
+           rc == DX_E_LIMIT || rc == DX_E_INVALID || rc == DX_E_NOT_FOUND;
+}
+
+static bool has_rows(const struct finding *f)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (f->by_id[i]->rows > 0 && !f->by_id[i]->left_out)
+            return true;
+    return false;
+}
+
+/* The other datasets go on without this one, if there are any with rows. */
+static int leave_out(struct finding *f, struct dx_ingest_dataset *set, struct dx_error *err)
+{
+    if (!is_of_file((int)err->code))
+        return (int)err->code;
+    set->left_out = true;
+    if (!has_rows(f))
+        return (int)err->code;
+    if (f->e->left.sets++ == 0) {
+        f->e->left.first = set;
+        f->e->left.why = *err;
+    }
+    *err = (struct dx_error)DX_ERROR_INIT;
+    return DX_OK;
+}
+
 /* What cannot be compared would stand there twice when the files are back. */
-static int check_missing(const struct finding *f, struct dx_error *err)
+static int check_missing(struct finding *f, struct dx_error *err)
 {
     const struct dx_lake_list *list = &f->e->lake->missing;
 
     for (size_t i = 0; i < list->count; i++) {
-        const struct dx_ingest_dataset *set = find_id(f, list->file[i].dataset_id);
+        struct dx_ingest_dataset *set = find_id(f, list->file[i].dataset_id);
 
-        if (set != NULL && set->rows > 0)
-            return dx_fail(
-                err, DX_E_NOT_FOUND,
-                "%s/%s: is not there, but the current version has it, so new rows cannot "
-                "be compared with its rows; mount or restore it, or publish without it "
-                "first (publish --allow-missing)",
-                f->e->options->root, list->file[i].path);
+        if (set == NULL || set->rows == 0 || set->left_out)
+            continue;
+        (void)dx_fail(err, DX_E_NOT_FOUND,
+                      "%s/%s: is not there, but the current version has it, so new rows cannot "
+                      "be compared with its rows; mount or restore it, or publish without it "
+                      "first (publish --allow-missing)",
+                      f->e->options->root, list->file[i].path);
+        if (leave_out(f, set, err) < 0)
+            return (int)err->code;
     }
     return DX_OK;
 }
@@ -270,13 +303,25 @@ static uint64_t mark(struct finding *f, uint64_t *bytes)
     for (size_t i = 0; i < list->count; i++) {
         struct dx_ingest_dataset *set = find_id(f, list->file[i].dataset_id);
 
-        if (set == NULL || set->rows == 0 || f->e->lake->naming[i] == DX_LAKE_OUT)
+        if (set == NULL || set->rows == 0 || set->left_out || f->e->lake->naming[i] == DX_LAKE_OUT)
             continue;
         rows += set->in_lake ? 0 : set->rows;
         set->in_lake = true;
         *bytes += list->file[i].size;
     }
     return rows;
+}
+
+static int fail_file(struct finding *f, struct dx_ingest_dataset *set, struct dx_error *err)
+{
+    const struct dx_error cause = *err;
+
+    if (is_of_file((int)cause.code))
+        (void)dx_fail(err, cause.code,
+                      "%s; new rows cannot be compared with those of this file: move it out of the "
+                      "lake, or write it again",
+                      cause.text);
+    return leave_out(f, set, err);
 }
 
 static int scan_files(struct finding *f, struct dx_error *err)
@@ -287,11 +332,13 @@ static int scan_files(struct finding *f, struct dx_error *err)
     int rc = DX_OK;
 
     for (size_t i = 0; rc == DX_OK && i < list->count; i++) {
-        const struct dx_ingest_dataset *set = find_id(f, list->file[i].dataset_id);
+        struct dx_ingest_dataset *set = find_id(f, list->file[i].dataset_id);
 
-        if (set == NULL || !set->in_lake || f->e->lake->naming[i] == DX_LAKE_OUT)
+        if (set == NULL || !set->in_lake || set->left_out || f->e->lake->naming[i] == DX_LAKE_OUT)
             continue;
         rc = scan_file(f, &list->file[i], set, bytes, &rows, err);
+        if (rc < 0)
+            rc = fail_file(f, set, err);
         bytes += list->file[i].size;
     }
     return rc;

@@ -422,6 +422,8 @@ static int store_rows(struct dx_ingest_store *s, struct dx_spill_sort *sort, str
             if (o->stopped != NULL && o->stopped())
                 return dx_fail(err, DX_E_IO, "interrupted; nothing was added to the lake");
         }
+        if (dx_ingest_datasets_at(s->o.datasets, dx_ingest_row_dataset(key))->left_out)
+            continue;
         if (dx_ingest_row_is_existing(value)) {
             s->o.stats->known++;
             continue;

@@ -14,6 +14,7 @@ import fcntl
 import bz2
 import gzip
 import io
+import json
 import lzma
 import pathlib
 import sqlite3
@@ -62,6 +63,8 @@ GOOD = {
     "oscar.jsonl": (table("", '{{"headers": {{"warc-target-uri": "{u}", "warc-date": "{t}"}}}}'),
                     'time column: headers."warc-date"', True),
     "glotcc.jsonl": (table("", '{{"warc-target-uri": "{u}", "warc-date": "{t}"}}'), 'time column: "warc-date"', True),
+    "array.json": (json.dumps(PAGES, indent=1).encode(), "url column: the strings; time column: none", False),
+    "objects.json": (json.dumps([{"url": u, "ts": TIME} for u in PAGES], indent=1).encode(), "url column: url; time column: ts", True),
     "offsets.csv": (table("url,when\n", "{u},2024-01-02 03:04:05+00"), "time column: when", True),
     "one-column.csv": (table("url\n", "{u}"), "url column: url; time column: none", False),
 }
@@ -125,6 +128,7 @@ def refused(tmp):
         "array of arrays": b'[["urlkey", "timestamp", "place"],\n["com,example)/", "20240102030405", "http://example.com/"]]\n',
         "first record has: web, meta.b": table("", '{{"web": "{u}", "meta": {{"b": 1}}}}'),
         "no input has a record": b"\n\n",
+        "jq -c . FILE": json.dumps({"url": PAGES[0]}, indent=1).encode(),
     }
     inputs = {**texts, **binaries(tmp)}
     for words, data in inputs.items():
@@ -254,6 +258,36 @@ def lists(tmp):
     for name, text in (("csv", 'url,n\n"http://a.com/\nhttp://b.com/",1\n'), ("tsv", "url\tn\nhttp://a.com/\rhttp://b.com/\t1\n")):
         said = ingest(tmp / "cell", "--dataset", "d", "--format", name, "-", input=text.encode(), expect=1)
         check("not_one_url" in said, f"a cell of {name}: {said}")
+
+
+def left_out(tmp):
+    """A file that cannot be read stops its dataset, and no other; the same run again stores the rest, and nothing twice."""
+    root = tmp / "left"
+    lines = [f"{u}\t{name}" for name in ("alpha", "beta", "gamma") for u in PAGES]
+    data = "".join(line + "\n" for line in lines).encode()
+    arguments = ("--format", "tsv", "--url-column", "1", "--dataset-column", "2", "-")
+    ingest(root, "--dataset", "beta", "--format", "list", "-", input=b"http://site0.example.com/first\n")
+    garbage = root / "urls" / "dataset_id=1" / "domain_prefix=00-ff" / "part-00007.parquet"
+    garbage.write_bytes(b"PAR1 garbage PAR1")
+    said = ingest(root, *arguments, input=data, expect=1)
+    check(f"rows not stored: {COUNT}, of dataset 'beta'; those of all other datasets are in the lake" in said and garbage.name in said, f"left out: {said}")
+    check(f"{'rows stored':22} {2 * COUNT:>14}" in said and f"{'rows not stored':22} {COUNT:>14}" in said, f"the summary: {said}")
+    done = dxtest.domaindex("ingest", "--root", root, "--json", "--memory", "64M", *arguments, input=data, expect=1)
+    found = dxtest.json.loads(done.stdout)
+    equal((found["rows_stored"], found["duplicates"], found["rows_left_out"]), (0, 2 * COUNT, COUNT), "again")
+    check(garbage.name in found["error"], f"the file is named: {found}")
+    # Alone it is an error as it was, and nothing is stored.
+    said = ingest(root, "--dataset", "beta", "--format", "list", "-", input=b"http://site0.example.com/second\n", expect=1)
+    check(garbage.name in said and "rows not stored" not in said, f"alone: {said}")
+    # Of a journal the inputs are not in the lake.
+    (tmp / "in.tsv").write_bytes(data)
+    for _ in range(2):
+        said = ingest(root, *arguments[:-1], "--journal", tmp / "journal", tmp / "in.tsv", expect=1)
+        check("0 of 1 inputs were in the lake, 0 were added" in said, f"a journal: {said}")
+    garbage.unlink()
+    said = ingest(root, *arguments, input=data)
+    check(f"{'rows stored':22} {COUNT:>14}" in said, f"the file is gone: {said}")
+    equal([len(rows(root, n)) for n in (1, 2, 3)], [COUNT + 1, COUNT, COUNT], "rows")
 
 
 def times(tmp):
@@ -455,7 +489,7 @@ def json_summary(tmp):
 
 def main():
     dxtest.need_programs()
-    for part in (good, refused, pipes, rejects, lists, json_summary, times, columns, untimed, lacking, dry_runs, words, waiting):
+    for part in (good, refused, pipes, rejects, lists, left_out, json_summary, times, columns, untimed, lacking, dry_runs, words, waiting):
         with dxtest.tempdir() as tmp:
             part(tmp)
     dxtest.finish()

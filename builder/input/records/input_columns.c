@@ -352,9 +352,10 @@ static int label_json(struct dx_columns *cols, const struct dx_columns_want *wan
         return DX_OK;
     if (cols->no_url)
         return fail_json_url(cols, want, sample, input, err);
-    label(cols->url_label, want->url != NULL       ? want->url
-                           : url < cols->url_paths ? url_names(want)[url]
-                                                   : "found by its name");
+    label(cols->url_label, want->url != NULL                  ? want->url
+                           : url < cols->url_paths            ? url_names(want)[url]
+                           : sample->record[0].data[0] == '"' ? "the strings"
+                                                              : "found by its name");
     rc = find_present(cols, cols->url_paths, cols->ts_paths, sample, &ts, &parsed, err);
     if (rc < 0)
         return rc;
@@ -1044,6 +1045,22 @@ static int open_list(const struct dx_columns *cols, const struct dx_json_path *p
     return next_element(cols, f);
 }
 
+/* A string in the place of an object is a URL, unless the URL's column is named. */
+static int pick_string(const struct dx_columns *cols, struct dx_span record, struct dx_fields *f)
+{
+    struct dx_json_value value;
+    struct dx_span text = record;
+
+    while (text.size > 0 && text.data[text.size - 1] <= ' ')
+        text.size--;
+    if (!dx_json_value_of(text, &value, &f->scratch))
+        return malformed(&f->scratch, record);
+    f->ts = f->dataset = dx_span_of(NULL, 0);
+    memset(f->extra, 0, cols->extra_count * sizeof *f->extra);
+    f->url = value.text;
+    return cols->path[0].any_case ? 0 : DX_ROW_COLUMN_MISSING;
+}
+
 static int pick_json(const struct dx_columns *cols, struct dx_span record, struct dx_fields *f)
 {
     const struct path_places at = places_of(cols);
@@ -1054,6 +1071,8 @@ static int pick_json(const struct dx_columns *cols, struct dx_span record, struc
 
     if (cols->format == DX_RECORD_CDXJ && !dx_cdx_json(record, &time, &record))
         return DX_ROW_RECORD_MALFORMED;
+    if (cols->format == DX_RECORD_JSONL && record.size > 0 && record.data[0] == '"')
+        return pick_string(cols, record, f);
     if (!dx_json_pick(record, cols->path, cols->path_count, v, &f->scratch))
         return malformed(&f->scratch, record);
     if (cols->format == DX_RECORD_CDXJ)

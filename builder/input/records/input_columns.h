@@ -16,7 +16,7 @@
  *
  * A column is a number from 1, or a name: of a header (TSV, CSV) or a dotted path (JSONL). Without
  * a URL column JSONL (and the JSON of CDXJ) takes the first present of a fixed list of paths, and
- * TSV and CSV the first such name in the header; the same for the time (column_names.h). A header
+ * TSV and CSV the first such name in the header; a record of JSONL that is a string is the URL, then; the same for the time (column_names.h). A header
  * is expected where a name is asked for, and recognised where the URL's field of the first record
  * is one of those names, or a bare word, which is not a URL either. The sample is what an input
  * begins with: a column that no record of it has is an error that lists those there are; of an extra

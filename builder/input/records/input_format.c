@@ -55,7 +55,7 @@ static const struct {
     { ".jsonl", DX_RECORD_JSONL }, { ".json", DX_RECORD_JSONL }, { ".ndjson", DX_RECORD_JSONL },
 };
 
-/* Begins as one JSON array of objects does. */
+/* Begins as one JSON array of objects or strings does. */
 static bool is_array(struct dx_span head)
 {
     struct dx_bytes r = dx_bytes_of(head);
@@ -67,7 +67,7 @@ static bool is_array(struct dx_span head)
         if (c == '[' && brackets++ == 0)
             continue;
         if (c != ' ' && c != '\t' && c != '\n' && c != '\r')
-            return brackets == 1 && (c == '{' || c == ']');
+            return brackets == 1 && (c == '{' || c == '"' || c == ']');
     }
     return false;
 }
@@ -434,6 +434,36 @@ static int check_text(const struct dx_input_head *head, struct dx_error *err)
     return rc;
 }
 
+/* An object over several lines, each of which would be a broken record. */
+static int check_one_line(const struct dx_input_head *head, const struct sample *s,
+                          struct dx_error *err)
+{
+    if (s->count < 2 || s->line[0].data[0] != '{' || s->line[1].data[0] == '{' ||
+        s->line[0].data[s->line[0].size - 1] == '}')
+        return DX_OK;
+    return dx_fail(
+        err, DX_E_INVALID,
+        "%s: line %zu begins a JSON object that goes on over several lines; ingest reads "
+        "an object a line, or one array of objects or of URLs; convert it: jq -c . FILE | "
+        "domaindex ingest --format jsonl ... -",
+        head->name, s->number[0]);
+}
+
+static int find_of_text(const struct dx_input_head *head, const struct sample *s,
+                        enum dx_record_format asked, bool wants_columns,
+                        enum dx_record_format *format, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    if (asked == DX_RECORD_AUTO)
+        *format = by_name(head->name);
+    if (*format == DX_RECORD_AUTO)
+        rc = find_by_content(head, s, wants_columns, format, err);
+    else if (*format == DX_RECORD_CSV || *format == DX_RECORD_TSV)
+        rc = check_delimiter(head, s, *format, err);
+    return rc == DX_OK && *format == DX_RECORD_JSONL ? check_one_line(head, s, err) : rc;
+}
+
 int dx_input_format_find(const struct dx_input_head *head, enum dx_record_format asked,
                          bool wants_columns, enum dx_record_format *format, struct dx_error *err)
 {
@@ -452,11 +482,5 @@ int dx_input_format_find(const struct dx_input_head *head, enum dx_record_format
     if (rc < 0)
         return rc;
     read_sample(head, &sample);
-    if (asked == DX_RECORD_AUTO)
-        *format = by_name(head->name);
-    if (*format == DX_RECORD_AUTO)
-        return find_by_content(head, &sample, wants_columns, format, err);
-    return *format == DX_RECORD_CSV || *format == DX_RECORD_TSV
-               ? check_delimiter(head, &sample, *format, err)
-               : DX_OK;
+    return find_of_text(head, &sample, asked, wants_columns, format, err);
 }

@@ -552,7 +552,7 @@ bool dx_json_value_of(struct dx_span text, struct dx_json_value *value, struct d
         return false;
     if (text.data[0] == '"') {
         value->kind = DX_JSON_STRING;
-        if (!read_string(&s, scratch))
+        if (!read_string(&s, scratch) || s.p != s.end)
             return false;
         value->text = dx_span_of(scratch->data, scratch->size);
         return true;

@@ -449,6 +449,11 @@ static void test_format(void)
         { "a", "http://a/x,y\n", false, "list" },
         { "-", "  {\"a\":1}", false, "jsonl" },
         { "-", "[\n{\"a\":1}]", false, "jsonl" },
+        { "-", "[\"http://a.com/\"]", false, "jsonl" },
+        { "a.json", "{\n  \"url\": \"http://a.com/\"\n}\n", false,
+          "line 1 begins a JSON object that goes on over several lines" },
+        { "-", "\n{ \"a\": {\n  \"url\": 1 }\n}\n", false, "line 2 begins a JSON object" },
+        { "-", "{\"a\": 1\n{\"a\": 1}\n", false, "jsonl" }, /* one that is cut off */
         { "-", "a\tb\n", false, "tsv" },
         { "-", "a,b\n", true, "csv" },
         { "-", "", false, "list" },
