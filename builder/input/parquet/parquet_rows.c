@@ -43,6 +43,8 @@ struct column {
     struct dx_pq_reader reader;
     struct dx_pq_values values;
     uint32_t slot;           /* the next one of values */
+    bool goes_along;         /* an element for each of the URL's */
+    bool is_direct;          /* one value a row, whose text is in the page */
     struct dx_buf text;      /* of values that are made or kept, of the current row */
     struct dx_buf scratch;   /* of JSON */
     struct element *element; /* of the current row; one where the column is not repeated */
@@ -144,6 +146,14 @@ static int check_column(struct dx_parquet_rows *p, const struct column *c, struc
     return rc < 0 ? fail_at_column(p, c, err) : DX_OK;
 }
 
+static bool is_direct(const struct dx_parquet_rows *p, const struct dx_parquet_column *is)
+{
+    const struct dx_pq_node *node = &p->footer.node[p->footer.leaf[is->found.leaf]];
+
+    return dx_pq_text_is_plain(node) && node->logical != DX_PQ_LOGICAL_NULL && !is->is_map &&
+           !is->may_be_hex && is->json_count == 0 && is->found.repeated_at == 0;
+}
+
 static int open_keys(struct dx_parquet_rows *p, struct column *c, struct dx_error *err)
 {
     struct column *k = calloc(1, sizeof *k);
@@ -177,6 +187,8 @@ static int open_fields(struct dx_parquet_rows *p, struct dx_error *err)
         dx_buf_init(&c->reader.walk.window, 0);
         if (c->is->from != DX_PARQUET_FROM_LEAF)
             continue;
+        c->is_direct = is_direct(p, c->is);
+        c->goes_along = c->is->found.repeated_at != 0 && (!c->is->is_array || c->is->apart > 0);
         rc = c->is->is_array ? find_levels(p, c, err) : DX_OK;
         if (rc < 0)
             return fail_at_column(p, c, err);
@@ -626,6 +638,15 @@ static int load_column(const struct dx_parquet_rows *p, struct column *c, struct
         rc = dx_fail(err, DX_E_CORRUPT, "row %" PRIu64 " of the group does not begin", p->row);
     else if (rc < 0)
         return rc;
+    if (rc > 0 && c->is_direct) {
+        struct element e = { .in_text = false };
+
+        if (!dx_pq_is_null(&c->values, c->slot))
+            e.span = c->values.spans[c->slot];
+        c->slot++;
+        rc = add_element(c, &e, err);
+        return rc < 0 ? fail_at_column(p, c, err) : DX_OK;
+    }
     do {
         if (rc > 0)
             rc = c->is->is_array ? take_array_slot(p, c, err) : take_slot(p, c, err);
@@ -689,12 +710,6 @@ static int close_group(struct dx_parquet_rows *p, struct dx_error *err)
     return DX_OK;
 }
 
-/* An element for each of the URL's. */
-static bool goes_along(const struct column *c)
-{
-    return c->is->found.repeated_at != 0 && (!c->is->is_array || c->is->apart > 0);
-}
-
 static int load_row(struct dx_parquet_rows *p, struct dx_error *err)
 {
     const struct column *url = &p->field[DX_ROW_URL];
@@ -706,7 +721,7 @@ static int load_row(struct dx_parquet_rows *p, struct dx_error *err)
         rc = load_column(p, c, err);
         if (rc < 0)
             return rc;
-        if (goes_along(c) && c->count != url->count)
+        if (c->goes_along && c->count != url->count)
             rc = dx_fail(err, DX_E_CORRUPT, "%zu elements in row %" PRIu64 ", the URL's has %zu",
                          c->count, p->row, url->count);
         if (rc < 0)
@@ -742,7 +757,7 @@ static void record_fields(const struct dx_parquet_rows *p, struct dx_span field[
     for (size_t i = 0; i < p->field_count; i++) {
         const struct column *c = &p->field[i];
 
-        field[i] = span_of(c, goes_along(c) ? p->next_element : 0);
+        field[i] = span_of(c, c->goes_along ? p->next_element : 0);
     }
 }
 
