@@ -318,9 +318,61 @@ def other_writers(tmp):
     check(len(rows) > paths and all(r["domain"] != "secret.com" for r in rows), "a suppressed row of a file with false bounds")
 
 
+def answered(root, *domains):
+    """(url, raw_url, requested_url, locator) of all rows of the domains, as `lookup` answers them."""
+    lines = dxtest.domaindex("lookup", "--root", root, "--all-urls", "--fields", "url,raw_url,extras,locator", *domains, expect=None).stdout.splitlines()
+    items = [item for line in lines for item in json.loads(line).get("items", [])]
+    return sorted(((i["url"], i["raw_url"], i["extras"].get("requested_url"), i["locator"]) for i in items), key=str)
+
+
+def emptied_texts(tmp):
+    """Of a row whose requested URL is suppressed and whose own is not, the table has what answers have: the row, with null in the columns that tell
+    it; in a tag of an older version too. Once the rule is lifted it is the lake's own file again."""
+    root, domains = tmp / "emptied", [f"d{i}.com" for i in range(1, 10)]
+    lines = [("http://d1.com/asked", "http://d2.com/canon"), ("HTTP://D1.com:80/Other", "http://d3.com/canon"), ("http://d4.com/asked", "http://d5.com/canon"),
+             ("http://d1.com/own", ""), ("http://WWW.d6.com:80/a", ""), ("http://d7.com/asked", "http://d1.com/gone")]
+    (tmp / "asked.tsv").write_text("url\tcanon\n" + "".join(f"{url}\t{canon}\n" for url, canon in lines))
+    dxtest.domaindex("ingest", "--root", root, "--dataset", "one", "--format", "tsv", "--url-column", "url", "--canonical-column", "canon", "--locators", tmp / "asked.tsv")
+    dxtest.domaindex("publish", "--root", root)
+    dxtest.domaindex("ingest", "--root", root, "--dataset", "two", "--format", "list", "-", input=b"http://d8.com/\n")
+    dxtest.domaindex("publish", "--root", root)
+    names = [v["version"] for v in json.loads(dxtest.domaindex("versions", "--root", root, "--json").stdout)["versions"]]
+
+    def have(snapshot=None):
+        rows = table_at(metadata_of(f"{root}/iceberg/rows")).scan(snapshot_id=snapshot).to_arrow().to_pylist()
+        return sorted(((f"{r['scheme']}://{r['host']}{r['path_query']}", r["raw_url"], r["requested_url"], r["locator"]) for r in rows), key=str)
+
+    def copies():
+        return [name for name in files_of(root / "iceberg") if "/shown-" in name]
+
+    update(root, presence=False)
+    before = answered(root, *domains)
+    equal(have(), before, "before there is a rule")
+    dxtest.domaindex("suppress", "add", "--root", root, "--domain", "d1.com")
+    update(root, presence=False)
+    want = answered(root, *domains)
+    check(("http://d2.com/canon", None, None, None) in want and ("http://d3.com/canon", None, None, None) in want, f"answers: {want}")
+    equal(have(), want, "where the requested URL is suppressed")
+    metadata = table_at(metadata_of(f"{root}/iceberg/rows"))
+    for name in names:
+        equal(have(metadata.snapshot_by_name(name).snapshot_id), [row for row in want if name != min(names) or "d8.com" not in row[0]], f"the tag of {name}")
+    equal(len(copies()), 1, "one copy for both versions")
+    first = copies()
+    dxtest.domaindex("suppress", "add", "--root", root, "--domain", "d9.com")
+    update(root, presence=False)
+    equal(copies(), first, "a rule that changes nothing in it: the same copy")
+    dxtest.domaindex("suppress", "lift", "--root", root, 1)
+    update(root, presence=False)
+    equal(have(), before, "the rule is lifted")
+    for change in (("lift", "--root", root, 2), ("add", "--root", root, "--domain", "d9.com")):
+        dxtest.domaindex("suppress", *change)
+        update(root, presence=False)
+    equal(copies(), [], "copies that no snapshot has")
+
+
 def hidden_texts(tmp):
-    """The table leaves out the rows that answers hide: below a suppressed domain which has public suffixes below it, with a suppressed
-    requested_url in another spelling, and by a new log that has as many lines as the lost one before it."""
+    """The table leaves out the rows that answers hide: below a suppressed domain which has public suffixes below it, and by a new log that has as many
+    lines as the lost one before it. A suppressed requested_url in another spelling empties that column alone."""
     root, lines = tmp / "texts", [{"url": "http://shown.com/c", "requested_url": "HTTP://WWW.Hidden.com:80/x"}, {"url": "http://shown.com/d"}]
     dxtest.domaindex("ingest", "--root", root, "--dataset", "one", "--format", "jsonl", "--extra-column", "requested_url", "-",
                      input="".join(json.dumps(line) + "\n" for line in lines).encode())
@@ -335,7 +387,8 @@ def hidden_texts(tmp):
     equal(paths(), ["/a", "/b", "/c", "/d"], "before")
     for kind, value in (("domain", "amazonaws.com"), ("url", "http://www.hidden.com/x")):
         dxtest.domaindex("suppress", "add", "--root", root, f"--{kind}", value)
-    equal(paths(), ["/d"], "what rules of names and URLs hide")
+    equal(paths(), ["/c", "/d"], "what rules of names and URLs hide")
+    equal(set(table_at(metadata_of(f"{root}/iceberg/rows")).scan().to_arrow().column("requested_url").to_pylist()), {None}, "a suppressed requested URL")
     (root / "index" / "suppressions.log").unlink()
     dxtest.domaindex("suppress", "accept", "--root", root)
     for value in ("shown.com", "other.com"):
@@ -382,6 +435,7 @@ def main():
     with dxtest.tempdir() as tmp:
         bounded_columns(tmp)
         hidden_texts(tmp)
+        emptied_texts(tmp)
     stores.need("versitygw", "minio")
     with dxtest.tempdir() as tmp:
         on_a_store(tmp)

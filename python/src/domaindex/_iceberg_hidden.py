@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rows of a lake file readers must not show: those that suppressions hide, and those that a version leaves out as faulty.
+"""What readers must not show of a lake file: rows that suppressions hide, rows that a version leaves out as faulty, and single texts.
 
-The rules are those of docs/FORMAT.md 13.1 and 12.4. A row whose requested_url or raw_url is hidden is left out as a whole: a file of
-positions cannot empty one column.
+The rules are those of docs/FORMAT.md 13.1, 12.1 and 12.4.
 """
 from __future__ import annotations
 
@@ -93,12 +92,19 @@ def _may_hit(rules: Rules, file: Any, number: int) -> bool:
     return any(map(rules.concerns, _texts({"domain": pc.unique(file.read_row_group(number, columns=["domain"]).column("domain"))}, "domain")))
 
 
-def _led(file: Any, rules: Rules, number: int) -> Set[int]:
-    """Rows of the group with the text of a hidden URL: what was requested, and what was typed."""
-    found: Set[int] = set()
-    for name in ("requested_url", "raw_url"):
-        if name in file.schema_arrow.names:
-            found |= rules.hit_urls(file.read_row_group(number, columns=[name]).column(name).combine_chunks())
+def hidden_texts(file: Any, rules: Rules) -> Dict[str, Set[int]]:
+    """By column, the positions of rows with the text of a hidden URL there: what was requested, and what was typed; and where either leads to. The
+    rows themselves stay, with null there."""
+    names = [name for name in ("requested_url", "raw_url") if name in file.schema_arrow.names]
+    found: Dict[str, Set[int]] = {name: set() for name in names}
+    first = 0
+    for number in range(file.num_row_groups):
+        for name in names:
+            hit = rules.hit_urls(file.read_row_group(number, columns=[name]).column(name).combine_chunks())
+            found[name].update(first + at for at in hit)
+        first += file.metadata.row_group(number).num_rows
+    if "locator" in file.schema_arrow.names:
+        found["locator"] = set().union(*found.values())
     return found
 
 
@@ -118,7 +124,7 @@ def hidden_rows(file: Any, rules: Rules) -> List[int]:
     found: List[int] = []
     first = 0
     for number in range(file.num_row_groups):
-        hit = _led(file, rules, number)
+        hit: Set[int] = set()
         if _may_hit(rules, file, number):
             table = file.read_row_group(number, columns=columns)
             known: Dict[Tuple[str, str], bool] = {}

@@ -4,7 +4,8 @@
     python -m domaindex.iceberg ROOT               or domaindex publish --iceberg, or domaindex.iceberg.update(ROOT)
 
 `rows` has the lake's own files. Of a file of another writer that not every engine reads the same, it has a copy of what an answer would show: one with
-columns that are not text, with numbers of columns, or with two names of one column. Each version that the root lists is a snapshot with a tag of its name, and the branch main is
+columns that are not text, with numbers of columns, or with two names of one column; and of one with the URL by which a row was requested where suppressions
+hide that URL and not the row, a copy with null there. Each version that the root lists is a snapshot with a tag of its name, and the branch main is
 the current one, also after a rollback. Rows that suppressions hide have positional deletes in each snapshot. `presence` has the counts of each
 (domain, dataset) of the current version as the server answers them. Datasets of counts are in neither. docs/PYTHON.md is the manual.
 """
@@ -147,12 +148,22 @@ def _plain_column(column: Any, kind: Any) -> Any:
     return column.cast(kind, safe=False)
 
 
+def _emptied(column: Any, first: int, positions: Set[int]) -> Any:
+    """The column of rows from `first` on, with null at positions."""
+    import pyarrow
+    import pyarrow.compute
+
+    mask = pyarrow.array([first + at in positions for at in range(len(column))], pyarrow.bool_())
+    return pyarrow.compute.if_else(mask, pyarrow.scalar(None, column.type), column)
+
+
 class _Lake:
     """Files of versions, each footer read once."""
 
     def __init__(self, files: Files, root: str, folder: str) -> None:
         self.files, self.root, self.folder = files, root, folder
         self._footers: Dict[str, Any] = {}
+        self._emptied: Set[str] = set()
         self.unread: Dict[str, str] = {}  # why, by file
 
     def of(self, version: str, known: Set[str]) -> Dict[str, Mapping[str, Any]]:
@@ -194,7 +205,8 @@ class _Lake:
                 all(column.physical_type == "INT32" for column in columns if column.name == "dataset_id") and
                 all(str(fields.field(column.name).type).startswith(("timestamp[ms", "timestamp[us")) for column in columns if column.name == "ts"))
 
-    def _copy(self, uri: str, copy: str) -> None:
+    def _copy(self, uri: str, copy: str, empty: Optional[Mapping[str, Set[int]]] = None) -> None:
+        """empty: by column, the positions of rows that have null there."""
         import pyarrow
         import pyarrow.parquet
 
@@ -212,12 +224,15 @@ class _Lake:
         twice = {name for name, _, required in _FIXED if required} - set(wanted)
         if twice:
             raise ValueError(f"two columns {min(twice)}")
-        sink = pyarrow.BufferOutputStream()
+        sink, first = pyarrow.BufferOutputStream(), 0
         plain = pyarrow.schema([pyarrow.field(name, kind) for name, kind in wanted.items()])
         with pyarrow.parquet.ParquetFile(self.files.path(uri), filesystem=self.files.fs, metadata=self.footer(uri)) as file, pyarrow.parquet.ParquetWriter(sink, plain, compression="zstd") as out:
             for number in range(file.num_row_groups):
                 table = file.read_row_group(number, columns=list(wanted))
-                out.write_table(pyarrow.table({name: _plain_column(table.column(name), kind) for name, kind in wanted.items()}, schema=plain))
+                columns = {name: _plain_column(table.column(name), kind) for name, kind in wanted.items()}
+                columns.update({name: _emptied(columns[name], first, positions) for name, positions in (empty or {}).items() if name in columns})
+                out.write_table(pyarrow.table(columns, schema=plain))
+                first += table.num_rows
         self.files.replace(self.files.name(copy), sink.getvalue().to_pybytes())
 
     def footer(self, uri: str) -> Any:
@@ -227,11 +242,26 @@ class _Lake:
             self._footers[uri] = pyarrow.parquet.read_metadata(self.files.path(uri), filesystem=self.files.fs)
         return self._footers[uri]
 
-    def left_out(self, uri: str, rules: hidden.Rules, canon: Optional[Canonicaliser]) -> List[int]:
+    def left_out(self, uri: str, rules: hidden.Rules, canon: Optional[Canonicaliser]) -> Tuple[List[int], Dict[str, Set[int]]]:
+        """Positions of rows that are not visible, and by column those of texts that are not, of other rows."""
         import pyarrow.parquet
 
         with pyarrow.parquet.ParquetFile(self.files.path(uri), filesystem=self.files.fs, metadata=self.footer(uri)) as file:
-            return hidden.left_out(file, rules, canon)
+            rows = hidden.left_out(file, rules, canon)
+            texts = hidden.hidden_texts(file, rules) if rules else {}
+        return rows, {name: left for name, left in ((name, at.difference(rows)) for name, at in texts.items()) if left}
+
+    def emptied(self, uri: str, texts: Mapping[str, Set[int]], known: Set[str]) -> str:
+        """A copy of the file with null in the place of these texts: one that is `known`, or a new one. Its name begins with what it is of, and is
+        nobody else's."""
+        what = hashlib.sha256(json.dumps([uri, {name: sorted(texts[name]) for name in sorted(texts)}]).encode()).hexdigest()
+        begin = self.files.uri(f"{self.folder}/data/shown-{what}-")
+        found = next((path for path in sorted(known | self._emptied) if path.startswith(begin)), None)
+        if found is None:
+            found = f"{begin}{uuid.uuid4()}.parquet"
+            self._copy(uri, found, texts)
+            self._emptied.add(found)
+        return found
 
 
 def _columns_of(lake: _Lake, wanted: Dict[str, Any], uris: Sequence[str], table: Table) -> List[Column]:
@@ -319,13 +349,15 @@ def _update_rows(files: Files, root: str, versions: Sequence[Mapping[str, Any]],
             positions: Dict[int, Dict[str, List[int]]] = {}
             for uri in sorted(wanted) if rules or faulty else ():
                 try:
-                    found = lake.left_out(uri, rules, faulty)
+                    found, texts = lake.left_out(uri, rules, faulty)
+                    shown = lake.emptied(uri, texts, had) if texts else uri
                 except _UNREADABLE as error:
                     lake.leave_out(uri, error)
                     del wanted[uri]
                     continue
+                wanted[shown] = wanted.pop(uri)
                 if found:
-                    positions.setdefault(int(wanted[uri]["dataset_id"]), {})[uri] = found
+                    positions.setdefault(int(wanted[shown]["dataset_id"]), {})[shown] = found
             deletes = [_delete_file(files, table.folder, dataset, positions[dataset]) for dataset in sorted(positions)]
 
             def describe(uri: str, wanted: Mapping[str, Mapping[str, Any]] = wanted) -> Dict[str, Any]:
