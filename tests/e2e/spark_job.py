@@ -21,6 +21,7 @@ import signal
 import sys
 import tempfile
 import time
+import tracemalloc
 import zlib
 
 import corpus
@@ -207,6 +208,8 @@ def check_source(tmp, module):
         except ValueError as error:
             check("co.uk" in str(error), f"{table}: {error}")
     check_times(source, tmp / "times")
+    check_pushed(source, tmp / "pushed")
+    check_columns(source)
     check_places(module, source, root)
 
 
@@ -235,6 +238,76 @@ class Frame:
 
     def save(self):
         pass
+
+
+def check_pushed(source, root):
+    """Conditions on times and datasets reach the index: it gives what Spark would keep, and not much more."""
+    import datetime
+
+    moments = [None, "0000-01-02", "1969-12-31T23:59:59.999999Z", "2024-01-02T03:04:05.000001Z", "2024-01-02T03:04:05.000002Z", "2024-01-02T03:04:06Z", "9999-12-31T23:59:59.999999Z"]
+    for dataset in ("a", "b", "c"):
+        dxtest.domaindex("ingest", "--root", root, "--dataset", dataset, "--format", "tsv", "-",
+                         input="".join(["url\tts\n", *(f"http://pushed.example/{i}\t{ts or ''}\n" for i, ts in enumerate(moments))]).encode())
+    dxtest.domaindex("publish", "--root", root)
+    every = rows_of(source, root, domain="pushed.example")
+    equal(len(every), 3 * len(moments), "rows without a filter")
+    utc = datetime.timezone.utc
+    at = [datetime.datetime(2024, 1, 2, 3, 4, 5, 1, utc), datetime.datetime(2024, 1, 2, 3, 4, 5, 2, utc), datetime.datetime(2024, 1, 2, 3, 4, 6, 0, utc),
+          datetime.datetime(1969, 12, 31, 23, 59, 59, 999999, utc), datetime.datetime(2024, 1, 2, 5, 4, 5, 1, datetime.timezone(datetime.timedelta(hours=2)))]
+    compared = {"EqualTo": lambda a, b: a == b, "GreaterThan": lambda a, b: a > b, "GreaterThanOrEqual": lambda a, b: a >= b, "LessThan": lambda a, b: a < b,
+                "LessThanOrEqual": lambda a, b: a <= b}
+    conditions = [(type(kind, (), {"attribute": ("ts",), "value": value})(), lambda row, kind=kind, value=value: row[5] is not None and compared[kind](row[5], value))
+                  for kind in compared for value in at]
+    conditions += [(one_of("ts", at[0], at[2]), lambda row: row[5] in (at[0], at[2])), (equal_to("dataset", "a"), lambda row: row[2] == "a"),
+                   (one_of("dataset", "b", "c"), lambda row: row[2] in ("b", "c")), (one_of("dataset_id", every[0][1]), lambda row: row[1] == every[0][1])]
+    for i, (one, keeps) in enumerate(conditions):
+        for other, also in (conditions[(i * 7 + 3) % len(conditions)], conditions[-1 - i % 4]):
+            want = [row for row in every if keeps(row) and also(row)]
+            got = rows_of(source, root, one, other, domain="pushed.example")
+            words = f"{type(one).__name__} {one.attribute[0]} {one.value}, {type(other).__name__} {other.attribute[0]} {other.value}"
+            equal([row for row in got if keeps(row) and also(row)], want, words)
+            check(len(got) <= len(want) + 3 or "In" in words, f"{words}: {len(got)} rows were read for {len(want)}")
+    for kind, value in (("GreaterThan", datetime.datetime.max.replace(tzinfo=utc)), ("LessThan", datetime.datetime.min.replace(tzinfo=utc)), ("EqualTo", at[0].replace(tzinfo=None)),
+                        ("LessThan", "2024"), ("EqualTo", None)):
+        equal(rows_of(source, root, type(kind, (), {"attribute": ("ts",), "value": value})(), domain="pushed.example"), every, f"{kind} {value} is left to Spark")
+
+
+def check_columns(source):
+    """The usual names are those of `domaindex ingest`, so both take the same column; and an option that a writer cannot serve is not passed over."""
+    text = (dxtest.SOURCE / "builder" / "input" / "records" / "column_names.c").read_text(encoding="utf-8")
+    for usual, array in ((source.URL_NAMES, "dx_column_url_names"), (source.TS_NAMES, "dx_column_ts_names")):
+        names = [line.strip().rstrip(",")[1:-1].replace('\\"', "") for line in text.split(f"{array}[] = {{")[1].split("NULL")[0].strip().splitlines()]
+        equal(list(usual[:len(names)]), names, f"usual names, {array}")
+    columns = source._columns(["ts", "Date", "link", "Warc-Target-URI"], {})
+    equal((columns.url, columns.ts), (3, 1), "columns of a DataFrame")
+    try:
+        source._job_of(["url"], {"root": "x", "dataset": "d", "profile": "fineweb"}, False)
+        check(False, "option profile of a writer")
+    except ValueError as error:
+        check("domaindex.spark.ingest" in str(error), f"option profile of a writer: {error}")
+
+
+def check_file_edges(tmp, module):
+    """First and last key of a file whose ids do not ascend, where one domain has most of the rows; a row group is in memory at a time."""
+    import pyarrow
+    import pyarrow.parquet
+
+    for seed in range(3):
+        draw, rows = random.Random(seed), []
+        for domain in range(40):
+            number, count = draw.randrange(1 << 64), 60000 if domain == 7 * seed else draw.randrange(1, 500)
+            rows += sorted((number, f"h{draw.randrange(3)}.com", f"/a/long/path/{draw.randrange(10**9)}") for _ in range(count))
+        if seed == 2:
+            rows = [(2**64 - 1, *row[1:]) for row in rows[:1]] + [(0, *row[1:]) for row in rows if row[0] == rows[0][0]][1:]
+        path = tmp / f"edges{seed}.parquet"
+        pyarrow.parquet.write_table(pyarrow.table([pyarrow.array([row[0] for row in rows], pyarrow.uint64()), [row[1] for row in rows], [row[2] for row in rows]],
+                                                  names=["domain_id", "host", "path_query"]), path, row_group_size=1000)
+        tracemalloc.start()
+        found = module._edges(path)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        equal(found, (min(rows), max(rows)), f"edges of file {seed}")
+        check(peak < 2 << 20, f"edges of file {seed}: {peak} bytes of Python")
 
 
 def check_places(module, source, root):
@@ -350,6 +423,7 @@ def main():
     with dxtest.tempdir() as tmp:
         check_source(tmp, module)
         check_clean(tmp, module)
+        check_file_edges(tmp, module)
         old, new = single(tmp / "old", old_rows), single(tmp / "new", new_rows)
         root = tmp / "root"
         job = job_of(module, root)

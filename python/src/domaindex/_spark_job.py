@@ -203,18 +203,30 @@ def _write_rows(path: pathlib.Path, batches: Iterable[Any]) -> int:
 
 
 def _edges(path: pathlib.Path) -> Tuple[Key, Key]:
-    """Least and largest (domain_id, host, path_query) of a lake file."""
+    """Least and largest (domain_id, host, path_query) of a lake file. Rows of a domain lie together and ascend, so they are those of the first row of
+    the one with the least id, and of the last row of the other. A row group is in memory at a time."""
+    import pyarrow
     import pyarrow.compute
     import pyarrow.parquet
 
-    ids = pyarrow.parquet.ParquetFile(path).read(["domain_id"]).column(0)
-    edge = pyarrow.compute.min_max(ids).as_py()
-    keys = []
-    for number, choose in ((edge["min"], min), (edge["max"], max)):
-        rows = pyarrow.parquet.ParquetFile(path).read(["domain_id", "host", "path_query"])
-        rows = rows.filter(pyarrow.compute.equal(rows.column("domain_id"), pyarrow.scalar(number, pyarrow.uint64())))
-        keys.append((number, *choose(zip(rows.column("host").to_pylist(), rows.column("path_query").to_pylist()))))
-    return keys[0], keys[1]
+    def rows_of(ids: Any, number: int) -> Any:
+        return pyarrow.compute.indices_nonzero(pyarrow.compute.equal(ids, pyarrow.scalar(number, pyarrow.uint64())))
+
+    with pyarrow.parquet.ParquetFile(path) as file:
+        first = last = None
+        for group in range(file.num_row_groups):
+            ids = file.read_row_group(group, columns=["domain_id"]).column(0)
+            edge = pyarrow.compute.min_max(ids).as_py()
+            if first is None or edge["min"] < first[0]:
+                first = (edge["min"], group, rows_of(ids, edge["min"])[0].as_py())
+            if last is None or edge["max"] >= last[0]:
+                last = (edge["max"], group, rows_of(ids, edge["max"])[-1].as_py())
+
+        def key_at(at: Any) -> Key:
+            row = file.read_row_group(at[1], columns=["host", "path_query"]).slice(at[2], 1)
+            return at[0], row.column("host")[0].as_py(), row.column("path_query")[0].as_py()
+
+        return key_at(first), key_at(last)
 
 
 @contextlib.contextmanager
@@ -260,8 +272,13 @@ def _write_lake(job: Job, folder: pathlib.Path, rows: pathlib.Path) -> Result:
     rejected = {reason["reason"]: int(reason["count"]) for reason in summary["rejected"]["reasons"]}
     if not job.is_shared:
         files = _put(job, files, folder, psl)
-    text = rejects.read_bytes()[:REJECTS_MAX] if rejected and rejects.exists() else b""
+    text = _head(rejects, REJECTS_MAX) if rejected and rejects.exists() else b""
     return Result(tuple(files), int(summary["records"]), rejected, text)
+
+
+def _head(path: pathlib.Path, size: int) -> bytes:
+    with open(path, "rb") as file:
+        return file.read(size)
 
 
 def _names_of(lake: pathlib.Path) -> Dict[int, str]:

@@ -26,8 +26,14 @@ from . import _profile
 from .. import _spark_job as _job
 from .._spark_job import JobError, clean
 
-URL_NAMES = ("url", "uri", "link", "page_url", "original")
-TS_NAMES = ("ts", "date", "timestamp", "time", "when", "crawled")
+# Those of `domaindex ingest`, by preference (builder/input/records/column_names.c); only `time` and `crawled` it does not look for.
+URL_NAMES = ("url", "uri", "u", "metadata.url", "meta.url", "general_metadata.url", "metadata.warc-target-uri",
+             "warc_headers.warc-target-uri", "meta.warc_headers.warc-target-uri", "headers.warc-target-uri", "warc-target-uri",
+             "target_uri", "page_url", "source_url", "original_url", "original_uri", "document_url", "webpage_url", "web_url",
+             "canonical_url", "permalink", "link", "href", "original", "address")
+TS_NAMES = ("fetch_time", "date", "timestamp", "ts", "date_download", "crawl_date", "warc_headers.warc-date",
+            "meta.warc_headers.warc-date", "metadata.warc-date", "headers.warc-date", "warc-date", "meta.timestamp",
+            "metadata.timestamp", "meta.date", "metadata.date", "datetime", "when", "crawled_at", "fetched_at", "time", "crawled")
 _ROWS = "domain string, dataset_id int, dataset string, url string, url_id string, ts timestamp, extras string"
 _PRESENCE = "domain string, dataset_id int, dataset string, url_count bigint, row_count bigint"
 
@@ -64,6 +70,9 @@ def _job_of(names: Sequence[str], options: Mapping[str, str], overwrite: bool) -
     root, dataset = options.get("root"), options.get("dataset")
     if not root:
         raise ValueError("option root is missing")
+    if options.get("profile"):
+        raise ValueError("option profile: datasets of a profile are named by files, and a writer does not see which file a row is from; "
+                         "domaindex.spark.ingest(df, root, profile=...) takes it, and --profile of the command")
     if bool(dataset) == bool(options.get("dataset_column")):
         raise ValueError("one of the options dataset and dataset_column is needed")
     root = _job.place_of(root)
@@ -110,7 +119,8 @@ class DomaindexWriter(DataSourceArrowWriter):
 @dataclasses.dataclass
 class Wanted(InputPartition):
     domain: Optional[str]
-    datasets: Optional[Tuple[Union[int, str], ...]]
+    datasets: Tuple[Sequence[Union[int, str]], ...]  # names or ids, of each condition
+    times: Tuple[Optional[datetime.datetime], Optional[datetime.datetime]]
     version: str
 
 
@@ -125,18 +135,22 @@ class DomaindexReader(DataSourceReader):
         self._given = _words(options.get("domain"))
         self._domains = [self._given] if self._given is not None else []  # of the option and of each filter: a domain is wanted by all of them
         self._named = _words(options.get("dataset")) or []
-        self._datasets: Optional[List[Union[int, str]]] = list(self._named) or None
+        self._datasets: List[Sequence[Union[int, str]]] = [self._named] if self._named else []  # likewise
+        self._times = _Times()
 
     def pushFilters(self, filters: List[Any]) -> Iterator[Any]:
-        """domain = and IN, dataset = and IN (by name), dataset_id = and IN. Spark compares all again: a domain may be asked for by another spelling."""
+        """domain = and IN, dataset = and IN (by name), dataset_id = and IN; ts =, IN, <, <=, > and >=. Spark compares all again: a domain may be asked
+        for by another spelling."""
         for one in filters:
-            given: List[Any] = list(getattr(one, "value", ())) if type(one).__name__ == "In" else [getattr(one, "value", None)]
+            kind, column = type(one).__name__, getattr(one, "attribute", ())
+            given: List[Any] = list(getattr(one, "value", ())) if kind == "In" else [getattr(one, "value", None)]
             values: List[Any] = [value for value in given if value is not None]
-            column = getattr(one, "attribute", ())
-            if type(one).__name__ in ("EqualTo", "In") and column == ("domain",):
+            if kind in ("EqualTo", "In") and column == ("domain",):
                 self._domains.append(values)
-            elif type(one).__name__ in ("EqualTo", "In") and column in (("dataset",), ("dataset_id",)) and self._datasets is None:
-                self._datasets = values
+            elif kind in ("EqualTo", "In") and column in (("dataset",), ("dataset_id",)):
+                self._datasets.append(values)
+            elif column == ("ts",) and values:
+                self._times.narrow(kind, values)
             yield one
 
     def _open(self, version: Optional[str] = None) -> _client.Index:
@@ -157,9 +171,10 @@ class DomaindexReader(DataSourceReader):
         if not reduced and self._table == "rows":
             raise ValueError("rows are read by domain: filter by it (where(\"domain = 'example.com'\")) or give the option domain. "
                              "To read all rows, read the Parquet files that `domaindex files` lists")
-        datasets = tuple(self._datasets) if self._datasets is not None else None
+        if self._times.is_empty:
+            return []
         domains: List[Optional[str]] = [d for d in reduced[0] if all(d in others for others in reduced)] if reduced else [None]
-        return [Wanted(domain, datasets, version) for domain in domains]
+        return [Wanted(domain, tuple(self._datasets), (self._times.first, self._times.last), version) for domain in domains]
 
     def read(self, partition: InputPartition) -> Iterator[Tuple[Any, ...]]:
         if not isinstance(partition, Wanted):  # where there are no partitions PySpark 4.3 asks for one without content
@@ -167,7 +182,7 @@ class DomaindexReader(DataSourceReader):
         with self._open(partition.version) as index:
             names = {d.dataset_id: d.name for d in index.datasets()}
             chosen = _chosen(names, partition.datasets)
-            yield from _presence(index, names, chosen, partition.domain) if self._table == "presence" else _rows(index, names, chosen, str(partition.domain))
+            yield from _presence(index, names, chosen, partition.domain) if self._table == "presence" else _rows(index, chosen, str(partition.domain), partition.times)
 
 
 def _words(text: Optional[str]) -> Optional[List[str]]:
@@ -179,18 +194,54 @@ def _reduced(index: _client.Index, names: Sequence[str]) -> List[str]:
     return list(dict.fromkeys(domain for domain in (index.normalize(name)["domain"] for name in names) if domain is not None))
 
 
-def _chosen(names: Mapping[int, str], wanted: Optional[Sequence[Union[int, str]]]) -> List[int]:
-    return [number for number, name in names.items() if wanted is None or number in wanted or name in wanted]
+def _chosen(names: Mapping[int, str], conditions: Sequence[Sequence[Union[int, str]]]) -> List[int]:
+    return [number for number, name in names.items() if all(number in wanted or name in wanted for wanted in conditions)]
 
 
-def _rows(index: _client.Index, names: Mapping[int, str], chosen: Sequence[int], domain: str) -> Iterator[Tuple[Any, ...]]:
+class _Times:
+    """First and last moment, in whole microseconds as rows have them, that all conditions on ts leave. A row without a time meets none of them."""
+
+    STEP = datetime.timedelta(microseconds=1)
+
+    def __init__(self) -> None:
+        self.first: Optional[datetime.datetime] = None
+        self.last: Optional[datetime.datetime] = None
+
+    @property
+    def is_empty(self) -> bool:
+        return self.first is not None and self.last is not None and self.first > self.last
+
+    def narrow(self, kind: str, values: Sequence[Any]) -> None:
+        """By a filter of Spark; one of other times than moments, and one at an end of what datetime has, is left to Spark."""
+        if kind not in ("EqualTo", "In", "GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual"):
+            return
+        if not all(isinstance(value, datetime.datetime) and value.tzinfo is not None for value in values):
+            return
+        try:
+            moments = [value.astimezone(datetime.timezone.utc) for value in values]
+            first = min(moments) + self.STEP if kind == "GreaterThan" else min(moments)
+            last = max(moments) - self.STEP if kind == "LessThan" else max(moments)
+        except OverflowError:
+            return
+        if not kind.startswith("Less"):
+            self.first = first if self.first is None else max(first, self.first)
+        if not kind.startswith("Greater"):
+            self.last = last if self.last is None else min(last, self.last)
+
+
+def _bound(moment: Optional[datetime.datetime]) -> Optional[str]:
+    return None if moment is None else moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def _rows(index: _client.Index, chosen: Sequence[int], domain: str,
+          times: Tuple[Optional[datetime.datetime], Optional[datetime.datetime]]) -> Iterator[Tuple[Any, ...]]:
     try:
         found = index.domain(domain)
     except NotFound:
         return
     for dataset in found.datasets:
         if dataset.dataset_id in chosen and dataset.kind == "urls":
-            for row in index.urls(domain, dataset.dataset_id, page_rows=10000, fields="url,url_id,ts,extras"):
+            for row in index.urls(domain, dataset.dataset_id, page_rows=10000, fields="url,url_id,ts,extras", from_=_bound(times[0]), to=_bound(times[1])):
                 extras = json.dumps(row["extras"], ensure_ascii=False, sort_keys=True)
                 yield found.domain, dataset.dataset_id, dataset.name, row.url, row["url_id"], _moment(row.ts), extras
 
