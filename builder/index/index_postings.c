@@ -6,8 +6,8 @@
 
 #include "builder/index/index_out.h"
 #include "builder/lake/lake_files.h"
-#include "builder/scan/base_postings.h"
 #include "builder/scan/index_pair.h"
+#include "builder/scan/part_postings.h"
 #include "builder/sort/spill_file.h"
 #include "loader/version.h"
 
@@ -38,7 +38,7 @@ struct first_file {
 struct dx_index_postings {
     struct dx_index_postings_job *job;
     struct first_file *first_files;              /* of the datasets of the registry, in its order */
-    struct dx_base_postings known[DX_PARTS_MAX]; /* of the parts of the base; closed until needed */
+    struct dx_part_postings known[DX_PARTS_MAX]; /* of the parts of the base; closed until needed */
     struct slot ring[RING_MAX];
     size_t ring_size;
     uint64_t reap;        /* number of the next page to reap */
@@ -245,16 +245,16 @@ int dx_index_postings_keep(struct dx_index_postings *w, struct dx_pair_place pla
                            struct dx_error *err)
 {
     const struct dx_part *from = w->job->lake->base->parts[part].part;
-    struct dx_base_postings *b = &w->known[part];
+    struct dx_part_postings *b = &w->known[part];
     struct dx_payload payload;
     struct dx_span bytes;
     uint32_t first_file;
     int rc = note_dataset(w, dataset_id, &first_file, err);
 
     if (rc == DX_OK && b->part == NULL)
-        rc = dx_base_postings_open(b, from, err);
+        rc = dx_part_postings_open(b, from, err);
     if (rc == DX_OK)
-        rc = dx_base_postings_find(b, *known, &bytes, err);
+        rc = dx_part_postings_find(b, *known, &bytes, err);
     if (rc == 0)
         rc = dx_fail(err, DX_E_CORRUPT,
                      "%s: domain %llu has no posting of its dataset %lu: `domaindex verify` tells "
@@ -276,7 +276,7 @@ static int write_rest(struct dx_index_postings *w, struct dx_error *err)
     int rc = DX_OK;
 
     for (size_t i = 0; i < DX_PARTS_MAX; i++)
-        dx_base_postings_close(&w->known[i]);
+        dx_part_postings_close(&w->known[i]);
     if (w->ring[w->fill % w->ring_size].draft.page.entries > 0)
         rc = end_page(w, err);
     while (rc == DX_OK && w->reap < w->fill)
@@ -421,7 +421,7 @@ void dx_index_postings_free(struct dx_index_postings **p)
         return;
     stop(w);
     for (size_t i = 0; i < DX_PARTS_MAX; i++)
-        dx_base_postings_close(&w->known[i]);
+        dx_part_postings_close(&w->known[i]);
     dx_postings_files_release(&w->files);
     dx_index_out_abort(&w->idx);
     dx_index_out_abort(&w->dat);

@@ -7,7 +7,7 @@
 
 #include "base/few_bytes.h"
 #include "builder/lake/lake_files.h"
-#include "builder/scan/known_pair.h"
+#include "builder/scan/version_pair.h"
 #include "builder/sort/blob_spill.h"
 #include "format/text/host_pages.h"
 #include "format/version/facts.h"
@@ -214,8 +214,8 @@ static int count_scheme(struct dx_scan_merge *m, const struct dx_scan_cursor *c,
 /* The rows that the base has of the domain come into the heap. */
 static int begin_known(struct dx_scan_merge *m, struct dx_error *err)
 {
-    int rc = dx_known_find(m->known, dx_span_of(m->domain.data, m->domain.size), m->dataset_id,
-                           err);
+    int rc = dx_version_pair_find(m->known, dx_span_of(m->domain.data, m->domain.size),
+                                  m->dataset_id, err);
     size_t need = m->count + m->known->cursor_count;
 
     m->has_known = rc == 1;
@@ -230,7 +230,7 @@ static int begin_known(struct dx_scan_merge *m, struct dx_error *err)
         m->heap_capacity = need;
     }
     for (size_t i = 0; i < m->known->cursor_count; i++) {
-        rc = dx_known_next(m->known, i, err);
+        rc = dx_version_pair_next(m->known, i, err);
         if (rc < 0)
             return rc;
         if (rc == 1) {
@@ -479,7 +479,7 @@ static int merge_open(struct dx_scan_merge *m, struct dx_error *err)
     }
     rc = begin_rows(m, err);
     if (rc == DX_OK && m->postings != NULL)
-        rc = dx_known_new(&m->known, m->lake->base, m->postings, m->known_bytes, err);
+        rc = dx_version_pair_new(&m->known, m->lake->base, m->postings, m->known_bytes, err);
     return rc;
 }
 
@@ -487,7 +487,7 @@ static void merge_close(struct dx_scan_merge *m)
 {
     for (size_t i = 0; m->cursors != NULL && i < m->count; i++)
         dx_scan_cursor_close(&m->cursors[i]);
-    dx_known_free(&m->known);
+    dx_version_pair_free(&m->known);
     dx_rows_twice_release(&m->twice);
     dx_rule_redirects_release(&m->led);
     free(m->cursors);
@@ -517,7 +517,8 @@ static int merge_run(struct dx_scan_merge *m, struct dx_error *err)
         rc = c != NULL ? take_row(m, c, err) : take_url(m, NULL, row_at(m, at), err);
         if (rc != DX_OK)
             break;
-        rc = c != NULL ? dx_scan_cursor_next(c, err) : dx_known_next(m->known, at - m->count, err);
+        rc = c != NULL ? dx_scan_cursor_next(c, err)
+                       : dx_version_pair_next(m->known, at - m->count, err);
         if (rc == 0) {
             m->heap[0] = m->heap[--m->heap_size];
             rc = c != NULL ? end_file(m, c, err) : DX_OK;

@@ -6,7 +6,7 @@
  *   rc = dx_scan_merge(&m, &err);         calls pair_found for each pair; then what was found
  *
  * Files whose prefix ranges overlap are merged together, so that a URL counts once. With `postings`
- * the rows that the base has of the same domains are read too (known_pair.h), and pairs are whole.
+ * the rows that the base has of the same domains are read too (version_pair.h), and pairs are whole.
  * pair_found gets key and value of index_pair.h; it may be called by several threads with merges of
  * their own. Ends early, as if it were done, when *stop is set.
  */
@@ -27,7 +27,7 @@
 
 struct dx_index_lake;
 struct dx_index_urls_lane;
-struct dx_known;
+struct dx_version_pair;
 struct dx_page_cache;
 struct dx_page_stray;
 struct dx_pair_tally;
@@ -65,10 +65,10 @@ struct dx_scan_merge {
     /* private: */
     char path[PATH_MAX];
     struct dx_scan_cursor *cursors;
-    size_t *heap; /* cursors, and behind them those of the known pair */
+    size_t *heap; /* cursors, and behind them those of what the base has of the pair */
     size_t heap_size, heap_capacity;
-    struct dx_known *known; /* what the base has of a dataset that grew; NULL of others */
-    bool has_known;         /* the domain at hand is in it */
+    struct dx_version_pair *known; /* what the base has of a dataset that grew; NULL of others */
+    bool has_known;                /* the domain at hand is in it */
     struct dx_scan_place place;
     struct {
         uint8_t text[DX_SCAN_SCHEME_MAX];

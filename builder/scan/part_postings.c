@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "builder/scan/base_postings.h"
+#include "builder/scan/part_postings.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +10,11 @@
 #define FOLLOW_MIN 2           /* pages in a row, before more are read at a time */
 #define AHEAD_BYTES (1u << 20) /* of each of the two files, read at a time */
 
-static int name_file(struct dx_base_postings *b, enum dx_base_file which, struct dx_error *err)
+static int name_file(struct dx_part_postings *b, enum dx_part_postings_file which,
+                     struct dx_error *err)
 {
-    const struct dx_object object = { which == DX_BASE_IDX ? DX_OBJECT_IDX : DX_OBJECT_DAT, 0 };
-    const char *file = which == DX_BASE_IDX ? DX_FILE_POSTINGS_IDX : DX_FILE_POSTINGS_DAT;
+    const struct dx_object object = { which == DX_PART_IDX ? DX_OBJECT_IDX : DX_OBJECT_DAT, 0 };
+    const char *file = which == DX_PART_IDX ? DX_FILE_POSTINGS_IDX : DX_FILE_POSTINGS_DAT;
     const struct dx_manifest_file *listed = dx_manifest_file(&b->part->entry, file);
 
     if (listed == NULL)
@@ -24,29 +25,29 @@ static int name_file(struct dx_base_postings *b, enum dx_base_file which, struct
     return DX_OK;
 }
 
-int dx_base_postings_open(struct dx_base_postings *b, const struct dx_part *part,
+int dx_part_postings_open(struct dx_part_postings *b, const struct dx_part *part,
                           struct dx_error *err)
 {
     int rc;
 
-    *b = (struct dx_base_postings){ .part = part };
+    *b = (struct dx_part_postings){ .part = part };
     b->decoder = dx_zstd_decoder_new();
-    rc = b->decoder == NULL ? dx_no_memory(err, "postings") : name_file(b, DX_BASE_IDX, err);
+    rc = b->decoder == NULL ? dx_no_memory(err, "postings") : name_file(b, DX_PART_IDX, err);
     if (rc == DX_OK)
-        rc = name_file(b, DX_BASE_DAT, err);
+        rc = name_file(b, DX_PART_DAT, err);
     if (rc != DX_OK)
-        dx_base_postings_close(b);
+        dx_part_postings_close(b);
     return rc;
 }
 
-void dx_base_postings_close(struct dx_base_postings *b)
+void dx_part_postings_close(struct dx_part_postings *b)
 {
-    for (int i = 0; i < DX_BASE_FILES; i++) {
+    for (int i = 0; i < DX_PART_FILES; i++) {
         free(b->raw[i]);
         free(b->plain[i]);
     }
     dx_zstd_decoder_free(&b->decoder);
-    *b = (struct dx_base_postings){ 0 };
+    *b = (struct dx_part_postings){ 0 };
 }
 
 static int reserve(uint8_t **bytes, size_t *capacity, size_t size, struct dx_error *err)
@@ -61,8 +62,8 @@ static int reserve(uint8_t **bytes, size_t *capacity, size_t size, struct dx_err
 
 /* Frames lie one behind the other, so pages that follow each other are one range of each file.
  * Where they do not, the page alone is read. */
-static int plan(const struct dx_base_postings *b, const struct dx_postings_page *first, bool ahead,
-                uint64_t *end, size_t size[DX_BASE_FILES], struct dx_error *err)
+static int plan(const struct dx_part_postings *b, const struct dx_postings_page *first, bool ahead,
+                uint64_t *end, size_t size[DX_PART_FILES], struct dx_error *err)
 {
     uint64_t idx_end = first->idx_offset + first->idx_size;
     uint64_t dat_end = first->dat_offset + first->dat_size;
@@ -82,24 +83,24 @@ static int plan(const struct dx_base_postings *b, const struct dx_postings_page 
         dat_end += page.dat_size;
         ++*end;
     }
-    size[DX_BASE_IDX] = (size_t)(idx_end - first->idx_offset);
-    size[DX_BASE_DAT] = (size_t)(dat_end - first->dat_offset);
+    size[DX_PART_IDX] = (size_t)(idx_end - first->idx_offset);
+    size[DX_PART_DAT] = (size_t)(dat_end - first->dat_offset);
     return DX_OK;
 }
 
-static int read_frames(struct dx_base_postings *b, const struct dx_postings_page *first, bool ahead,
+static int read_frames(struct dx_part_postings *b, const struct dx_postings_page *first, bool ahead,
                        struct dx_error *err)
 {
-    struct dx_read reads[DX_BASE_FILES];
-    struct dx_source_batch batch = { .reads = reads, .pins = b->pin, .count = DX_BASE_FILES };
-    size_t size[DX_BASE_FILES];
+    struct dx_read reads[DX_PART_FILES];
+    struct dx_source_batch batch = { .reads = reads, .pins = b->pin, .count = DX_PART_FILES };
+    size_t size[DX_PART_FILES];
     uint64_t end;
     int rc = plan(b, first, ahead, &end, size, err);
 
     b->raw_first = b->raw_end = 0;
-    b->raw_at[DX_BASE_IDX] = first->idx_offset;
-    b->raw_at[DX_BASE_DAT] = first->dat_offset;
-    for (int i = 0; rc == DX_OK && i < DX_BASE_FILES; i++) {
+    b->raw_at[DX_PART_IDX] = first->idx_offset;
+    b->raw_at[DX_PART_DAT] = first->dat_offset;
+    for (int i = 0; rc == DX_OK && i < DX_PART_FILES; i++) {
         rc = reserve(&b->raw[i], &b->raw_capacity[i], size[i], err);
         reads[i] = (struct dx_read){ b->place[i].object, b->place[i].at + b->raw_at[i], size[i],
                                      b->raw[i] };
@@ -113,27 +114,27 @@ static int read_frames(struct dx_base_postings *b, const struct dx_postings_page
     return DX_OK;
 }
 
-static int decode(struct dx_base_postings *b, const struct dx_postings_page *page,
+static int decode(struct dx_part_postings *b, const struct dx_postings_page *page,
                   struct dx_error *err)
 {
-    const uint8_t *idx = b->raw[DX_BASE_IDX] + (page->idx_offset - b->raw_at[DX_BASE_IDX]);
-    const uint8_t *dat = b->raw[DX_BASE_DAT] + (page->dat_offset - b->raw_at[DX_BASE_DAT]);
+    const uint8_t *idx = b->raw[DX_PART_IDX] + (page->idx_offset - b->raw_at[DX_PART_IDX]);
+    const uint8_t *dat = b->raw[DX_PART_DAT] + (page->dat_offset - b->raw_at[DX_PART_DAT]);
     unsigned flags = b->part->open_flags;
-    int rc = reserve(&b->plain[DX_BASE_IDX], &b->plain_capacity[DX_BASE_IDX],
+    int rc = reserve(&b->plain[DX_PART_IDX], &b->plain_capacity[DX_PART_IDX],
                      DX_POSTINGS_IDX_PLAIN_MAX, err);
 
     if (rc == DX_OK)
-        rc = reserve(&b->plain[DX_BASE_DAT], &b->plain_capacity[DX_BASE_DAT], page->dat_plain, err);
+        rc = reserve(&b->plain[DX_PART_DAT], &b->plain_capacity[DX_PART_DAT], page->dat_plain, err);
     if (rc == DX_OK)
         rc = dx_postings_idx_decode(page, b->decoder, flags, dx_span_of(idx, page->idx_size),
-                                    b->plain[DX_BASE_IDX], err);
+                                    b->plain[DX_PART_IDX], err);
     if (rc >= 0)
         rc = dx_postings_dat_decode(page, b->decoder, flags, dx_span_of(dat, page->dat_size),
-                                    b->plain[DX_BASE_DAT], err);
+                                    b->plain[DX_PART_DAT], err);
     return rc < 0 ? dx_fail_in(err, "version %s", b->part->entry.version) : DX_OK;
 }
 
-static int load(struct dx_base_postings *b, uint64_t number, bool ahead, struct dx_error *err)
+static int load(struct dx_part_postings *b, uint64_t number, bool ahead, struct dx_error *err)
 {
     int rc = dx_postings_page_at(&b->part->postings, number, &b->page, err);
 
@@ -145,14 +146,14 @@ static int load(struct dx_base_postings *b, uint64_t number, bool ahead, struct 
     return rc < 0 ? rc : decode(b, &b->page, err);
 }
 
-int dx_base_postings_load(struct dx_base_postings *b, uint64_t number, struct dx_error *err)
+int dx_part_postings_load(struct dx_part_postings *b, uint64_t number, struct dx_error *err)
 {
     b->has_page = false;
     return load(b, number, false, err);
 }
 
 /* The page at hand, if the pair can be in no other. */
-static int enter_page(struct dx_base_postings *b, struct dx_pair_place place, struct dx_error *err)
+static int enter_page(struct dx_part_postings *b, struct dx_pair_place place, struct dx_error *err)
 {
     struct dx_postings_page page;
     int rc = dx_postings_page_find(&b->part->postings, place, &page, err);
@@ -166,17 +167,17 @@ static int enter_page(struct dx_base_postings *b, struct dx_pair_place place, st
     return rc < 0 ? rc : 1;
 }
 
-int dx_base_postings_find(struct dx_base_postings *b, struct dx_pair_place place,
+int dx_part_postings_find(struct dx_part_postings *b, struct dx_pair_place place,
                           struct dx_span *payload, struct dx_error *err)
 {
     struct dx_posting posting;
     int rc = enter_page(b, place, err);
 
     if (rc == 1)
-        rc = dx_postings_entry_find(&b->page, dx_span_of(b->plain[DX_BASE_IDX], b->page.idx_plain),
+        rc = dx_postings_entry_find(&b->page, dx_span_of(b->plain[DX_PART_IDX], b->page.idx_plain),
                                     place, &posting, err);
     if (rc == 1)
-        rc = dx_postings_payload(&b->page, dx_span_of(b->plain[DX_BASE_DAT], b->page.dat_plain),
+        rc = dx_postings_payload(&b->page, dx_span_of(b->plain[DX_PART_DAT], b->page.dat_plain),
                                  &posting, payload, err) < 0
                  ? (int)err->code
                  : 1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "builder/scan/known_pair.h"
+#include "builder/scan/version_pair.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#include "builder/scan/base_postings.h"
 #include "builder/scan/known_file.h"
+#include "builder/scan/part_postings.h"
 #include "cache/page_cache.h"
 #include "loader/version_parts.h"
 
@@ -16,21 +16,21 @@
 #define LOOKUPS_SHARE 32                      /* of those so far: a small scan maps little */
 #define KIND_BOTH DX_KIND('P', 'B', 'O', 'T') /* idx and dat of a page, one behind the other */
 
-struct dx_known_slot {
+struct dx_version_pair_slot {
     struct dx_known_file file;
     uint32_t file_id;
     bool open;
     uint64_t find; /* that used it last */
 };
 
-int dx_known_new(struct dx_known **out, struct dx_version *base, struct dx_page_cache *cache,
-                 size_t memory_bytes, struct dx_error *err)
+int dx_version_pair_new(struct dx_version_pair **out, struct dx_version *base,
+                        struct dx_page_cache *cache, size_t memory_bytes, struct dx_error *err)
 {
-    struct dx_known *k = calloc(1, sizeof *k);
+    struct dx_version_pair *k = calloc(1, sizeof *k);
 
     *out = NULL;
     if (k == NULL)
-        return dx_no_memory(err, "known pairs");
+        return dx_no_memory(err, "pairs of the version before");
     dx_buf_init(&k->runs, RUNS_BYTES_MAX);
     k->base = base;
     k->cache = cache;
@@ -42,9 +42,9 @@ int dx_known_new(struct dx_known **out, struct dx_version *base, struct dx_page_
     return DX_OK;
 }
 
-void dx_known_free(struct dx_known **known)
+void dx_version_pair_free(struct dx_version_pair **known)
 {
-    struct dx_known *k = *known;
+    struct dx_version_pair *k = *known;
 
     if (k == NULL)
         return;
@@ -54,7 +54,7 @@ void dx_known_free(struct dx_known **known)
     free(k->cursors);
     dx_buf_release(&k->runs);
     for (size_t i = 0; i < DX_PARTS_MAX; i++)
-        dx_base_postings_close(&k->postings[i]);
+        dx_part_postings_close(&k->postings[i]);
     free(k);
     *known = NULL;
 }
@@ -62,29 +62,30 @@ void dx_known_free(struct dx_known **known)
 /* ---- the pair ---- */
 
 /* Both frames of the page, plain, as one block. */
-static int load_page(struct dx_known *k, const struct dx_postings_page *page,
+static int load_page(struct dx_version_pair *k, const struct dx_postings_page *page,
                      const struct dx_cache_key *key, struct dx_cached **block, struct dx_error *err)
 {
     size_t size = (size_t)page->idx_plain + page->dat_plain;
-    struct dx_base_postings *b = &k->postings[k->part];
+    struct dx_part_postings *b = &k->postings[k->part];
     uint8_t *bytes;
-    int rc = b->part != NULL ? DX_OK : dx_base_postings_open(b, k->base->parts[k->part].part, err);
+    int rc = b->part != NULL ? DX_OK : dx_part_postings_open(b, k->base->parts[k->part].part, err);
 
     if (rc == DX_OK)
-        rc = dx_base_postings_load(b, page->number, err);
+        rc = dx_part_postings_load(b, page->number, err);
     if (rc != DX_OK)
         return rc;
     bytes = malloc(size);
     if (bytes == NULL)
-        return dx_no_memory(err, "known pairs");
-    memcpy(bytes, b->plain[DX_BASE_IDX], page->idx_plain);
-    memcpy(bytes + page->idx_plain, b->plain[DX_BASE_DAT], page->dat_plain);
+        return dx_no_memory(err, "pairs of the version before");
+    memcpy(bytes, b->plain[DX_PART_IDX], page->idx_plain);
+    memcpy(bytes + page->idx_plain, b->plain[DX_PART_DAT], page->dat_plain);
     *block = dx_page_cache_add(k->cache, key, bytes, size);
-    return *block == NULL ? dx_no_memory(err, "known pairs") : DX_OK;
+    return *block == NULL ? dx_no_memory(err, "pairs of the version before") : DX_OK;
 }
 
-static int take_runs(struct dx_known *k, const struct dx_postings_page *page, struct dx_span block,
-                     struct dx_pair_place place, uint32_t dataset_id, struct dx_error *err)
+static int take_runs(struct dx_version_pair *k, const struct dx_postings_page *page,
+                     struct dx_span block, struct dx_pair_place place, uint32_t dataset_id,
+                     struct dx_error *err)
 {
     struct dx_span idx = dx_span_of(block.data, page->idx_plain);
     struct dx_span dat = dx_span_of(block.data + page->idx_plain, page->dat_plain);
@@ -114,7 +115,7 @@ static int take_runs(struct dx_known *k, const struct dx_postings_page *page, st
     return rc == DX_OK ? 1 : rc;
 }
 
-static int find_runs(struct dx_known *k, struct dx_pair_place place, uint32_t dataset_id,
+static int find_runs(struct dx_version_pair *k, struct dx_pair_place place, uint32_t dataset_id,
                      struct dx_error *err)
 {
     struct dx_cache_key key = { .kind = KIND_BOTH };
@@ -136,7 +137,7 @@ static int find_runs(struct dx_known *k, struct dx_pair_place place, uint32_t da
 }
 
 /* What is dropped and asked for again is mapped again, page by page: that would be most of the time of a large scan. */
-static void count_lookup(struct dx_known *k)
+static void count_lookup(struct dx_version_pair *k)
 {
     uint64_t every = k->lookups / LOOKUPS_SHARE;
 
@@ -153,7 +154,7 @@ static void count_lookup(struct dx_known *k)
 }
 
 /* 1 and k->count, 0. */
-static int find_count(struct dx_known *k, uint32_t dataset_id, struct dx_pair_place *place,
+static int find_count(struct dx_version_pair *k, uint32_t dataset_id, struct dx_pair_place *place,
                       struct dx_error *err)
 {
     struct dx_dataset_set set;
@@ -181,18 +182,18 @@ static int find_count(struct dx_known *k, uint32_t dataset_id, struct dx_pair_pl
 /* ---- files ---- */
 
 /* A slot that is free, or whose file this pair does not need. */
-static int free_slot(struct dx_known *k, size_t *at, struct dx_error *err)
+static int free_slot(struct dx_version_pair *k, size_t *at, struct dx_error *err)
 {
     size_t oldest = 0;
 
     if (k->slot_count < k->slot_max) {
-        struct dx_known_slot *more = realloc(k->slots, (k->slot_count + 1) * sizeof *more);
+        struct dx_version_pair_slot *more = realloc(k->slots, (k->slot_count + 1) * sizeof *more);
 
         if (more == NULL)
-            return dx_no_memory(err, "known pairs");
+            return dx_no_memory(err, "pairs of the version before");
         k->slots = more;
         *at = k->slot_count++;
-        k->slots[*at] = (struct dx_known_slot){ .file = DX_KNOWN_FILE_INIT };
+        k->slots[*at] = (struct dx_version_pair_slot){ .file = DX_KNOWN_FILE_INIT };
         return DX_OK;
     }
     for (size_t i = 1; i < k->slot_count; i++)
@@ -209,9 +210,9 @@ static int free_slot(struct dx_known *k, size_t *at, struct dx_error *err)
     return DX_OK;
 }
 
-static int open_file(struct dx_known *k, uint32_t file_id, size_t *at, struct dx_error *err)
+static int open_file(struct dx_version_pair *k, uint32_t file_id, size_t *at, struct dx_error *err)
 {
-    struct dx_known_slot *slot;
+    struct dx_version_pair_slot *slot;
     int rc;
 
     for (size_t i = 0; i < k->slot_count; i++)
@@ -233,10 +234,10 @@ static int open_file(struct dx_known *k, uint32_t file_id, size_t *at, struct dx
     return rc;
 }
 
-static int add_cursor(struct dx_known *k, size_t first, size_t end, uint32_t file_id,
+static int add_cursor(struct dx_version_pair *k, size_t first, size_t end, uint32_t file_id,
                       struct dx_error *err)
 {
-    struct dx_known_cursor *c;
+    struct dx_version_pair_cursor *c;
     int rc;
 
     assert(first < end);
@@ -245,24 +246,24 @@ static int add_cursor(struct dx_known *k, size_t first, size_t end, uint32_t fil
 
         c = realloc(k->cursors, capacity * sizeof *c);
         if (c == NULL)
-            return dx_no_memory(err, "known pairs");
+            return dx_no_memory(err, "pairs of the version before");
         k->cursors = c;
         k->cursor_capacity = capacity;
     }
     c = &k->cursors[k->cursor_count++];
-    *c = (struct dx_known_cursor){ .run = first, .end = end };
+    *c = (struct dx_version_pair_cursor){ .run = first, .end = end };
     rc = open_file(k, file_id, &c->slot, err);
     c->row.domain = k->domain;
     return rc;
 }
 
-static const struct dx_run *runs_of(const struct dx_known *k, size_t *count)
+static const struct dx_run *runs_of(const struct dx_version_pair *k, size_t *count)
 {
     *count = k->runs.size / sizeof(struct dx_run);
     return (const struct dx_run *)(const void *)k->runs.data;
 }
 
-static int open_files(struct dx_known *k, struct dx_error *err)
+static int open_files(struct dx_version_pair *k, struct dx_error *err)
 {
     size_t count;
     const struct dx_run *runs = runs_of(k, &count);
@@ -276,8 +277,8 @@ static int open_files(struct dx_known *k, struct dx_error *err)
     return rc;
 }
 
-int dx_known_find(struct dx_known *k, struct dx_span domain, uint32_t dataset_id,
-                  struct dx_error *err)
+int dx_version_pair_find(struct dx_version_pair *k, struct dx_span domain, uint32_t dataset_id,
+                         struct dx_error *err)
 {
     struct dx_pair_place place;
     int rc;
@@ -301,9 +302,9 @@ int dx_known_find(struct dx_known *k, struct dx_span domain, uint32_t dataset_id
     return rc < 0 ? rc : 1;
 }
 
-int dx_known_next(struct dx_known *k, size_t cursor, struct dx_error *err)
+int dx_version_pair_next(struct dx_version_pair *k, size_t cursor, struct dx_error *err)
 {
-    struct dx_known_cursor *c = &k->cursors[cursor];
+    struct dx_version_pair_cursor *c = &k->cursors[cursor];
     const struct dx_run *run;
     size_t count;
     int rc;
