@@ -89,7 +89,7 @@ struct domaindex_root;
 
 struct domaindex_options {
     size_t size;           /* sizeof(struct domaindex_options) */
-    const char *version;   /* answer from this version; NULL: the current one */
+    const char *version;   /* its name or number, to answer from it; NULL: the current one */
     const char *cache_dir; /* for the local copy of a remote index; NULL: the user's cache folder */
     uint64_t cache_bytes;  /* of decoded pages and lists; 0: 192 MiB */
     int verify;            /* hash all local files of the index first */

@@ -4,6 +4,7 @@
 #include "lib/library_root.h"
 
 #include "base/clock.h"
+#include "format/version/manifest.h"
 #include "lib/domaindex.h"
 #include "lib/library_answer.h"
 #include "lib/library_error.h"
@@ -19,6 +20,7 @@
 #include "server/routes/row_pages.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -71,6 +73,20 @@ static int open_current(struct domaindex_root *r, const struct domaindex_options
     return dx_current_open(&r->current, r->name, &current, err);
 }
 
+/* The name of the version, where a number was given; else the text as it is. */
+static void name_version(struct domaindex_root *r, const char *said)
+{
+    struct dx_version *v = dx_current_pin(r->current);
+    struct dx_shared_manifest *listed = v != NULL ? dx_version_listed(v) : NULL;
+    const struct dx_manifest_version *found = listed != NULL
+                                                  ? dx_manifest_said(&listed->manifest, said)
+                                                  : NULL;
+
+    (void)snprintf(r->version, sizeof r->version, "%s", found != NULL ? found->version : said);
+    dx_shared_manifest_put(&listed);
+    dx_version_unpin(v);
+}
+
 /* Once, so that a version that is not kept is found now. */
 static int take_version(struct domaindex_root *r, const char *name, struct dx_error *err)
 {
@@ -80,11 +96,10 @@ static int take_version(struct domaindex_root *r, const char *name, struct dx_er
     if (name == NULL)
         return DX_OK;
     if (strlen(name) >= sizeof r->version)
-        return dx_fail(err, DX_E_INVALID, "'%.60s' is not the name of a version", name);
-    rc = dx_current_fetch(r->current, name, &v, err);
+        return dx_fail(err, DX_E_INVALID, "'%.60s' is neither name nor number of a version", name);
+    name_version(r, name);
+    rc = dx_current_fetch(r->current, r->version, &v, err);
     dx_version_unpin(v);
-    if (rc == DX_OK)
-        memcpy(r->version, name, strlen(name) + 1);
     return rc;
 }
 

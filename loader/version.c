@@ -753,7 +753,7 @@ static int open_listed(struct dx_version **v, const char *root, struct dx_manife
                        const struct dx_version_options *options, struct dx_error *err)
 {
     const struct dx_manifest_version *entry = name == NULL ? dx_manifest_current(m)
-                                                           : dx_manifest_find(m, name);
+                                                           : dx_manifest_said(m, name);
     int rc;
 
     *v = NULL;

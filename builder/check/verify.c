@@ -374,7 +374,7 @@ static int check_version(struct dx_verify *w, struct dx_error *err)
         return rc;
     }
     entry = o->version == NULL ? dx_manifest_current(&manifest)
-                               : dx_manifest_find(&manifest, o->version);
+                               : dx_manifest_said(&manifest, o->version);
     if (entry == NULL) {
         rc = dx_fail(err, DX_E_NOT_FOUND, "%s: the manifest has no version %s", o->root,
                      o->version == NULL ? "that is current" : o->version);

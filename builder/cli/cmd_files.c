@@ -69,7 +69,7 @@ static int open_root(struct files *f, struct dx_manifest *m, struct dx_error *er
     if (rc < 0)
         return rc;
     f->manifest = m;
-    f->entry = version == NULL ? dx_manifest_current(m) : dx_manifest_find(m, version);
+    f->entry = version == NULL ? dx_manifest_current(m) : dx_manifest_said(m, version);
     if (f->entry == NULL || f->entry->state == DX_VERSION_DROPPED)
         return dx_fail(err, DX_E_NOT_FOUND,
                        "%s: version %s is not listed, or being removed; 'domaindex versions' "

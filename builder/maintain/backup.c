@@ -138,7 +138,7 @@ static int choose(struct backup *b, struct dx_error *err)
         return dx_no_memory(err, "backup");
     if (!b->o->all)
         return want_with_parts(b,
-                               b->o->version != NULL ? dx_manifest_find(&b->now, b->o->version)
+                               b->o->version != NULL ? dx_manifest_said(&b->now, b->o->version)
                                                      : dx_manifest_current(&b->now),
                                err);
     for (size_t i = 0; i < b->now.version_count && rc == DX_OK; i++)

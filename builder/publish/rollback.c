@@ -77,27 +77,6 @@ static int not_there(const struct rollback *r, const struct dx_manifest_version 
     return rc;
 }
 
-/* By name, or by number. */
-static const struct dx_manifest_version *find(const struct rollback *r)
-{
-    const struct dx_manifest *m = &r->edit.manifest;
-    const struct dx_manifest_version *v = dx_manifest_find(m, r->options->version);
-    const char *text = r->options->version;
-    char *end = NULL;
-    unsigned long number;
-
-    if (v != NULL || text[0] < '0' || text[0] > '9')
-        return v;
-    errno = 0;
-    number = strtoul(text, &end, 10);
-    if (errno != 0 || *end != '\0')
-        return NULL;
-    for (size_t i = 0; i < m->version_count; i++)
-        if (m->versions[i].sequence == number)
-            return &m->versions[i];
-    return NULL;
-}
-
 static int must_open(const struct rollback *r, const struct dx_manifest_version *entry,
                      struct dx_error *err)
 {
@@ -152,7 +131,7 @@ static bool is_ours(void *ctx, const struct dx_manifest *m)
 static int edit(void *ctx, struct dx_manifest_edit *e, struct dx_error *err)
 {
     struct rollback *r = ctx;
-    const struct dx_manifest_version *v = find(r);
+    const struct dx_manifest_version *v = dx_manifest_said(&r->edit.manifest, r->options->version);
     int rc = DX_OK;
 
     if (e->etag[0] == '\0')

@@ -197,6 +197,26 @@ const struct dx_manifest_version *dx_manifest_find(const struct dx_manifest *m, 
     return NULL;
 }
 
+uint32_t dx_version_number_said(const char *said)
+{
+    uint32_t number = 0;
+    size_t i = 0;
+
+    for (; i <= 6 && said[i] >= '0' && said[i] <= '9'; i++)
+        number = number * 10 + (uint32_t)(said[i] - '0');
+    return i > 6 || said[i] != '\0' ? 0 : number;
+}
+
+const struct dx_manifest_version *dx_manifest_said(const struct dx_manifest *m, const char *said)
+{
+    uint32_t number = dx_version_number_said(said);
+
+    for (size_t i = 0; number != 0 && i < m->version_count; i++)
+        if (m->versions[i].sequence == number)
+            return &m->versions[i];
+    return dx_manifest_find(m, said);
+}
+
 const struct dx_manifest_version *dx_manifest_current(const struct dx_manifest *m)
 {
     return dx_manifest_find(m, m->current);

@@ -127,6 +127,10 @@ void dx_manifest_release(struct dx_manifest *m);
 
 const struct dx_manifest_version *dx_manifest_find(const struct dx_manifest *m,
                                                    const char *version);
+/* By its name, or by its number: 1 to 6 digits, as the name begins with. */
+const struct dx_manifest_version *dx_manifest_said(const struct dx_manifest *m, const char *said);
+/* 0: the text cannot be the number of a version, not even of one that is gone. */
+uint32_t dx_version_number_said(const char *said);
 const struct dx_manifest_version *dx_manifest_current(const struct dx_manifest *m);
 const struct dx_manifest_file *dx_manifest_file(const struct dx_manifest_version *v,
                                                 const char *name);

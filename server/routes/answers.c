@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/routes/answers.h"
 
+#include "format/version/manifest.h"
 #include "query/view/view.h"
 #include "server/routes/route.h"
 
@@ -110,10 +111,19 @@ static int take_name(const char *parameter, struct dx_span value, char out[DX_VE
     if (value.size == 0 || value.size >= DX_VERSION_NAME ||
         memchr(value.data, '\0', value.size) != NULL)
         return bad_parameter(problem, parameter, value,
-                             "is not the name of a version; /v1/versions lists them");
+                             "is neither name nor number of a version; /v1/versions lists them");
     memcpy(out, value.data, value.size);
     out[value.size] = '\0';
     return 1;
+}
+
+static bool is_of_version(const char *said, const char *name)
+{
+    uint32_t number = dx_version_number_said(said);
+    uint32_t own = 0;
+
+    return number == 0 ? strcmp(said, name) == 0
+                       : dx_version_name_ok(dx_span_str(name), &own) && own == number;
 }
 
 /* None is said, or the cursor's own. */
@@ -137,7 +147,7 @@ static int agrees(const struct dx_ask *ask, struct dx_problem *problem)
     if (ask->plan > 0)
         return dx_route_mismatch(problem,
                                  "a plan is made of a whole listing, not of what a cursor leaves");
-    if (ask->version.data != NULL && strcmp(ask->wanted, c->version) != 0)
+    if (ask->version.data != NULL && !is_of_version(ask->wanted, c->version))
         return dx_route_mismatch(problem, "this cursor is of another version");
     if (ask->fields.data != NULL && ask->field_bits != c->fields)
         return dx_route_mismatch(problem, "this cursor is of a listing with other fields");
@@ -292,12 +302,29 @@ static int find_datasets(const struct dx_answers *answers, struct dx_ask *ask, s
     return rc == 1 ? find_dataset(answers, ask, v, &ask->other_name, &ask->other_id, problem) : rc;
 }
 
+/* From here on the question has the name of its version, where a number was given. v: any version, pinned. */
+static int name_wanted(const struct dx_answers *answers, struct dx_ask *ask, struct dx_version *v,
+                       struct dx_problem *problem)
+{
+    char name[DX_VERSION_NAME];
+    int rc;
+
+    if (v == NULL || answers->version_meant == NULL || dx_version_number_said(ask->wanted) == 0)
+        return 1;
+    rc = answers->version_meant(v, dx_span_str(ask->wanted), name, problem);
+    if (rc == 1)
+        memcpy(ask->wanted, name, sizeof ask->wanted);
+    return rc;
+}
+
 int dx_ask_pin(const struct dx_answers *answers, struct dx_ask *ask, struct dx_version **v,
                struct dx_problem *problem)
 {
     struct dx_version *wanted = NULL;
-    int rc;
+    int rc = name_wanted(answers, ask, *v, problem);
 
+    if (rc != 1)
+        return with_restart(ask, rc, problem);
     if (ask->wanted[0] == '\0' ||
         (*v != NULL && strcmp(answers->version_name(*v), ask->wanted) == 0))
         return find_datasets(answers, ask, *v, problem);

@@ -51,7 +51,9 @@ static int pin_named(void *from, const char *name, struct dx_version **v,
         break;
     }
     return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-version", "No such version",
-                          "'%s' is not the name of a version; /v1/versions lists them", name);
+                          "'%s' is neither name nor number of a version; /v1/versions lists "
+                          "them",
+                          name);
 }
 
 static int fetch(void *from, const char *name, struct dx_version **v, struct dx_problem *problem)

@@ -321,7 +321,7 @@ const struct dx_param dx_param_version = {
     .name = "version",
     .member = offsetof(struct dx_ask, version),
     .schema = DX_VERSION_SCHEMA,
-    .text = "Answer from this kept version instead of the current one."
+    .text = "Answer from this kept version, by name or number, instead of the current one."
 };
 const struct dx_param dx_param_dataset = {
     .name = "dataset",

@@ -34,7 +34,9 @@ struct dx_param {
     const char *example; /* or NULL */
 };
 
-#define DX_VERSION_SCHEMA "\"type\":\"string\",\"pattern\":\"^[0-9]{6}-[0-9]{8}T[0-9]{6}Z$\""
+/* Name or number of a version. */
+#define DX_VERSION_SCHEMA \
+    "\"type\":\"string\",\"pattern\":\"^([1-9][0-9]{0,5}|[0-9]{6}-[0-9]{8}T[0-9]{6}Z)$\""
 /* The i-th parameter of a route, beginning with its own; those that all GET routes below /v1 take come behind them. NULL: it has no more. */
 const struct dx_param *dx_route_param(const struct dx_route *route, size_t i);
 

@@ -49,8 +49,7 @@ static const struct dx_route_words changes_words = {
 static const struct dx_param changes_since = {
     .name = "since",
     .member = offsetof(struct dx_ask, before),
-    .schema = "\"type\":\"string\",\"pattern\":\"^([1-9][0-9]{0,5}|[0-9]{6}-[0-9]{8}T[0"
-              "-9]{6}Z)$\"",
+    .schema = DX_VERSION_SCHEMA,
     .text = "Name or number of the older version; default: the one before "
             "the current one.",
 };

@@ -221,7 +221,7 @@ def refusals(server, other_key, pair, cursor, version):
             ("nothing", f"{path}?cursor=", "bad-cursor"),
             ("a padding", f"{path}?cursor={kept}%3D", "bad-cursor"),
             ("a part of it", f"{path}?cursor={kept[:-4]}", "bad-cursor"),
-            ("no version", f"{path}?version=1", "bad-version"),
+            ("no version", f"{path}?version=1x", "bad-version"),
     ):
         reply = server.get(target)
         if want is None:

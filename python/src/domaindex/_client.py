@@ -185,8 +185,13 @@ class Index:
 
     @property
     def version(self) -> str:
-        """The version that answers: that of `at`, else the current one."""
-        return self._version or str(json.loads(self._transport.ask("/v1/versions"))["current_version"])
+        """The name of the version that answers: that of `at`, else the current one."""
+        if self._version is not None and not self._version.isdigit():
+            return self._version
+        answer = json.loads(self._transport.ask("/v1/versions"))
+        if self._version is None:
+            return str(answer["current_version"])
+        return next((str(v["version"]) for v in answer["versions"] if int(v["version"][:6]) == int(self._version)), self._version)
 
     def url(self, url: str, **params: Any) -> Mapping[str, Any]:
         """Where one URL stands, in all datasets: the JSON of GET /v1/url."""

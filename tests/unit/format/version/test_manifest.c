@@ -576,9 +576,32 @@ static void test_flip(void)
     dx_manifest_release(&other);
 }
 
+/* A version by its name or its number, and nothing by what only looks like one. */
+static void test_said(void)
+{
+    static const char *const not_said[] = { "", "0", "000000", "3", "1x", "-1", " 1", "0000001" };
+    struct dx_manifest m = DX_MANIFEST_INIT;
+
+    fill(&m, 2);
+    for (size_t i = 0; i < m.version_count; i++) {
+        const struct dx_manifest_version *v = &m.versions[i];
+        char number[16];
+
+        (void)snprintf(number, sizeof number, "%u", (unsigned)v->sequence);
+        EXPECT(dx_manifest_said(&m, v->version) == v && dx_manifest_said(&m, number) == v,
+               "%s by %s", v->version, number);
+        (void)snprintf(number, sizeof number, "%06u", (unsigned)v->sequence);
+        EXPECT(dx_manifest_said(&m, number) == v, "%s by %s", v->version, number);
+    }
+    for (size_t i = 0; i < sizeof not_said / sizeof *not_said; i++)
+        EXPECT(dx_manifest_said(&m, not_said[i]) == NULL, "by '%s'", not_said[i]);
+    dx_manifest_release(&m);
+}
+
 int main(void)
 {
     test_names();
+    test_said();
     test_flip();
     test_format_of_before();
     test_round();
