@@ -3,13 +3,16 @@
 """model.py - how far `domaindex capacity` is from real builds, and what it says of larger ones.
 
     bench/model.py [--builds 100K,1M,10M] [--work DIR] [--json FILE]
+    bench/model.py --fleets [--write]
 
 For each build: make_rows | domaindex ingest | publish below --work (default /var/tmp), then bytes of the lake, of the index and of what a server maps, beside what
-`domaindex capacity` says for the same numbers of domains, pairs and URLs; and seconds of CPU. Then the fleets of docs/SCALE.md, by the model. 10 M domains take a
-minute and 4 GB of disk. Exit 1 if an estimate is off by more than a quarter.
+`domaindex capacity` says for the same numbers of domains, pairs and URLs; and seconds of CPU. 10 M domains take a minute and 4 GB of disk. Exit 1 if an estimate
+is off by more than a quarter. Then, or with --fleets at once, the tables of docs/SCALE.md that are computed: bytes by `domaindex capacity`, all else from
+what was measured, as bench/results/*.json (bench/RESULTS.md) have it. --write puts them into docs/SCALE.md; the test `scale` compares.
 """
 import argparse
 import json
+import math
 import pathlib
 import resource
 import shutil
@@ -24,7 +27,10 @@ import machine      # noqa: E402
 
 MAKE_ROWS = machine.BIN / "bench" / "make_rows"
 MAPPED = ("domains.mphf", "domains.dict", "domain_to_datasets.roar", "domain_counts.dxc", "dataset_domains.dxt", "postings.dxp", "cold.dxp", "pages.dxp")
-FLEETS = (("10^8 domains", 10**8, 3 * 10**8, 3 * 10**9), ("10^9 domains", 10**9, 5 * 10**9, 3 * 10**10), ("10^9 domains, 3 * 10^11 rows", 10**9, 2 * 10**10, 3 * 10**11))
+FLEETS = (("10^8; 3·10^8; 3·10^9", 10**8, 3 * 10**8, 3 * 10**9), ("10^9; 5·10^9; 3·10^10", 10**9, 5 * 10**9, 3 * 10**10),
+          ("10^9; 2·10^10; 3·10^11", 10**9, 2 * 10**10, 3 * 10**11))
+LARGE = "big-100M"
+SERVERS, GBIT = 100, 10
 
 
 def number(text):
@@ -58,12 +64,106 @@ def build(count, folder):
     return found
 
 
+# ---- from what was measured ----
+
+
+def measured(bench, group, name, unit, pick=None):
+    """The median of a row of bench/results, or what `pick` takes of its values."""
+    rows = json.loads((HERE / "results" / f"{bench}.json").read_text())["rows"]
+    (row,) = (r for r in rows if (r["group"], r["name"], r["unit"]) == (group, name, unit))
+    return pick(row["values"]) if pick else row["median"]
+
+
+def large_build():
+    """The build of 100 M domains: domains, pairs, URLs; bytes of lake and index. A URL is a row there but for one in 200."""
+    index = measured(LARGE, "size", "index", "B/domain") * 1e8
+    pairs, urls = (round(index / measured(LARGE, "size", "index", unit)) for unit in ("B/pair", "B/URL"))
+    return 10**8, pairs, urls, measured(LARGE, "size", "lake", "B/URL") * urls, index
+
+
+def us_a_request(domains):
+    """Of one core, /v1/domain under Zipf traffic: each tenfold of domains adds the same, as two measured sizes say."""
+    million, hundred = (1e6 / measured(LARGE, "/v1/domain under Zipf", f"{n} domains", "requests/s") for n in ("1,000,000", "100,000,000"))
+    return million + (hundred - million) / 2 * math.log10(domains / 1e6)
+
+
+def fleets_table():
+    urls_built = large_build()[2]
+    hours = [measured(LARGE, "build", step, "CPU s") / urls_built / 3600 for step in ("ingest", "publish")]
+    yield "| domains, pairs, URLs | lake, TB | index, TB | store, TB | mapped, GB | memory of a server, GB | core hours: ingest + publish | `/v1/domain`, requests/s of a core | `/v1/url`, rows read for nothing |"
+    yield "| --- | --: | --: | --: | --: | --: | --: | --: | --: |"
+    for words, domains, pairs, urls in FLEETS:
+        m = capacity(domains, pairs, urls)
+        yield (f"| {words} | {m['lake_bytes'] / 1e12:,.2f} | {m['index_bytes'] / 1e12:,.2f} | {m['disk_bytes'] / 1e12:,.2f} | {m['mapped_bytes'] / 1e9:,.0f} | "
+               f"{m['server_memory_bytes'] / 1e9:,.0f} | {hours[0] * urls:,.0f} + {hours[1] * urls:,.0f} | {1e6 / us_a_request(domains):,.0f} | {urls / 2**32:,.1f} |")
+
+
+def flips_table():
+    checked = large_build()[4] / measured(LARGE, "reload", "server", "s")
+    changes = [(f"1,000 domains onto 10^7, {words} of 20 publishes", measured("increments-10000000-1000", "increment", "written", "MB", pick) * 1e6)
+               for words, pick in (("median", None), ("most", max))]
+    changes += [(f"all parts merged: {words}", capacity(domains, pairs, urls)["mapped_bytes"]) for words, domains, pairs, urls in FLEETS]
+    yield f"| what is new | MB a server | GB of {SERVERS} servers | s at {GBIT} Gbit/s | s to check and open |"
+    yield "| --- | --: | --: | --: | --: |"
+    for words, size in changes:
+        yield f"| {words} | {few(size / 1e6)} | {few(SERVERS * size / 1e9)} | {few(size * 8 / GBIT / 1e9)} | {few(size / checked)} |"
+
+
+def few(number):
+    """With some digits that count."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.2g}" if number >= 0.01 else f"{number:.4f}"
+
+
+def large_table():
+    domains, pairs, urls, lake, index = large_build()
+    m = capacity(domains, pairs, urls)
+    yield "| domains, pairs, URLs | lake, MB (model / real) | index |"
+    yield "| --- | --: | --: |"
+    yield f"| {domains:,}; {pairs:,}; {urls:,} | {lake / 1e6:,.1f} ({m['lake_bytes'] / lake:.2f}) | {index / 1e6:,.1f} ({m['index_bytes'] / index:.2f}) |"
+
+
+TABLES = {"large": large_table, "fleets": fleets_table, "flips": flips_table}
+
+
+def fleets_text():
+    return "\n".join(line for table in TABLES.values() for line in (*table(), ""))
+
+
+def with_tables(text):
+    """A document with the tables between their marks."""
+    for name, table in TABLES.items():
+        begin, end = f"<!-- {name}, by bench/model.py -->\n", f"<!-- end of {name} -->"
+        before, _, rest = text.partition(begin)
+        _, found, behind = rest.partition(end)
+        if not found:
+            raise ValueError(f"no table {name} in docs/SCALE.md")
+        text = before + begin + "".join(f"{line}\n" for line in table()) + end + behind
+    return text
+
+
+def show_fleets(write):
+    document = HERE.parent / "docs" / "SCALE.md"
+    text = document.read_text(encoding="utf-8")
+    print(fleets_text(), end="")
+    if write:
+        document.write_text(with_tables(text), encoding="utf-8")
+        return 0
+    if with_tables(text) != text:
+        print("docs/SCALE.md has other tables: bench/model.py --fleets --write", file=sys.stderr)
+        return 1
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
     parser.add_argument("--builds", default="100K,1M,10M")
     parser.add_argument("--work", default="/var/tmp")
     parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--fleets", action="store_true")
+    parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
+    if options.fleets:
+        return show_fleets(options.write)
     wrong, builds = [], []
     print("| build: domains, pairs, URLs | lake, MB (model / real) | index | mapped | CPU s: ingest, publish |\n| --- | --: | --: | --: | --: |")
     for text in options.builds.split(","):
@@ -77,11 +177,7 @@ def main():
                 wrong.append(f"{text}: {name}: model / real {ratio:.2f}")
         builds.append({"real": real, "model": model})
         print(f"| {real['domains']:,}; {real['pairs']:,}; {real['urls']:,} | {' | '.join(cells)} | {real['ingest_cpu_s']:.1f}, {real['publish_cpu_s']:.1f} |", flush=True)
-    per_row = builds[-1]["real"]["ingest_cpu_s"] / builds[-1]["real"]["rows"] + builds[-1]["real"]["publish_cpu_s"] / builds[-1]["real"]["rows"]
-    print("\n| fleet: domains, pairs, URLs | lake, TB | index, TB | mapped, GB | build, core hours |\n| --- | --: | --: | --: | --: |")
-    for words, domains, pairs, urls in FLEETS:
-        m = capacity(domains, pairs, urls)
-        print(f"| {words}; {pairs:.0e}; {urls:.0e} | {m['lake_bytes'] / 1e12:,.2f} | {m['index_bytes'] / 1e12:,.2f} | {m['mapped_bytes'] / 1e9:,.0f} | {per_row * urls / 3600:,.0f} |")
+    print("\n" + fleets_text(), end="")
     if options.json:
         options.json.write_text(json.dumps(builds, indent=1))
     for words in wrong:
