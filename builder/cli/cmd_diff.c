@@ -4,6 +4,7 @@
 #include "builder/cli/command.h"
 #include "builder/root/root.h"
 #include "canon/url.h"
+#include "loader/followed/suppressions_live.h"
 #include "loader/version.h"
 #include "query/changes/answer_changes.h"
 #include "query/changes/diff_json.h"
@@ -11,8 +12,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define LINE_MAX_BYTES (256u << 20) /* of one domain: as many datasets as there are */
 #define FLUSH_BYTES (256u << 10)
@@ -43,44 +42,6 @@ struct diff {
     struct dx_buf out;
 };
 
-/* ---- opening the two ---- */
-
-/* A number stands for the version of that sequence. */
-static int name_of(const char *root, const char *said, char name[DX_VERSION_NAME],
-                   struct dx_error *err)
-{
-    struct dx_manifest m = DX_MANIFEST_INIT;
-    char *end;
-    unsigned long number = strtoul(said, &end, 10);
-    const struct dx_manifest_version *found = NULL;
-    int rc = dx_root_manifest(root, &m, err);
-
-    if (rc < 0)
-        return rc;
-    for (size_t i = 0; i < m.version_count; i++)
-        if (*end == '\0' ? m.versions[i].sequence == number
-                         : strcmp(m.versions[i].version, said) == 0)
-            found = &m.versions[i];
-    if (found == NULL)
-        rc = dx_fail(err, DX_E_NOT_FOUND,
-                     "%s: no version %.60s; 'domaindex versions --root %s' lists those there are",
-                     root, said, root);
-    else
-        memcpy(name, found->version, DX_VERSION_NAME);
-    dx_manifest_release(&m);
-    return rc;
-}
-
-static int open_one(struct diff *d, const char *root, const char *said,
-                    const struct dx_version_options *options, struct dx_version **v,
-                    struct dx_error *err)
-{
-    char name[DX_VERSION_NAME];
-    int rc = name_of(root, said, name, err);
-
-    return rc < 0 ? rc : dx_version_open_named(v, root, name, d->caches, options, err);
-}
-
 static int open_both(struct diff *d, const struct dx_options *o, struct dx_error *err)
 {
     struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
@@ -96,9 +57,12 @@ static int open_both(struct diff *d, const struct dx_options *o, struct dx_error
     if (rc == DX_OK)
         rc = dx_caches_new(&d->caches, &options, err);
     if (rc == DX_OK)
-        rc = open_one(d, root, o->operand[0], &options, &d->before, err);
+        rc = dx_suppressions_live_open(&d->caches->suppressions, root, options.source,
+                                       DX_SUPPRESSIONS_LIVE_WAIT, err);
     if (rc == DX_OK)
-        rc = open_one(d, root, o->operand[1], &options, &d->after, err);
+        rc = dx_version_open_named(&d->before, root, o->operand[0], d->caches, &options, err);
+    if (rc == DX_OK)
+        rc = dx_version_open_named(&d->after, root, o->operand[1], d->caches, &options, err);
     return rc;
 }
 
@@ -156,23 +120,28 @@ static int json_item(struct diff *d, const struct dx_diff_item *item, struct dx_
     return rc;
 }
 
-static int one_domain(struct diff *d, const struct dx_version_diff *at, struct dx_error *err)
+static int one_domain(struct diff *d, struct dx_version_diff *at, struct dx_error *err)
 {
     struct dx_diff_item item = { .change = at->change, .before = at->before, .after = at->after };
+    struct dx_problem problem;
     struct dx_pairs_diff p;
     int rc = dx_diff_domain(&item, at->part, at->key, at->ordinal, err);
 
     if (rc < 0)
         return rc;
-    d->totals.domains[at->change]++;
+    rc = dx_diff_show(&item, DX_VIEW_ALL(d->before), DX_VIEW_ALL(d->after), at, &problem);
+    if (rc < 0)
+        return dx_fail(err, (enum dx_code)rc, "%s", problem.detail);
+    if (rc == 0)
+        return DX_OK;
+    d->totals.domains[item.change]++;
     dx_pairs_diff_begin(&p, &item.before, &item.after);
     while (dx_pairs_diff_next(&p)) {
         d->totals.pairs[change_of(p.before, p.after)]++;
         if (!d->summary && !d->json)
             text_pair(d, &item, &p);
     }
-    if (!d->summary && d->json)
-        rc = json_item(d, &item, err);
+    rc = !d->summary && d->json ? json_item(d, &item, err) : DX_OK;
     return rc < 0 ? rc : flush(d, FLUSH_BYTES, err);
 }
 
@@ -341,7 +310,8 @@ const struct dx_command dx_command_diff = {
         "of domains, with tabs between: + the domain is new, - it is gone, ~ it was there; the "
         "domain; + - ~ the same of the dataset in it; the dataset's number; its distinct URLs in "
         "A and in B; its rows in A and in B. The totals go to standard error. Rows that were "
-        "replaced by as many others do not show, and suppressions are not looked at.\n\n"
+        "replaced by as many others do not show. What suppressions hide now is in neither version, "
+        "as in answers; the totals of datasets are those of the versions, with it.\n\n"
         "With --json a line is a domain, as an item of GET /v1/changes is, and the last one has "
         "the totals. A version is a name or a number of `domaindex versions`. Both are read once, "
         "from the front; memory does not grow with them.\n\n"

@@ -24,43 +24,17 @@ struct page {
     bool more;
 };
 
-/* The sides of a domain that may be shown, both by the same suppressions: 1, 0 if they do not
- * differ then, or <0. */
-static int show(struct page *p, struct dx_diff_item *item, struct dx_problem *problem)
-{
-    struct dx_version_diff *d = &p->diff;
-    uint64_t number = dx_suppressed_line(p->after->version);
-    int rc = dx_lookup_allowed(p->after, dx_span_of(item->domain, item->domain_size), problem);
-
-    if (rc == 1 && item->before.count > 0)
-        rc = dx_diff_show(item, p->before, &d->walk_before, &item->before, problem);
-    if (rc == 1 && item->after.count > 0)
-        rc = dx_diff_show(item, p->after, &d->walk_after, &item->after, problem);
-    if (rc < 0)
-        return rc;
-    if (number != dx_suppressed_line(p->after->version)) {
-        (void)dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "suppressions-not-applied",
-                             "What is suppressed has just changed",
-                             "a suppression came while two versions were compared; try again");
-        return DX_E_BUSY;
-    }
-    if (rc == 0)
-        return 0;
-    item->change = dx_sides_change(&item->before, &item->after);
-    return item->change != DX_CHANGE_SAME;
-}
-
 /* 1 written, 0 not to be shown, <0 with a problem. */
 static int write_item(struct page *p, struct dx_json *j, struct dx_problem *problem)
 {
-    const struct dx_version_diff *d = &p->diff;
+    struct dx_version_diff *d = &p->diff;
     struct dx_diff_item item = { .before = d->before, .after = d->after };
     struct dx_error err = DX_ERROR_INIT;
     int rc = dx_diff_domain(&item, d->part, d->key, d->ordinal, &err);
 
     if (rc < 0)
         return dx_problem_of_error(problem, &err);
-    rc = show(p, &item, problem);
+    rc = dx_diff_show(&item, p->before, p->after, d, problem);
     if (rc <= 0)
         return rc;
     dx_json_object(j);

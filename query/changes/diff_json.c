@@ -6,6 +6,8 @@
 #include "query/suppression/suppression_view.h"
 #include "query/view/counts_json.h"
 #include "query/view/domain_json.h"
+#include "query/view/lookup.h"
+#include "query/view/suppressed.h"
 #include "query/view/view.h"
 
 int dx_diff_domain(struct dx_diff_item *item, const struct dx_part *part, struct dx_span key,
@@ -22,8 +24,10 @@ int dx_diff_domain(struct dx_diff_item *item, const struct dx_part *part, struct
     return rc < 0 ? rc : DX_OK;
 }
 
-int dx_diff_show(struct dx_diff_item *item, const struct dx_view *view, struct dx_version_walk *w,
-                 struct dx_diff_side *side, struct dx_problem *problem)
+/* The walk is at the item's domain and has its pairs, which are changed to those that may be shown; side gets them. */
+static int show_side(struct dx_diff_item *item, const struct dx_view *view,
+                     struct dx_version_walk *w, struct dx_diff_side *side,
+                     struct dx_problem *problem)
 {
     struct dx_domain_pairs *p = &w->pairs;
     struct dx_found found = { .part = w->part,
@@ -52,6 +56,31 @@ int dx_diff_show(struct dx_diff_item *item, const struct dx_view *view, struct d
     return 1;
 }
 
+int dx_diff_show(struct dx_diff_item *item, const struct dx_view *before,
+                 const struct dx_view *after, struct dx_version_diff *diff,
+                 struct dx_problem *problem)
+{
+    uint64_t number = dx_suppressed_line(after->version);
+    int rc = dx_lookup_allowed(after, dx_span_of(item->domain, item->domain_size), problem);
+
+    if (rc == 1 && item->before.count > 0)
+        rc = show_side(item, before, &diff->walk_before, &item->before, problem);
+    if (rc == 1 && item->after.count > 0)
+        rc = show_side(item, after, &diff->walk_after, &item->after, problem);
+    if (rc < 0)
+        return rc;
+    if (number != dx_suppressed_line(after->version)) {
+        (void)dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "suppressions-not-applied",
+                             "What is suppressed has just changed",
+                             "a suppression came while two versions were compared; try again");
+        return DX_E_BUSY;
+    }
+    if (rc == 0)
+        return 0;
+    item->change = dx_sides_change(&item->before, &item->after);
+    return item->change != DX_CHANGE_SAME;
+}
+
 int dx_diff_find(struct dx_diff_item *item, const struct dx_view *view, struct dx_version_walk *w,
                  struct dx_diff_side *side, struct dx_problem *problem)
 {
@@ -77,7 +106,7 @@ int dx_diff_find(struct dx_diff_item *item, const struct dx_view *view, struct d
     if (w->pairs.count == 0) /* it is there for others */
         return 1;
     item->domain_id = id;
-    return dx_diff_show(item, view, w, side, problem);
+    return show_side(item, view, w, side, problem);
 }
 
 static void write_counts(struct dx_json *j, const char *key, const struct dx_dataset *d,

@@ -6,7 +6,7 @@
  *   rc = dx_diff_change_write(...)                                the same without domain and domain_id
  *   rc = dx_diff_domain(&item, part, key, ordinal, &err);         domain and domain_id of a key
  *   rc = dx_diff_find(&item, &view, &walk, &side, &problem);      one side of the item's domain
- *   rc = dx_diff_show(&item, &view, &walk, &side, &problem);      without what suppressions hide
+ *   rc = dx_diff_show(&item, &before, &after, &diff, &problem);   both sides without what suppressions hide
  *   d = dx_diff_dataset(&pair, before, after, &err);              of a pair of dx_pairs_diff_next
  *
  * Both versions are pinned by the caller. No I/O; any thread.
@@ -34,10 +34,11 @@ struct dx_diff_item {
 /* part: one that has the domain, with this ordinal. */
 int dx_diff_domain(struct dx_diff_item *item, const struct dx_part *part, struct dx_span key,
                    uint64_t ordinal, struct dx_error *err);
-/* The walk is at the item's domain in v and has its pairs, which are changed to those that may be
- * shown; side gets them, perhaps none. 1, or <0 with a problem: not known yet. */
-int dx_diff_show(struct dx_diff_item *item, const struct dx_view *view, struct dx_version_walk *w,
-                 struct dx_diff_side *side, struct dx_problem *problem);
+/* The diff is at the item's domain, whose sides become what may be shown, by the same suppressions: 1; 0: they do not differ
+ * then; or <0 with a problem: not known yet. */
+int dx_diff_show(struct dx_diff_item *item, const struct dx_view *before,
+                 const struct dx_view *after, struct dx_version_diff *diff,
+                 struct dx_problem *problem);
 /* Looks the item's domain up and begins the walk: side has its datasets that may be shown, none if this version
  * has none. 1, or <0 with a problem. Either way the caller ends the walk, and the side with it. */
 int dx_diff_find(struct dx_diff_item *item, const struct dx_view *view, struct dx_version_walk *w,

@@ -7,8 +7,10 @@ Three versions: rows, more rows, then two datasets less. All pairs of versions a
 command and by the API, forwards and backwards.
 """
 import json
+import os
 import re
 import subprocess
+import sys
 import uuid
 from xml.etree import ElementTree
 from urllib.parse import quote
@@ -18,6 +20,8 @@ import dxtest
 import oracle
 from dxtest import check, equal
 
+sys.path.insert(0, str(dxtest.SOURCE / "python" / "src"))
+os.environ["DOMAINDEX_LIBRARY"] = str(dxtest.BIN / "libdomaindex.so.1")
 ROWS = 1000 if dxtest.SANITIZED else 6000
 
 
@@ -263,6 +267,67 @@ def suppressed(server, root, versions, states):
     del want[name]
     items, _ = changes_since(server, 1, 10000)
     same("changes without a suppressed domain", items, want)
+    hidden_from_the_command(server, root, versions, name, want)
+
+
+def hidden_from_the_command(server, root, versions, name, want):
+    """`domaindex diff` hides what answers hide: a domain of either policy, and single URLs of one."""
+    *lines, totals = [json.loads(line) for line in dxtest.domaindex("diff", "--root", root, "--json", 1, 3).stdout.splitlines()]
+    same("diff without a suppressed domain", lines, want)
+    equal(sum(totals["domains"].values()), len(want), "domains of the totals")
+    text = dxtest.domaindex("diff", "--root", root, 1, 3).stdout.decode()
+    check(f"\t{name}\t" not in text and len(text.splitlines()) == sum(len(sets) for _, sets in want.values()), "lines without a suppressed domain")
+    withheld, part = [domain for domain in sorted(want) if len(want[domain][1]) > 1][:2]
+    url = server.get(f"/v1/domain/{quote(part, safe='')}/urls?limit=1").json["items"][0]["url"]
+    dxtest.domaindex("suppress", "add", "--root", root, "--domain", withheld)
+    dxtest.domaindex("suppress", "add", "--root", root, "--url", url)
+    check(dxtest.wait_until(lambda: server.get(f"/v1/domain/{quote(withheld, safe='')}").status == 451 and
+                            server.get(f"/v1/url?u={quote(url, safe='')}").status in (404, 451)), "the rules are followed")
+    check(dxtest.wait_until(lambda: server.get("/v1/changes?since=1&limit=10000").status == 200), "the rows that the rule hides are known")
+    items, _ = changes_since(server, 1, 10000)
+    lines = [json.loads(line) for line in dxtest.domaindex("diff", "--root", root, "--json", 1, 3).stdout.splitlines()[:-1]]
+    equal(lines, items, "items of the command and of the API, with a URL suppressed")
+    one = dxtest.domaindex("diff", "--root", root, 1, 3, "--domain", part).stdout
+    equal(json.loads(one)["datasets"], server.get(f"/v1/domain/{quote(part, safe='')}/diff?from=1&to=3").json["datasets"], "--domain with a URL suppressed")
+    for domain in (name, withheld):
+        refused_one = dxtest.domaindex("diff", "--root", root, 1, 3, "--domain", domain, expect=1)
+        equal(refused_one.stdout, b"", f"--domain {domain}, which is suppressed")
+
+
+def by_number(root, tmp, server, versions):
+    """A version may be said by its number wherever it may be said by its name; the answer has the name."""
+    name = server.get("/v1/domains?limit=1&version=1").json["domains"][0]["domain"]
+    asked = quote(name, safe="")
+    for number, version in ((1, versions[0]), ("000002", versions[1]), (3, versions[2])):
+        for target in ("/v1/datasets?", f"/v1/domain/{asked}?", f"/v1/domain/{asked}/urls?limit=3&", "/v1/domains?limit=2&", f"/v1/domain/{asked}/changes?"):
+            reply, same_by_name = (server.get(f"{target}version={said}") for said in (number, version))
+            equal((reply.status, reply.headers.get("x-domaindex-version")), (same_by_name.status, same_by_name.headers.get("x-domaindex-version")), f"{target}version={number}")
+            equal(reply.body, same_by_name.body, f"{target}version={number}")
+        page = server.get(f"/v1/domains?limit=1&version={number}").json
+        for said in (number, version):
+            equal(server.get(f"/v1/domains?limit=1&version={said}&cursor={page['next_cursor']}").status, 200, f"a cursor beside version={said}")
+        wrong = server.get(f"/v1/domains?limit=1&version={1 if number != 1 else 2}&cursor={page['next_cursor']}")
+        equal(wrong.json["type"].rsplit(":", 1)[-1], "cursor-mismatch", "a cursor beside another number")
+        listed = server.get(f"/v1/domains?version={number}", method="POST", body=f"{name}\n".encode())
+        equal(json.loads(listed.body.splitlines()[-1]).get("version"), version, "POST /v1/domains")
+        for command in (("datasets", "--json"), ("lookup", name), ("files",), ("verify",), ("top-domains", "--json", "--dataset", 1)):
+            said, named = (dxtest.domaindex(command[0], "--root", root, "--version", text, *command[1:], expect=None) for text in (number, version))
+            equal((said.returncode, said.stdout), (named.returncode, named.stdout), f"{command[0]} --version {number}")
+    for to, status, slug in ((2, 200, None), (9, 503, "version-newer"), (0, 400, "bad-version"), ("1x", 400, "bad-version"), (1000000, 400, "bad-version")):
+        reply = server.get(f"/v1/domain/{asked}/diff?from=1&to={to}")
+        equal(reply.status, status, f"diff to={to}: {reply.body[:200]}")
+        equal(reply.json.get("type", ":None").rsplit(":", 1)[-1], str(slug), f"diff to={to}")
+        if status == 200:
+            equal((reply.json["from"], reply.json["to"]), (versions[0], versions[1]), "names of versions that were said by number")
+    import domaindex
+
+    for number, version in (("1", versions[0]), ("000003", versions[2])):
+        for index in (domaindex.open(root, version=number), domaindex.connect(f"http://127.0.0.1:{server.port}", version=number)):
+            with index:
+                equal((index.version, index.domain(name).version), (version, version), f"version={number} in Python")
+    copy = tmp / "copy"
+    dxtest.domaindex("backup", "--root", root, "--to", copy, "--version", 2)
+    check(versions[1].encode() in dxtest.domaindex("versions", "--root", copy).stdout, "backup --version 2")
 
 
 def main():
@@ -288,6 +353,7 @@ def main():
             by_api(server, versions, states)
             by_domain(server, versions, states)
             refused(server)
+            by_number(root, tmp, server, versions)
             suppressed(server, root, versions, states)
         print(f"{len(versions)} versions, {[len(s) for s in states]} domains, "
               f"{[len(diff_of(s, states[-1])) for s in states]} differ from the last")
