@@ -590,6 +590,10 @@ static void print_inputs(const struct dx_ingest_options *o, const struct dx_inge
 {
     char count[32], all[32];
 
+    if (s->empty > 0)
+        (void)dx_line_print(stderr, "  WARNING: empty inputs: %s; the first: %s",
+                            dx_progress_count(s->empty, count),
+                            strcmp(s->empty_input, "-") == 0 ? "stdin" : s->empty_input);
     if (s->without_urls > 0)
         (void)dx_line_print(stderr, "  passed over, as without URLs: %s of %s inputs: %s%s",
                             dx_progress_count(s->without_urls, count),
@@ -1177,7 +1181,8 @@ const struct dx_command dx_command_ingest = {
         "INPUT is a file, - for standard input, or an object as https://host/path/file.parquet or "
         "s3://bucket/path/file.tsv.gz, which is read by ranges and must not change meanwhile; a "
         "folder or s3://bucket/prefix/ (all files below: the Parquet files if there are some), a "
-        "quoted pattern ('part-*.parquet', 's3://bucket/crawl=2024-*'), or @LIST, a text file with "
+        "quoted pattern ('part-*.parquet', 's3://bucket/crawl=2024-*'; the folder name ** is any "
+        "number of folders: 'crawl/**/*.parquet'), or @LIST, a text file with "
         "an INPUT on each line, which may be compressed or remote. The cluster index of a ZipNum "
         "CDX (FILE.idx) stands for the shards that it names, each of which must have the size that "
         "the index says; a folder with one must have all of them. "

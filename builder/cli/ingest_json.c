@@ -76,6 +76,12 @@ static void put_extras(struct dx_json *j, const struct dx_ingest_options *o,
 
 static void put_inputs(struct dx_json *j, const struct dx_ingest_stats *s)
 {
+    dx_json_key_u64(j, "empty_inputs", s->empty);
+    dx_json_key(j, "first_empty");
+    if (s->empty_input != NULL)
+        dx_json_str(j, s->empty_input);
+    else
+        dx_json_null(j);
     dx_json_key_u64(j, "inputs_without_urls", s->without_urls);
     dx_json_key(j, "first_without_urls");
     dx_json_array(j);

@@ -90,6 +90,8 @@ struct dx_ingest_stats {
     char *rejects_path;        /* NULL: no rejects, or the run failed; free it */
     uint64_t rejects_unlisted; /* of rejected_total: not in that file, which is full */
     uint64_t inputs;           /* that had a record and a URL column */
+    uint64_t empty;            /* inputs without a byte of records */
+    const char *empty_input;   /* the first of them, borrowed */
     uint64_t without_urls;     /* inputs that were passed over */
     const char *without_urls_input[DX_INGEST_INPUTS_NAMED]; /* the first of them, borrowed */
     uint64_t untimed;                                       /* accepted, without a time */

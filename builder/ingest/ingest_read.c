@@ -531,6 +531,14 @@ static int share_parts(struct ring *r, const struct feed *f, uint64_t bytes_befo
     return rc < 0 ? rc : 1;
 }
 
+static void note_empty(struct ring *r, const char *name)
+{
+    struct dx_ingest_stats *stats = r->read->stats;
+
+    if (stats->empty++ == 0)
+        stats->empty_input = name;
+}
+
 static int read_records(struct ring *r, const struct feed *f, uint64_t bytes_before,
                         const char *name, struct resolved **list, struct dx_error *err)
 {
@@ -557,6 +565,8 @@ static int read_records(struct ring *r, const struct feed *f, uint64_t bytes_bef
                 return DX_OK;
             rc = feed_fill(f, &s->batch, err);
         }
+        if (rc == 0 && mine == NULL)
+            note_empty(r, name);
         if (rc <= 0)
             break;
         if (mine == NULL) {

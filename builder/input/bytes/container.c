@@ -18,13 +18,13 @@ static const struct {
     const char *member;
     size_t first_bytes;
 } kinds[] = {
-    [DX_CONTAINER_NONE] = { "", 0, "plain", "file", 0 },
-    [DX_CONTAINER_GZIP] = { "\x1F\x8B", 2, "gzip", "gzip member", 4096 },
-    [DX_CONTAINER_ZSTD] = { FRAME_MAGIC, 4, "zstd", "zstd frame", 132 << 10 }, /* a block */
-    [DX_CONTAINER_BZIP2] = { "BZh", 3, "bzip2", "bzip2 stream", BZIP2_SURE },
+    [DX_CONTAINER_NONE] = { "", 0, "plain", "a file", 0 },
+    [DX_CONTAINER_GZIP] = { "\x1F\x8B", 2, "gzip", "a gzip member", 4096 },
+    [DX_CONTAINER_ZSTD] = { FRAME_MAGIC, 4, "zstd", "a zstd frame", 132 << 10 }, /* a block */
+    [DX_CONTAINER_BZIP2] = { "BZh", 3, "bzip2", "a bzip2 stream", BZIP2_SURE },
     [DX_CONTAINER_XZ] = { "\xFD"
                           "7zXZ\0",
-                          6, "xz", "xz stream", 4096 },
+                          6, "xz", "an xz stream", 4096 },
 };
 
 static bool has_magic(struct dx_span bytes, const char *magic, size_t n)

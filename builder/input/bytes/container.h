@@ -74,7 +74,7 @@ bool dx_container_may_pad(enum dx_container_kind kind, uint64_t n, bool at_end);
 /* Compressed bytes from which a member yields its first ones; 0: unknown, or too many. */
 size_t dx_container_first_bytes(enum dx_container_kind kind);
 const char *dx_container_name(enum dx_container_kind kind);   /* "gzip"; "plain" */
-const char *dx_container_member(enum dx_container_kind kind); /* "gzip member", "zstd frame" */
+const char *dx_container_member(enum dx_container_kind kind); /* "a gzip member", "an xz stream" */
 
 int dx_container_open(struct dx_container *c, enum dx_container_kind kind, uint64_t window_max,
                       struct dx_error *err);

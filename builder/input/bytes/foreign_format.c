@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/input/bytes/foreign_format.h"
 
+#include <ctype.h>
 #include <strings.h>
 
 #include "builder/input/bytes/cdx_line.h"
+#include "builder/input/bytes/container.h"
 
 #define INGEST(format) " | domaindex ingest --format " format " ... -"
 #define BY_DUCKDB(from)                                   \
@@ -28,8 +30,9 @@ struct foreign {
 #define MAGIC(bytes) bytes, sizeof(bytes) - 1
 
 static const struct foreign binaries[] = {
-    { 0, MAGIC("PAR1"), "a Parquet file in a stream or under another name",
-      "it is read by ranges: name the file or object, with --format parquet" },
+    { 0, MAGIC("PAR1"), "a Parquet file that is compressed, in a stream or under another --format",
+      "it is read by ranges, in any order: unpack it (gunzip FILE.gz) or save it (cat > "
+      "FILE.parquet), and name that file or object, with no --format but parquet" },
     { 0, MAGIC("PARE"), "a Parquet file whose footer is encrypted", "decrypt it first" },
     { 0, MAGIC("ARROW1"), "a Feather (Arrow IPC) file", FEATHER_WAY },
     { 0, MAGIC("FEA1"), "a Feather version 1 file", FEATHER_WAY },
@@ -127,11 +130,76 @@ static bool is_rows(struct dx_span head)
     return brackets == 2;
 }
 
+/* 2024-01-02T03:04:05 or with a blank between, where CDX has digits alone. */
+static bool is_iso_time(struct dx_span s)
+{
+    static const char shape[] = "dddd-dd-dd";
+
+    for (size_t i = 0; i < sizeof shape - 1; i++)
+        if (i >= s.size || (shape[i] == 'd' ? !isdigit(s.data[i]) : s.data[i] != '-'))
+            return false;
+    return true;
+}
+
+/* Lines of CDX or CDXJ but for their time: a key with ')' and what a date has. */
+static bool is_cdx_with_iso_time(struct dx_span head)
+{
+    const uint8_t *end = memchr(head.data, '\n', head.size);
+    struct dx_span line = dx_span_of(head.data, end == NULL ? head.size : (size_t)(end - head.data));
+    const uint8_t *blank = memchr(line.data, ' ', line.size);
+    size_t key = blank == NULL ? 0 : (size_t)(blank - line.data);
+
+    return key > 0 && memchr(line.data, ')', key) != NULL &&
+           is_iso_time(dx_span_of(line.data + key + 1, line.size - key - 1));
+}
+
+static int refuse_packed(enum dx_container_kind kind, const char *name, struct dx_error *err)
+{
+    static const char *const unpack[] = { [DX_CONTAINER_NONE] = "cat",
+                                          [DX_CONTAINER_GZIP] = "zcat",
+                                          [DX_CONTAINER_ZSTD] = "zstdcat",
+                                          [DX_CONTAINER_BZIP2] = "bzcat",
+                                          [DX_CONTAINER_XZ] = "xzcat" };
+
+    return dx_fail(err, DX_E_UNSUPPORTED,
+                   "%s: is compressed twice: unpacked it is %s again; unpack both: ... FILE | %s | "
+                   "domaindex ingest ... -",
+                   name, dx_container_name(kind), unpack[kind]);
+}
+
+int dx_foreign_empty_check(const char *name, struct dx_error *err)
+{
+    static const char *const endings[] = { ".gz",   ".zst", ".xz",      ".bz2",  ".zip", ".wacz",
+                                           ".warc", ".arc", ".parquet", ".parq", ".pq" };
+    size_t n = strlen(name);
+
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t m = strlen(endings[i]);
+
+        if (n > m && strcasecmp(name + n - m, endings[i]) == 0)
+            return dx_fail(err, DX_E_TRUNCATED,
+                           "%s: has no byte, and no %s file is empty; fetch it again, or leave it "
+                           "out",
+                           name, endings[i]);
+    }
+    return DX_OK;
+}
+
 int dx_foreign_text_check(struct dx_span head, const char *name, struct dx_error *err)
 {
+    enum dx_container_kind packed = dx_container_find(head);
+
+    if (packed != DX_CONTAINER_NONE)
+        return refuse_packed(packed, name, err);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         if (begins(head, &texts[i]))
             return refuse(name, texts[i].what, texts[i].way_out, err);
+    if (is_cdx_with_iso_time(head))
+        return refuse(name, "CDX or CDXJ whose second field is a date with dashes",
+                      "a CDX time is 14 digits; rewrite it: sed -E 's/^([^ ]+ )([0-9]{4})-([0-9]{2})-"
+                      "([0-9]{2})[T ]([0-9]{2}):([0-9]{2}):([0-9]{2})[^ ]*/\\1\\2\\3\\4\\5\\6\\7/' "
+                      "FILE | domaindex ingest ... -",
+                      err);
     if (dx_cdx_kind(head) == DX_CDX_CLUSTER)
         return refuse(
             name, "the cluster index of a ZipNum CDX",

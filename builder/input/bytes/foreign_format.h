@@ -2,7 +2,8 @@
  * foreign_format.h - formats that ingest does not read, recognised by their first bytes.
  *
  *   rc = dx_foreign_format_check(head, name, &err);      DX_E_UNSUPPORTED: names format and way out
- *   rc = dx_foreign_text_check(head, name, &err);        the same for formats that are text
+ *   rc = dx_foreign_text_check(head, name, &err);        the same for formats that are text, and what is packed twice
+ *   rc = dx_foreign_empty_check(name, &err);             DX_E_TRUNCATED: a file without a byte that by its name has some
  *
  * `head` is what a file begins with (compressed or not); 512 bytes are enough for each. A short one
  * matches what it is long enough for. The first check is right for every input, the second only
@@ -16,5 +17,6 @@
 
 int dx_foreign_format_check(struct dx_span head, const char *name, struct dx_error *err);
 int dx_foreign_text_check(struct dx_span head, const char *name, struct dx_error *err);
+int dx_foreign_empty_check(const char *name, struct dx_error *err);
 
 #endif

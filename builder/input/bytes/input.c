@@ -191,7 +191,9 @@ static int detect(struct dx_input *in, const char *path, struct dx_error *err)
         rc = detect_wacz(in, path, err);
     if (rc != DX_OK)
         return rc < 0 ? rc : DX_OK;
-    rc = dx_foreign_format_check(rest(in), in->name, err);
+    rc = in->at == in->end && can_position(in)
+             ? dx_foreign_empty_check(in->name, err)
+             : dx_foreign_format_check(rest(in), in->name, err);
     return rc < 0 ? rc : open_container(in, err);
 }
 
@@ -279,7 +281,7 @@ static int corrupt(const struct dx_input *in, const char *what, struct dx_error 
 
 static int cut_short(const struct dx_input *in, struct dx_error *err)
 {
-    return dx_fail(err, DX_E_TRUNCATED, "%s: ends at offset %llu inside a %s; fetch it again",
+    return dx_fail(err, DX_E_TRUNCATED, "%s: ends at offset %llu inside %s; fetch it again",
                    in->name, (unsigned long long)in->consumed,
                    dx_container_member(in->container.kind));
 }
@@ -341,7 +343,7 @@ static int next_member(struct dx_input *in, struct dx_error *err)
     if (zeros > 0 && !dx_container_may_pad(kind, zeros, in->at == in->end)) {
         char what[64];
 
-        (void)snprintf(what, sizeof what, "%llu zero bytes after a %s", (unsigned long long)zeros,
+        (void)snprintf(what, sizeof what, "%llu zero bytes after %s", (unsigned long long)zeros,
                        dx_container_member(kind));
         return corrupt(in, what, err);
     }
@@ -352,7 +354,7 @@ static int next_member(struct dx_input *in, struct dx_error *err)
 
         if (dx_container_cut(kind, rest(in)))
             return cut_short(in, err);
-        (void)snprintf(what, sizeof what, "bytes after the last %s", dx_container_member(kind));
+        (void)snprintf(what, sizeof what, "bytes after %s", dx_container_member(kind));
         return corrupt(in, what, err);
     }
     return begin_member(in, err);
@@ -412,7 +414,7 @@ static ssize_t read_member(struct dx_input *in, uint8_t *to, size_t size, struct
         consume(in, in->end - in->at - from.size);
         if (rc < 0)
             return rc == DX_E_NOMEM   ? dx_fail_in(err, "%s", in->name)
-                   : rc == DX_E_LIMIT ? dx_fail_in(err, "%s: a %s at offset %llu", in->name,
+                   : rc == DX_E_LIMIT ? dx_fail_in(err, "%s: %s at offset %llu", in->name,
                                                    dx_container_member(in->container.kind),
                                                    (unsigned long long)in->member_at)
                                       : dx_fail_in(err, "%s: damaged at offset %llu", in->name,

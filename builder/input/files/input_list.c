@@ -22,6 +22,7 @@
 #include "fetch/store/store.h"
 
 #define LINE_MAX_BYTES 8192
+#define PART_MAX 1025 /* a name in a path; a whole one of an object */
 #define LIST_WINDOW_MAX (8u << 20)
 
 struct dx_input_entry {
@@ -179,6 +180,75 @@ static bool matches(const char *path, const char *const *patterns)
         found = fnmatch(*patterns, path, 0) == 0 || fnmatch(whole, path, 0) == 0;
     }
     return found;
+}
+
+/* The folder name ** of a pattern, which stands for any number of folders. */
+static bool is_deep(const char *part)
+{
+    return strncmp(part, "**", 2) == 0 && (part[2] == '/' || part[2] == '\0');
+}
+
+static bool has_deep(const char *pattern)
+{
+    const char *at = pattern;
+
+    while (at != NULL && !is_deep(at)) {
+        at = strchr(at, '/');
+        at += at != NULL;
+    }
+    return at != NULL;
+}
+
+static const char *next_part(const char *path)
+{
+    const char *slash = strchr(path, '/');
+
+    return slash == NULL ? NULL : slash + 1;
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash == NULL ? path : slash + 1;
+}
+
+/* One name of a path; those that begin with '.' are hidden from * and ?. */
+static bool matches_part(const char *pattern, const char *path)
+{
+    char p[PART_MAX], s[PART_MAX];
+    size_t n = strcspn(pattern, "/"), m = strcspn(path, "/");
+
+    if (n >= sizeof p || m >= sizeof s)
+        return false;
+    (void)snprintf(p, sizeof p, "%.*s", (int)n, pattern);
+    (void)snprintf(s, sizeof s, "%.*s", (int)m, path);
+    return fnmatch(p, s, FNM_PERIOD) == 0;
+}
+
+/* Part by part; behind a ** that did not fit the next folder is tried. */
+static bool matches_deep(const char *pattern, const char *path)
+{
+    const char *behind = NULL, *tried = NULL;
+
+    while (pattern != NULL || path != NULL) {
+        if (pattern != NULL && is_deep(pattern)) {
+            behind = next_part(pattern);
+            if (behind == NULL)
+                return true;
+            pattern = behind;
+            tried = path;
+        } else if (pattern != NULL && path != NULL && matches_part(pattern, path)) {
+            pattern = next_part(pattern);
+            path = next_part(path);
+        } else if (tried != NULL && *tried != '.' && (tried = next_part(tried)) != NULL) {
+            pattern = behind;
+            path = tried;
+        } else {
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool is_wanted(const struct dx_input_list *l, const char *path)
@@ -376,6 +446,25 @@ static size_t as_deep(const char *path, const char *pattern)
     return end == NULL ? strlen(path) : (size_t)(end - path);
 }
 
+/* The same of a pattern with a ** in it: the file, or a folder above it. */
+static int match_deep_object(const char *pattern, const char *object, struct dx_error *err)
+{
+    char *front = strdup(object);
+    int rc;
+
+    if (front == NULL)
+        return dx_no_memory(err, "inputs");
+    rc = matches_deep(pattern, front);
+    if (rc == 1 && is_deep(last_part(pattern)))
+        rc = 2; /* a ** at the end is the folder before it */
+    for (char *slash; rc == 0 && (slash = strrchr(front, '/')) != NULL;) {
+        *slash = '\0';
+        rc = matches_deep(pattern, front) ? 2 : 0;
+    }
+    free(front);
+    return rc;
+}
+
 /* 0: the pattern does not match; 1: it is a file that it names; 2: a file below what it names. */
 static int match_object(const struct listing *l, const char *object, struct dx_error *err)
 {
@@ -387,6 +476,8 @@ static int match_object(const struct listing *l, const char *object, struct dx_e
         return 2;
     if (strcmp(l->pattern, object) == 0) /* a name with a star in it */
         return 1;
+    if (has_deep(l->pattern))
+        return match_deep_object(l->pattern, object, err);
     n = as_deep(object, l->pattern);
     front = n == 0 ? NULL : strndup(object, n);
     if (front == NULL)
@@ -516,11 +607,86 @@ static int add_path(struct dx_input_list *l, const char *path, struct dx_error *
                                                        : add_file(l, path, err);
 }
 
+/* What the entry of a tree is for a pattern of paths below its folder. */
+static int take_deep(struct dx_input_list *l, FTS *tree, FTSENT *e, const char *pattern,
+                     size_t folder, struct dx_error *err)
+{
+    bool matched;
+
+    if (e->fts_level == 0)
+        return DX_OK;
+    matched = matches_deep(pattern, e->fts_path + folder);
+    if (e->fts_info != FTS_D)
+        return matched ? take_file(l, e, err) : DX_OK;
+    if (is_beside(e->fts_name) || is_hub_store(e))
+        return take_folder(l, tree, e, err);
+    if (!matched)
+        return DX_OK;
+    (void)fts_set(tree, e, FTS_SKIP);
+    return add_folder(l, e->fts_path, err);
+}
+
+/* All that matches below a folder. Links to folders are not followed, so that a loop of them has an end. */
+static int add_deep(struct dx_input_list *l, const char *folder, const char *pattern,
+                    struct dx_error *err)
+{
+    char *roots[] = { strdup(folder), NULL };
+    size_t n = strlen(folder), below = n + (n > 0 && folder[n - 1] != '/');
+    FTS *tree = roots[0] == NULL
+                    ? NULL
+                    : fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_COMFOLLOW, by_name);
+    int rc = tree == NULL ? dx_fail_errno(err, errno, "%s: cannot list", folder) : DX_OK;
+    FTSENT *e = NULL;
+
+    while (rc == DX_OK && (errno = 0, e = fts_read(tree)) != NULL) {
+        if (e->fts_info == FTS_DNR || e->fts_info == FTS_ERR || e->fts_info == FTS_NS)
+            rc = dx_fail_errno(err, e->fts_errno, "%s: cannot list", e->fts_path);
+        else if (e->fts_info == FTS_D || e->fts_info == FTS_F || e->fts_info == FTS_SL)
+            rc = take_deep(l, tree, e, pattern, below, err);
+    }
+    if (rc == DX_OK && e == NULL && errno != 0)
+        rc = dx_fail_errno(err, errno, "%s: cannot list", folder);
+    if (tree != NULL)
+        (void)fts_close(tree);
+    free(roots[0]);
+    return rc;
+}
+
+/* FRONT/ and what begins with the first ** of the pattern. A ** at its end is the folder before it. */
+static int add_deep_pattern(struct dx_input_list *l, const char *pattern, struct dx_error *err)
+{
+    size_t first = l->count;
+    const char *deep = pattern;
+    glob_t found = { 0 };
+    char *front;
+    int rc = DX_OK;
+
+    while (!is_deep(deep))
+        deep = next_part(deep);
+    front = deep == pattern ? strdup(".") : strndup(pattern, (size_t)(deep - pattern));
+    if (front == NULL)
+        return dx_no_memory(err, "inputs");
+    if (glob(front, GLOB_ERR | GLOB_ONLYDIR, NULL, &found) == GLOB_ABORTED)
+        rc = dx_fail_errno(err, errno, "%s: cannot list", pattern);
+    for (size_t i = 0; rc == DX_OK && i < found.gl_pathc; i++)
+        rc = next_part(deep) == NULL ? add_folder(l, found.gl_pathv[i], err)
+                                     : add_deep(l, found.gl_pathv[i], deep, err);
+    globfree(&found);
+    free(front);
+    if (rc == DX_OK && l->count == first)
+        rc = dx_fail(err, DX_E_NOT_FOUND, "%s: no file has that name or matches it", pattern);
+    if (rc == DX_OK)
+        qsort(l->entry + first, l->count - first, sizeof *l->entry, by_path);
+    return rc;
+}
+
 static int add_pattern(struct dx_input_list *l, const char *pattern, struct dx_error *err)
 {
     glob_t found = { 0 };
     int rc = DX_OK;
 
+    if (has_deep(pattern))
+        return add_deep_pattern(l, pattern, err);
     switch (glob(pattern, GLOB_ERR, NULL, &found)) {
     case 0:
         break;
@@ -620,6 +786,15 @@ static int add_list(struct dx_input_list *l, const char *path, struct dx_error *
     return rc;
 }
 
+/* {a,b}, as shells expand it. */
+static bool has_braces(const char *text)
+{
+    const char *open = strchr(text, '{');
+
+    return open != NULL && (open == text || open[-1] != '[') && strchr(open, ',') != NULL &&
+           strchr(strchr(open, ','), '}') != NULL;
+}
+
 static int add_operand(struct dx_input_list *l, const char *text, bool in_list,
                        struct dx_error *err)
 {
@@ -635,6 +810,12 @@ static int add_operand(struct dx_input_list *l, const char *text, bool in_list,
         return dx_fail(err, DX_E_UNSUPPORTED,
                        "%s: hf:// is not read; download the data set (huggingface-cli download) "
                        "and name its folder, or name https://huggingface.co/.../resolve/... files",
+                       text);
+    if (has_braces(text) &&
+        (strncmp(text, "s3://", 5) == 0 || (!dx_source_remote(text) && stat(text, &st) < 0)))
+        return dx_fail(err, DX_E_UNSUPPORTED,
+                       "%s: braces are for a shell, and stand for nothing here: name each pattern "
+                       "by itself, or leave out the quotes around paths; a brace in a name is [{]",
                        text);
     if (strncmp(text, "s3://", 5) == 0 && strpbrk(text, "*?[") != NULL)
         return add_store_pattern(l, text, err);

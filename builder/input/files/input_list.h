@@ -16,6 +16,9 @@
  *                                                     descriptions are left out, and counted
  *   'data-*.parquet', 's3://bucket/crawl=*'          glob(7), where no file has that very name; what matches
  *                                                     may be folders, of a store prefixes
+ *   'crawl/ ** /x.parquet' without the blanks         the folder name ** is any number of folders, none too, but
+ *                                                     not those that a folder leaves out; elsewhere ** is *.
+ *                                                     Braces {a,b} are refused: a shell expands them
  *   @LIST                                             each line of a text file, also of a compressed or a remote one,
  *                                                     is one of these, without the blanks and tabs around it; empty lines and
  *                                                     those that begin with # are passed over; no list names a list. With filter.base a

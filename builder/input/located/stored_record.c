@@ -45,7 +45,7 @@ static int take_member(struct dx_stored_record *s, struct dx_container *c, struc
     }
     return rc == 1 || rc == DX_E_NOMEM
                ? rc
-               : dx_fail_in(err, "the %s is damaged", dx_container_member(c->kind));
+               : dx_fail_in(err, "%s is damaged", dx_container_member(c->kind));
 }
 
 static int take_packed(struct dx_stored_record *s, enum dx_container_kind kind,

@@ -247,7 +247,7 @@ static void test_xz(void)
 
     xz(&packed, "a\n", 2);
     dx_buf_zero(&packed, 6);
-    expect_error(&packed, "6 zero bytes after a xz stream");
+    expect_error(&packed, "6 zero bytes after an xz stream");
     dx_buf_clear(&packed);
     to = dx_buf_reserve(&packed, 1000);
     if (lzma_easy_buffer_encode(9, LZMA_CHECK_NONE, NULL, (const uint8_t *)"a\n", 2, to, &n,
