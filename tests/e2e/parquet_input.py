@@ -496,6 +496,28 @@ def nested_lists(tmp):
         compare_stored(tmp / "nested", f"within-{kind}", {(x["url"], None, compact(x["alt"])) for row in images for x in row}, f"lists within the URLs' list, {kind}")
 
 
+def json_in_strings(tmp):
+    """A path goes on in a string that is a JSON object: JSON lines give the rows of the same values in Parquet."""
+    count = 300
+    u, t = urls(count), times(count)
+    inner = [json.dumps({"url": a, "timestamp": lake.iso(b), "n": i, "tags": ["x", i], "title": "q\"\u00e9\\n", "o": {"p": str(i)}}) for i, (a, b) in enumerate(zip(u, t))]
+    rows = [{"id": f"i{i}", "meta": text} for i, text in enumerate(inner)]
+    bad = [{"id": "b", "meta": "{"}, {"id": "c", "meta": "{'url': 'https://a.com/1'}"}, {"id": "d", "meta": "{\"url\": \"https://a.com/1\"} x"}, {"id": "e", "meta": ""}, {"id": "f", "meta": None}]
+    (tmp / "inside.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows + bad))
+    pq.write_table(pa.Table.from_pylist(rows + bad), tmp / "inside.parquet")
+    want = {(a, lake.iso(b), str(i), compact(["x", i]), "q\"\u00e9\\n", str(i), f"i{i}") for i, (a, b) in enumerate(zip(u, t))}
+    extras = [x for c in ("meta.n", "meta.tags", "meta.title", "meta.o.p", "id") for x in ("--extra-column", c)]
+    for kind in ("jsonl", "parquet"):
+        for number, options in enumerate(([], ["--url-column", "meta.url", "--ts-column", "meta.timestamp"])):
+            ingest(tmp / "inside", "--dataset", f"{kind}{number}", "--max-rejects", "10%", *options, *extras, tmp / f"inside.{kind}")
+            got = {tuple(v.replace(", ", ",") if k == 3 else v for k, v in enumerate(row)) for row in lake.stored(tmp / "inside", f"{kind}{number}")}
+            dxtest.check(got == want, f"JSON in strings, {kind} {options}: {sorted(got ^ want, key=str)[:3]}")
+        ingest(tmp / "inside", "--profile", "redpajama", "--dataset", f"p{kind}", "--max-rejects", "10%", tmp / f"inside.{kind}")
+        dxtest.equal({r[:2] for r in lake.stored(tmp / "inside", f"p{kind}")}, {w[:2] for w in want}, f"JSON in strings by a profile, {kind}")
+    said = dxtest.domaindex("ingest", "--detect", tmp / "inside.jsonl").stdout.decode()
+    dxtest.check("meta.url" in said and "  url        meta.url" in said, f"--detect of JSON in strings: {said}")
+
+
 def maps(tmp):
     """A step of a path into a map is the value of that key, as DuckDB's map[key]: of equal keys the first, without one null."""
     count = 1500
@@ -665,6 +687,7 @@ def main():
         lacking(tmp)
         lists(tmp)
         maps(tmp)
+        json_in_strings(tmp)
         bytes_as_text(tmp)
         seldom(tmp)
         large_footer(tmp)

@@ -127,6 +127,14 @@ static void look_at_json(struct dx_detected *d, const json_t *value, const char 
         }
         return;
     }
+    if (json_is_string(value) && depth > 0 && depth < JSON_DEPTH &&
+        json_string_value(value)[0] == '{') {
+        json_t *inside = json_loads(json_string_value(value), 0, NULL);
+
+        if (json_is_object(inside))
+            look_at_json(d, inside, name, JSON_DEPTH - 1); /* its strings are not looked into */
+        json_decref(inside);
+    }
     c = column_at(d, name);
     if (c == NULL || json_is_null(value))
         return;

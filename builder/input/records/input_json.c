@@ -350,19 +350,9 @@ static bool key(struct scan *s, path_set open, size_t depth, path_set *mask)
     return true;
 }
 
-/* Text of strings is decoded after the walk: scratch may move while it grows. */
-static void decode(struct scan *s)
+/* Texts of strings, behind what is in scratch, which has room for them. */
+static void decode_values(struct scan *s)
 {
-    size_t need = 0;
-
-    for (size_t i = 0; i < s->path_count; i++)
-        if (s->value[i].kind == DX_JSON_STRING)
-            need += s->value[i].text.size;
-    dx_buf_clear(s->scratch);
-    if (dx_buf_reserve(s->scratch, need) == NULL && need > 0) {
-        s->scratch->failed = true;
-        return;
-    }
     for (size_t i = 0; i < s->path_count; i++) {
         struct scan one = *s;
         size_t mark = s->scratch->size;
@@ -374,6 +364,28 @@ static void decode(struct scan *s)
         (void)read_string(&one, s->scratch); /* passed once already; decoded is never longer */
         s->value[i].text = dx_span_of(s->scratch->data + mark, s->scratch->size - mark);
     }
+}
+
+/* Text of strings is decoded after the walk: scratch may move while it grows. The first string that a path leads on in;
+ * path_count: none. Of such a string is decoded its text, a key of it at a time, and a value for each path. */
+static size_t decode(struct scan *s)
+{
+    size_t need = 0, inside = s->path_count;
+
+    for (size_t i = s->path_count; i-- > 0;)
+        if (s->value[i].kind == DX_JSON_STRING) {
+            need += s->value[i].text.size;
+        } else if (s->value[i].kind == DX_JSON_INSIDE) {
+            need += 3 * s->value[i].text.size;
+            inside = i;
+        }
+    dx_buf_clear(s->scratch);
+    if (dx_buf_reserve(s->scratch, need) == NULL && need > 0) {
+        s->scratch->failed = true;
+        return s->path_count;
+    }
+    decode_values(s);
+    return inside;
 }
 
 /* One frame of the walk: an array or object being read. */
@@ -455,8 +467,18 @@ static bool open_nested(struct walk *w, path_set capture, bool *is_empty)
     return true;
 }
 
+/* Of a string at its quote. */
+static bool may_be_object(const uint8_t *p)
+{
+    p++;
+    while (*p == ' ')
+        p++;
+    return *p == '{';
+}
+
 static bool read_scalar(struct walk *w, path_set capture)
 {
+    path_set through = w->mask & ~capture;
     const uint8_t *from = w->s->p;
     enum dx_json_kind kind;
 
@@ -466,6 +488,9 @@ static bool read_scalar(struct walk *w, path_set capture)
                kind == DX_JSON_NULL ? (struct dx_span){ NULL, 0 }
                                     : dx_span_of(from, (size_t)(w->s->p - from)),
                0);
+    if (kind == DX_JSON_STRING && through != 0 && may_be_object(from))
+        set_values(w->s, through, DX_JSON_INSIDE, dx_span_of(from, (size_t)(w->s->p - from)),
+                   w->depth);
     return true;
 }
 
@@ -522,10 +547,72 @@ static bool read_object(struct scan *s, const uint8_t *line)
     return s->p == s->end;
 }
 
+/* The paths that lead into the string that path i does: what is left of them behind it. */
+static size_t paths_inside(const struct scan *s, size_t i, struct dx_json_path *behind,
+                           size_t which[DX_JSON_PATHS_MAX])
+{
+    const struct dx_json_value *in = &s->value[i];
+    size_t count = 0;
+
+    for (size_t k = i; k < s->path_count; k++)
+        if (s->value[k].kind == DX_JSON_INSIDE && s->value[k].text.data == in->text.data) {
+            struct dx_json_path *b = &behind[count];
+
+            *b = (struct dx_json_path){ .count = s->paths[k].count - in->used,
+                                        .any_case = s->paths[k].any_case };
+            memcpy(b->part, s->paths[k].part + in->used, b->count * sizeof *b->part);
+            which[count++] = k;
+        }
+    return count;
+}
+
+/* The values of those paths; scratch has room for all that is decoded. */
+static void pick_inside(struct scan *s, const struct dx_json_path *behind, const size_t *which,
+                        size_t count)
+{
+    struct dx_json_value value[DX_JSON_PATHS_MAX];
+    struct dx_span raw = s->value[which[0]].text;
+    size_t used = s->value[which[0]].used, mark = s->scratch->size;
+    struct scan one = { .p = raw.data, .end = raw.data + raw.size };
+    struct scan in = {
+        .paths = behind, .path_count = count, .value = value, .scratch = s->scratch
+    };
+    bool ok;
+
+    (void)read_string(&one, s->scratch); /* passed once already */
+    in.p = s->scratch->data + mark;
+    in.end = s->scratch->data + s->scratch->size;
+    raw.data = in.p;
+    for (size_t i = 0; i < count; i++)
+        value[i] = (struct dx_json_value){ .kind = DX_JSON_ABSENT };
+    space(&in);
+    ok = in.p < in.end && *in.p == '{' && read_object(&in, raw.data);
+    if (ok)
+        decode_values(&in);
+    for (size_t i = 0; i < count; i++) {
+        if (!ok || value[i].kind == DX_JSON_INSIDE)
+            value[i] = (struct dx_json_value){ .kind = DX_JSON_ABSENT };
+        value[i].used += used;
+        s->value[which[i]] = value[i];
+    }
+}
+
+/* In a function of its own: few records have such strings, and the paths take much of a stack. */
+__attribute__((noinline)) static void look_inside(struct scan *s, size_t first)
+{
+    struct dx_json_path behind[DX_JSON_PATHS_MAX];
+    size_t which[DX_JSON_PATHS_MAX];
+
+    for (size_t i = first; i < s->path_count; i++)
+        if (s->value[i].kind == DX_JSON_INSIDE)
+            pick_inside(s, behind, which, paths_inside(s, i, behind, which));
+}
+
 bool dx_json_pick(struct dx_span line, const struct dx_json_path *paths, size_t count,
                   struct dx_json_value *value, struct dx_buf *scratch)
 {
     struct scan s = { line.data, line.data + line.size, paths, count, value, scratch };
+    size_t inside;
 
     dx_buf_clear(scratch);
     for (size_t i = 0; i < count; i++)
@@ -536,7 +623,9 @@ bool dx_json_pick(struct dx_span line, const struct dx_json_path *paths, size_t 
     space(&s);
     if (s.p == s.end || *s.p != '{' || !read_object(&s, line.data))
         return false;
-    decode(&s);
+    inside = decode(&s);
+    if (inside < count)
+        look_inside(&s, inside);
     return !scratch->failed;
 }
 

@@ -18,7 +18,8 @@
  * Paths: parts split by '.', a part in double quotes is literal. Of equal keys the last
  * counts. text: strings decoded, numbers and booleans as written, arrays and objects as
  * written (raw bytes of the line); NULL data for kinds ABSENT and NULL. An array on the way of a path,
- * before its end, is LIST: json_list.h has what lies in its elements.
+ * before its end, is LIST, and one that leads on in a string whose text is a JSON object leads on in that: once, as its
+ * strings are not looked into. Of an array on the way of a path: json_list.h has what lies in its elements.
  * No state; any thread, each with a scratch of its own.
  */
 #ifndef DX_BUILDER_INPUT_RECORDS_INPUT_JSON_H
@@ -41,7 +42,8 @@ enum dx_json_kind {
     DX_JSON_NUMBER,
     DX_JSON_BOOL,
     DX_JSON_NESTED,
-    DX_JSON_LIST
+    DX_JSON_LIST,
+    DX_JSON_INSIDE /* not given out */
 };
 
 struct dx_json_path {
