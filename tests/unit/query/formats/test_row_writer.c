@@ -56,7 +56,7 @@ static const struct {
           "\"digest\":\"x y\"},\"content_type\":\"text/html; "
           "a\",\"locator\":\"d/e#f.gz#warc=12+34\"}"),
       " CDX N b a m s k r M S V g\ncom,a:8080)/b?c 20240614081530 https://www.a.com:8080/B?c "
-      "text/html;%20a 200 x%20y - - 34 12 d/e#f.gz\n" },
+      "text/html 200 x%20y - - 34 12 d/e#f.gz\n" },
     { DX_ROWS_CDX, ONE("{\"url\":\"https://a.com/\",\"ts\":null,\"locator\":\"a#line=1\"}"),
       " CDX N b a m s k r M S V g\ncom,a)/ - https://a.com/ - - - - - - - -\n" },
     { DX_ROWS_CDX, ONE("{\"url\":\"a\"}"), NULL },
