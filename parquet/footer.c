@@ -791,7 +791,9 @@ static int read_tail(struct dx_span tail, uint64_t file_size, uint32_t *size, st
             "parquet: the footer is encrypted, and with it what all columns are; decrypt "
             "the file first");
     if (memcmp(tail.data + 4, "PAR1", 4) != 0)
-        return dx_fail(err, DX_E_CORRUPT, "parquet: no PAR1 at the end: cut short, or no Parquet file; fetch it again");
+        return dx_fail(
+            err, DX_E_CORRUPT,
+            "parquet: no PAR1 at the end: cut short, or no Parquet file; fetch it again");
     *size = dx_load_u32(tail.data);
     if (*size > file_size - DX_PQ_TAIL_SIZE - 4)
         return dx_fail(err, DX_E_TRUNCATED,

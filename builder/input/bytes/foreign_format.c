@@ -145,7 +145,8 @@ static bool is_iso_time(struct dx_span s)
 static bool is_cdx_with_iso_time(struct dx_span head)
 {
     const uint8_t *end = memchr(head.data, '\n', head.size);
-    struct dx_span line = dx_span_of(head.data, end == NULL ? head.size : (size_t)(end - head.data));
+    struct dx_span line = dx_span_of(head.data,
+                                     end == NULL ? head.size : (size_t)(end - head.data));
     const uint8_t *blank = memchr(line.data, ' ', line.size);
     size_t key = blank == NULL ? 0 : (size_t)(blank - line.data);
 
@@ -195,11 +196,12 @@ int dx_foreign_text_check(struct dx_span head, const char *name, struct dx_error
         if (begins(head, &texts[i]))
             return refuse(name, texts[i].what, texts[i].way_out, err);
     if (is_cdx_with_iso_time(head))
-        return refuse(name, "CDX or CDXJ whose second field is a date with dashes",
-                      "a CDX time is 14 digits; rewrite it: sed -E 's/^([^ ]+ )([0-9]{4})-([0-9]{2})-"
-                      "([0-9]{2})[T ]([0-9]{2}):([0-9]{2}):([0-9]{2})[^ ]*/\\1\\2\\3\\4\\5\\6\\7/' "
-                      "FILE | domaindex ingest ... -",
-                      err);
+        return refuse(
+            name, "CDX or CDXJ whose second field is a date with dashes",
+            "a CDX time is 14 digits; rewrite it: sed -E 's/^([^ ]+ )([0-9]{4})-([0-9]{2})-"
+            "([0-9]{2})[T ]([0-9]{2}):([0-9]{2}):([0-9]{2})[^ ]*/\\1\\2\\3\\4\\5\\6\\7/' "
+            "FILE | domaindex ingest ... -",
+            err);
     if (dx_cdx_kind(head) == DX_CDX_CLUSTER)
         return refuse(
             name, "the cluster index of a ZipNum CDX",

@@ -191,9 +191,8 @@ static int detect(struct dx_input *in, const char *path, struct dx_error *err)
         rc = detect_wacz(in, path, err);
     if (rc != DX_OK)
         return rc < 0 ? rc : DX_OK;
-    rc = in->at == in->end && can_position(in)
-             ? dx_foreign_empty_check(in->name, err)
-             : dx_foreign_format_check(rest(in), in->name, err);
+    rc = in->at == in->end && can_position(in) ? dx_foreign_empty_check(in->name, err)
+                                               : dx_foreign_format_check(rest(in), in->name, err);
     return rc < 0 ? rc : open_container(in, err);
 }
 
