@@ -51,14 +51,11 @@ const char *dx_lake_given_fault(struct dx_row_form *form, const struct dx_lake_r
 {
     const struct dx_row_columns columns = { row->domain, row->scheme, row->host, row->path_query };
 
-    if (requested.size > 0 && !dx_span_equal(dx_row_form_canonical(form, requested), requested))
-        return "column requested_url is not a URL in canonical form";
-    if (row->raw_url.data == NULL)
+    if (row->raw_url.data == NULL ||
+        is_given_for(form, row->raw_url, dx_row_form_url(form, &columns)) ||
+        (requested.size > 0 && is_given_for(form, row->raw_url, requested)))
         return NULL;
-    return is_given_for(form, row->raw_url,
-                        requested.size > 0 ? requested : dx_row_form_url(form, &columns))
-               ? NULL
-               : "column raw_url is not the row's URL as it was given";
+    return "column raw_url is not the row's URL as it was given";
 }
 
 static const char *plain_text(struct dx_span text, char out[SHOWN_MAX])

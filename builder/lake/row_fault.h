@@ -2,13 +2,13 @@
  * row_fault.h - why a row of a foreign lake file must not be shown.
  *
  *   why = dx_lake_row_fault(form, &row);                  NULL: nothing is wrong with it
- *   why = dx_lake_given_fault(form, &row, requested);     of a row without such a fault: raw_url, requested_url
+ *   why = dx_lake_given_fault(form, &row, requested);     of a row without such a fault: raw_url
  *   dx_lake_row_fault_text(why, &row, text);              "column host ...: http://WWW.a.com/, domain a.com"
  *
  * What a row says alone: scheme, host, path_query and domain are those of a canonical URL
- * (canon/row_form.h), domain_id and url_id (if the file has it) are theirs; requested_url, if there is one, is a canonical
- * URL, and raw_url a text whose canonical form is that one, else the row's URL. Where ingest put U+FFFD for bytes that are
- * not UTF-8 (raw_url only), scheme and host are compared alone. Publish refuses a file
+ * (canon/row_form.h), domain_id and url_id (if the file has it) are theirs; raw_url, if there is one, is
+ * a text whose canonical form is the row's URL or its requested_url. Where ingest put U+FFFD for bytes that are
+ * not UTF-8, scheme and host are compared alone. Publish refuses a file
  * with such a row, or leaves the row out (`--foreign-rows skip`); then readers of lake files of
  * that version leave it out too: dx_lake_scan.skip_by in lake_scan.h. `form` is one thread's.
  */

@@ -3,7 +3,7 @@
 """`publish --foreign-rows skip`: of files that pyarrow and DuckDB wrote, exactly the sound rows are shown, and everything
 that reads the lake leaves out the same ones.
 
-Faulty rows of many kinds, of which one half are so by raw_url or requested_url alone, stand between sound ones, at the ends of pages, row groups and files, also between two rows of
+Faulty rows of many kinds, of which one half are so by raw_url alone, stand between sound ones, at the ends of pages, row groups and files, also between two rows of
 one URL, and make up a whole file. Listings, single URLs, tags, counts, `verify --deep`, `versions`, `inspect`, export, `domain64`,
 ingest of a record that only a faulty row has, increments, `compact`, `--foreign-rows refuse`, another suffix list.
 """
@@ -40,7 +40,7 @@ def faulty(domain, n):
     www = f"www.{domain}"
     url = f"https://{www}/{n:04}"
     given = [(raw, None) for raw in ("javascript:alert(1)", "https://www.elsewhere.org/", "", f"{url}x", f"{url}\0x", f"{url}#" + "x" * 9000, f"http://{www}/{n:04}")]
-    given += [(None, "javascript:alert(1)"), (None, f"HTTPS://{www}/r"), (url, f"https://{www}/r/{n}")]
+    given += [(f"https://{www}/q", f"https://{www}/r/{n}"), ("javascript:alert(1)", "javascript:alert(1)")]
     return [row(domain, f"WWW.{domain}", f"/{n}", tag="faulty"), row(domain, www, f"/%70rivate/{n}", tag="faulty"),
             row(domain, f"{www}:443", f"/{n}", tag="faulty"), row(domain, f"a@{www}", f"/{n}", tag="faulty"),
             row(domain, "www.elsewhere.org", f"/{n}", tag="faulty"), row(domain, www, f"/{n:04}", scheme="javascript", tag="faulty"),
@@ -56,7 +56,7 @@ def as_given(domain, n):
     """(raw_url, requested_url) of a sound row."""
     www, raw = f"www.{domain}", f"https://www.{domain}/{n:04}"
     return [(None, None), (raw, None), (f"HTTPS://WWW.{domain}:443/x/../{n:04}#top", None), (f" {raw[:-2]}\r\n{raw[-2:]}", None), (f"https://{www}/\ufffd", None),
-            (None, f"https://{www}/r/{n}"), (f"https://{www}/r/./{n}", f"https://{www}/r/{n}")]
+            (None, f"https://{www}/r/{n}"), (raw, f"https://{www}/r/{n}"), (raw, "any text"), (f"https://{www}/r/./{n}", f"https://{www}/r/{n}")]
 
 
 def make(rng, domains, rows_each, salt):

@@ -187,6 +187,8 @@ def refused(tmp):
     yield "name with a space", raw(good, "a b.parquet"), "the path of this"
     yield "name that is not UTF-8", other(lambda at: open(os.fsencode(at.parent) + b"/\xff.parquet", "wb").write(good)), "the path of this"
     yield "symbolic link", other(lambda at: at.symlink_to("/etc/passwd")), "symbolic link"
+    for name, text in (("huge", "http://" + "a" * (1 << 22)), ("script", "javascript:alert(1)"), ("another's", "https://www.example.org/p")):
+        yield f"raw_url: {name}", plain(table(raw_url=pa.array([text]))), "column raw_url is not the row's URL as it was given"
     yield "symbolic link to nothing", other(lambda at: at.symlink_to("/nothing")), "symbolic link"
     yield "symbolic link of a folder", other(lambda at: at.symlink_to("/"), "sub"), "symbolic link"
     yield "FIFO", other(os.mkfifo), "not a regular file"
@@ -228,7 +230,6 @@ def taken():
                                                      names=[*table().column_names, "x", "x"])), [page], None
     yield "200 extras", plain(table(extras={f"c{i}": pa.array(["v"]) for i in range(200)})), [page], None
     yield "folder named as a file", other(lambda at: write(at / "x.parquet", table()), "part-00000.parquet"), [page], None
-    yield "huge raw_url", plain(table(raw_url=pa.array(["http://" + "a" * (1 << 22)]))), [page], None
     yield "other names", raw(b"anything", "_SUCCESS"), [], None
 
 
