@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define EACH_BYTE UINT64_C(0x0101010101010101)
+#define HIGH_BITS UINT64_C(0x8080808080808080)
 #define DATE_SIZE 10
 #define NUMBER_MIN 8 /* digits: 20240131; "Windows 95" is a title */
 
@@ -42,17 +44,34 @@ bool dx_list_line_has_blank(struct dx_span line)
     return s.size > 0 && memchr(s.data, ' ', s.size) != NULL;
 }
 
-/* Nearly no line has any of the bytes that can separate. */
+static bool may_split_byte(uint8_t c)
+{
+    return c <= ' ' || c == 0x7f || c == ',' || c == ';' || c == '|';
+}
+
+static uint64_t bytes_equal(uint64_t x, uint8_t c)
+{
+    x ^= EACH_BYTE * c;
+    return (x - EACH_BYTE) & ~x & HIGH_BITS;
+}
+
+/* Nearly no line has any of the bytes that can separate: eight at a time, of which one bit is enough. */
 static bool may_split(struct dx_span s)
 {
-    bool found = false;
+    size_t i = 0;
 
-    for (size_t i = 0; i < s.size; i++) {
-        uint8_t c = s.data[i];
+    for (; i + 8 <= s.size; i += 8) {
+        uint64_t x = dx_load_u64(s.data + i);
 
-        found |= (c <= ' ') | (c == 0x7f) | (c == ',') | (c == ';') | (c == '|');
+        if (((((x - 0x21 * EACH_BYTE) & ~x) | bytes_equal(x, 0x7f) | bytes_equal(x, ',') |
+              bytes_equal(x, ';') | bytes_equal(x, '|')) &
+             HIGH_BITS) != 0)
+            return true;
     }
-    return found;
+    for (; i < s.size; i++)
+        if (may_split_byte(s.data[i]))
+            return true;
+    return false;
 }
 
 static bool ends_cell(struct dx_span s, size_t at, const char *ends)
