@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/path.h"
 #include "builder/ingest/ingest_datasets.h"
+#include "builder/ingest/ingest_replaced.h"
 #include "builder/lake/ingest_row.h"
 #include "builder/lake/lake_membership.h"
 #include "builder/lake/lake_scan.h"
@@ -36,6 +37,7 @@ struct finding {
     struct dx_ingest_dataset **by_id; /* sorted */
     size_t count;
     struct filter filter;
+    struct dx_ingest_replaced replaced;
     struct dx_buf key;
     struct dx_buf value;
 };
@@ -90,6 +92,14 @@ static int add_key(void *ctx, struct dx_span key, struct dx_span value, struct d
 }
 
 #define IGNORED (-2)
+
+static struct dx_span locator_of(const struct dx_lake_row *row, size_t extras, const int *to)
+{
+    for (size_t k = 0; k < extras; k++)
+        if (to[k] == IGNORED)
+            return row->extra[k];
+    return (struct dx_span){ NULL, 0 };
+}
 
 /* Where each extra column of the file stands among the run's; -1: the run has none such. The
  * locator does not distinguish rows. */
@@ -192,7 +202,11 @@ static int scan_file(struct finding *f, const struct dx_lake_entry *file,
             if (scan.has_dataset_id && row.dataset_id != set->id)
                 rc = dx_fail(err, DX_E_CORRUPT, "%s: a row of dataset %u in a folder of dataset %u",
                              path, row.dataset_id, set->id);
-            else if (project(&row, scan.extra_count, to, extra, f->e->options->want.extra_count))
+            else
+                rc = dx_ingest_replaced_check(&f->replaced, locator_of(&row, scan.extra_count, to),
+                                              err);
+            if (rc >= 0 &&
+                project(&row, scan.extra_count, to, extra, f->e->options->want.extra_count))
                 rc = compare_row(f, &scan, &row, set->number, extra, err);
             if ((++*rows & 0xfff) != 0)
                 continue;
@@ -367,6 +381,8 @@ int dx_ingest_existing(struct dx_ingest_existing *e, struct dx_error *err)
     if (rc == DX_OK)
         rc = dx_spill_sort_each(e->sort, add_key, &f, err);
     if (rc == DX_OK)
+        rc = dx_ingest_replaced_init(&f.replaced, e->options, err);
+    if (rc == DX_OK)
         rc = scan_files(&f, err);
     if (rc == DX_OK)
         rc = dx_spill_sort_end(e->sort, 0, err);
@@ -374,6 +390,7 @@ int dx_ingest_existing(struct dx_ingest_existing *e, struct dx_error *err)
         dx_progress_end(e->options->progress);
 out:
     dx_row_form_free(&f.form);
+    dx_ingest_replaced_release(&f.replaced);
     free(f.filter.word);
     free(f.by_id);
     dx_buf_release(&f.key);

@@ -85,12 +85,34 @@ def packed(tmp):
     dxtest.check("or save it" in ingest(tmp, "-", expect=1, input=plain), "Parquet in a stream")
 
 
+def replaced(tmp):
+    """A file that was replaced since it was indexed in place."""
+    def write(word):
+        pq.write_table(pa.table({"url": [url_of(f"{word}{i}") for i in range(50)]}), tmp / "live.parquet")
+
+    def again(*options, expect=0):
+        return dxtest.domaindex("ingest", "--root", tmp / "live", "--dataset", "d", "--in-place", "live.parquet", *options, expect=expect, cwd=tmp).stderr.decode()
+
+    write("a")
+    again()
+    dxtest.domaindex("publish", "--root", tmp / "live")
+    again()     # the same file: nothing new
+    write("bb")
+    said = again(expect=1)
+    dxtest.check("live.parquet: the file was replaced since it was indexed" in said and "give --replace" in said, f"replaced: {said}")
+    dxtest.equal(len(lake.stored(tmp / "live", "d")), 50, "nothing was added")
+    again("--replace")
+    dxtest.domaindex("publish", "--root", tmp / "live")
+    again()
+
+
 def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
         patterns(tmp)
         empties(tmp)
         packed(tmp)
+        replaced(tmp)
     dxtest.finish()
 
 
