@@ -255,7 +255,7 @@ static void test_xz(void)
         exit(1);
     packed.size = n; /* a window of 64 MiB for two bytes */
     expect_error(&packed,
-                 "a xz stream at offset 0: needs a window over 8388608 bytes; give --memory");
+                 "an xz stream at offset 0: needs a window over 8388608 bytes; give --memory");
     dx_buf_release(&packed);
 }
 
