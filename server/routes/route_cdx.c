@@ -17,8 +17,12 @@ static int take_query(struct dx_span query, struct dx_ask *ask, struct dx_proble
     struct dx_span version = dx_cdx_query_value(query, "version");
     struct dx_span receipt = dx_cdx_query_value(query, "receipt");
 
-    if (version.size > 0)
-        ask->version = version;
+    if (version.data != NULL && version.size == 0) {
+        (void)dx_route_refuse(problem, "version is empty; /v1/versions lists them");
+        problem->says_message = true;
+        return 0;
+    }
+    ask->version = version;
     ask->receipt = dx_span_equal(receipt, dx_span_str("1"));
     if (receipt.data == NULL || ask->receipt || dx_span_equal(receipt, dx_span_str("0")))
         return 1;

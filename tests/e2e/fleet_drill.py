@@ -152,7 +152,7 @@ def dashboard(fleet):
                 empty.append(panel["title"])
         except RuntimeError as error:
             check(False, f"panel {panel['title']}: {error}")
-    for title in ("Requests by route", "Time of a domain", "Time of a listing", "Sequence: seen and served", "Time left of leases", "Sound",
+    for title in ("Requests by route", "Time of a domain", "Time of a listing", "Sequence: seen and served", "Time left of leases", "Index is sound",
                   "Requests to the store, and repeated ones", "Resident memory", "Connections", "Lag of event loops"):
         check(title in [p["title"] for p in panels] and title not in empty, f"panel {title} has data; without: {empty}")
 

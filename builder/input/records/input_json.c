@@ -3,6 +3,7 @@
 
 #include "base/utf8.h"
 
+#include <stdlib.h>
 #include <strings.h>
 
 /* A bit for each path. */
@@ -597,15 +598,20 @@ static void pick_inside(struct scan *s, const struct dx_json_path *behind, const
     }
 }
 
-/* In a function of its own: few records have such strings, and the paths take much of a stack. */
-__attribute__((noinline)) static void look_inside(struct scan *s, size_t first)
+/* Few records have such strings, and their paths are too large for a stack. */
+static bool look_inside(struct scan *s, size_t first)
 {
-    struct dx_json_path behind[DX_JSON_PATHS_MAX];
-    size_t which[DX_JSON_PATHS_MAX];
+    struct {
+        struct dx_json_path behind[DX_JSON_PATHS_MAX];
+        size_t which[DX_JSON_PATHS_MAX];
+    } *room = malloc(sizeof *room);
 
-    for (size_t i = first; i < s->path_count; i++)
+    for (size_t i = first; i < s->path_count && room != NULL; i++)
         if (s->value[i].kind == DX_JSON_INSIDE)
-            pick_inside(s, behind, which, paths_inside(s, i, behind, which));
+            pick_inside(s, room->behind, room->which,
+                        paths_inside(s, i, room->behind, room->which));
+    free(room);
+    return room != NULL;
 }
 
 bool dx_json_pick(struct dx_span line, const struct dx_json_path *paths, size_t count,
@@ -624,9 +630,7 @@ bool dx_json_pick(struct dx_span line, const struct dx_json_path *paths, size_t 
     if (s.p == s.end || *s.p != '{' || !read_object(&s, line.data))
         return false;
     inside = decode(&s);
-    if (inside < count)
-        look_inside(&s, inside);
-    return !scratch->failed;
+    return (inside >= count || look_inside(&s, inside)) && !scratch->failed;
 }
 
 bool dx_json_value_of(struct dx_span text, struct dx_json_value *value, struct dx_buf *scratch)
