@@ -378,7 +378,7 @@ def refused(tmp, made):
     dxtest.check(b"--profile host-index" in done.stdout, f"a host index, --detect: {done.stdout}")
     dxtest.check(not list(root.glob("urls/dataset_id=*/*")), "a refused file left rows")
     done = ingest(root, "--dataset", "r", "-", input=path.read_bytes(), expect=1)
-    dxtest.check(b"name the file" in done.stderr, f"standard input: {done.stderr[:300]}")
+    dxtest.check(b"name that file" in done.stderr, f"standard input: {done.stderr[:300]}")
 
 
 class Kms(encryption.KmsClient):
