@@ -338,6 +338,11 @@ static int fail_json_url(const struct dx_columns *cols, const struct dx_columns_
     return rc;
 }
 
+static bool is_string(struct dx_span record)
+{
+    return record.size > 0 && record.data[0] == '"';
+}
+
 static int label_json(struct dx_columns *cols, const struct dx_columns_want *want,
                       const struct dx_columns_sample *sample, const char *input,
                       struct dx_error *err)
@@ -352,10 +357,10 @@ static int label_json(struct dx_columns *cols, const struct dx_columns_want *wan
         return DX_OK;
     if (cols->no_url)
         return fail_json_url(cols, want, sample, input, err);
-    label(cols->url_label, want->url != NULL                  ? want->url
-                           : url < cols->url_paths            ? url_names(want)[url]
-                           : sample->record[0].data[0] == '"' ? "the strings"
-                                                              : "found by its name");
+    label(cols->url_label, want->url != NULL              ? want->url
+                           : url < cols->url_paths        ? url_names(want)[url]
+                           : is_string(sample->record[0]) ? "the strings"
+                                                          : "found by its name");
     rc = find_present(cols, cols->url_paths, cols->ts_paths, sample, &ts, &parsed, err);
     if (rc < 0)
         return rc;
