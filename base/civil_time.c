@@ -316,3 +316,16 @@ bool dx_civil_parse(struct dx_span s, int64_t *us)
           fraction;
     return dx_civil_is_stored(*us);
 }
+
+void dx_http_date(time_t t, char out[DX_HTTP_DATE_TEXT])
+{
+    static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
+    static const char *const months[] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                          "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
+    struct tm tm;
+
+    (void)gmtime_r(&t, &tm); /* not strftime: names must not follow the locale */
+    (void)snprintf(out, DX_HTTP_DATE_TEXT, "%s, %02d %s %04d %02d:%02d:%02d GMT",
+                   days[tm.tm_wday % 7], tm.tm_mday, months[tm.tm_mon % 12],
+                   (tm.tm_year + 1900) % 10000, tm.tm_hour, tm.tm_min, tm.tm_sec);
+}

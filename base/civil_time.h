@@ -13,6 +13,8 @@
  *   ok = dx_civil_is_stored(us);        whether a row, a count and a listing can have this time: only
  *                                       years 0000..9999 have a text that dx_civil_parse reads back
  *
+ *   dx_http_date(second, text);         "Sun, 06 Nov 1994 08:49:37 GMT", in every locale
+ *
  * No state; any thread.
  */
 #ifndef DX_BASE_CIVIL_TIME_H
@@ -20,7 +22,10 @@
 
 #include "base/bytes.h"
 
+#include <time.h>
+
 #define DX_CIVIL_TEXT 40
+#define DX_HTTP_DATE_TEXT 30                          /* with its NUL */
 #define DX_CIVIL_FIRST_US INT64_C(-62167219200000000) /* 0000-01-01T00:00:00Z */
 #define DX_CIVIL_LAST_US INT64_C(253402300799999999)  /* 9999-12-31T23:59:59.999999Z */
 
@@ -31,5 +36,7 @@ static inline bool dx_civil_is_stored(int64_t us)
 }
 
 bool dx_civil_parse(struct dx_span s, int64_t *us);
+
+void dx_http_date(time_t t, char out[DX_HTTP_DATE_TEXT]);
 
 #endif

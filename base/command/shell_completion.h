@@ -33,7 +33,7 @@ struct dx_completion {
     const struct dx_completion_command *commands;
     size_t command_count;
     const char *
-        option; /* the option of this name takes one of the words in `values`, "a b c"; NULL: there is none */
+        option; /* its value is one of the words of `values`, "a b c"; NULL: no option has such words */
     const char *values;
 };
 

@@ -101,8 +101,8 @@ static void close_file(struct thread *t)
     (void)pthread_cond_broadcast(&t->ring->changed);
 }
 
-/* The next batch, or NULL when there are no more or a thread failed. A thread that waits holds no file, for
- * which others may wait. */
+/* The next batch, or NULL when there are no more or a thread failed. A waiting thread does not hold a file
+ * that other threads may wait for. */
 static struct slot *take(struct thread *t)
 {
     struct ring *r = t->ring;

@@ -29,7 +29,7 @@ struct dx_dataset_removed {
     uint64_t files; /* in the lake, of all versions */
     uint64_t bytes;
     uint64_t unpublished; /* of these files: no version has them */
-    char first[256];      /* path of one of those; "": there is none */
+    char first[256];      /* path of one of those; "": unpublished is 0 */
 };
 
 struct dx_dataset_remove {

@@ -279,7 +279,7 @@ static int make_mark(struct publish *p, struct dx_error *err)
     return rc == DX_OK ? dx_dir_make(p->mark, err) : rc;
 }
 
-/* Where there is no manifest, after what dead publishes left is gone. */
+/* Of a root without a manifest; called after the files that dead publishes left are removed. */
 static int check_lost(const struct publish *p, struct dx_error *err)
 {
     struct dx_publish_result *result = p->job->result;

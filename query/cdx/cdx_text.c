@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/cdx/cdx_text.h"
 
+#include <stdio.h>
+
+#include "base/civil_time.h"
 #include "base/json_out.h"
 
 /* Members of an object, as Common Crawl has them. */
@@ -139,40 +142,22 @@ void dx_cdx_text_line(const struct dx_cdx_ask *ask, const struct dx_span *column
 
 #define BETWEEN_LINKS ",\n"
 
-/* Sunday is 0. */
-static unsigned weekday(unsigned year, unsigned month, unsigned day)
-{
-    static const uint8_t before[] = { 0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4 };
-
-    year -= month < 3;
-    return (year + year / 4 - year / 100 + year / 400 + before[(month + 11) % 12] + day) % 7;
-}
-
-static unsigned digits(struct dx_span timestamp, size_t at, size_t count)
-{
-    unsigned value = 0;
-
-    for (size_t i = at; i < at + count; i++)
-        value = value * 10 + (unsigned)(timestamp.data[i] - '0');
-    return value;
-}
-
 /* "; datetime="Fri, 14 Jun 2024 08:15:30 GMT"" */
 static void put_datetime(struct dx_span timestamp, struct dx_buf *out)
 {
-    static const char days[] = "SunMonTueWedThuFriSat";
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    unsigned year, month, day;
+    const char *t = (const char *)timestamp.data;
+    char iso[DX_CIVIL_TEXT];
+    char date[DX_HTTP_DATE_TEXT];
+    int64_t us;
 
     if (timestamp.size != 14) /* it has no time */
         return;
-    year = digits(timestamp, 0, 4);
-    month = digits(timestamp, 4, 2);
-    day = digits(timestamp, 6, 2);
-    dx_buf_fmt(out, "; datetime=\"%.3s, %02u %.3s %04u %02u:%02u:%02u GMT\"",
-               days + (size_t)3 * weekday(year, month, day), day,
-               months + (size_t)3 * ((month + 11) % 12), year, digits(timestamp, 8, 2),
-               digits(timestamp, 10, 2), digits(timestamp, 12, 2));
+    (void)snprintf(iso, sizeof iso, "%.4s-%.2s-%.2sT%.2s:%.2s:%.2sZ", t, t + 4, t + 6, t + 8,
+                   t + 10, t + 12);
+    if (!dx_civil_parse(dx_span_str(iso), &us))
+        return;
+    dx_http_date((time_t)(us / 1000000), date);
+    dx_buf_fmt(out, "; datetime=\"%s\"", date);
 }
 
 static void put_link(const struct dx_span *columns, struct dx_buf *out)

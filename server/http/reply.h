@@ -13,9 +13,8 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
+#include "base/civil_time.h"
 #include "query/view/problem.h"
-
-#include <time.h>
 
 /* Begins the type of every problem; the slug ends it. docs/API.md lists them. */
 #define DX_PROBLEM_TYPE "urn:domaindex:problem:"
@@ -23,9 +22,8 @@
 /* Begins the instance of a failure; the request's number ends it, in hex as the log writes it. */
 #define DX_PROBLEM_INSTANCE "urn:domaindex:request:"
 
-#define DX_ETAG_TEXT 40      /* with quotes and NUL */
-#define DX_HTTP_DATE_TEXT 30 /* "Sun, 06 Nov 1994 08:49:37 GMT" and NUL */
-#define DX_ORIGIN_MAX 200    /* bytes of dx_reply.origin */
+#define DX_ETAG_TEXT 40   /* with quotes and NUL */
+#define DX_ORIGIN_MAX 200 /* bytes of dx_reply.origin */
 #define DX_REPLY_HEAD_MAX 2048
 #define DX_RECEIPT_MAX 24576 /* of dx_reply.receipt, beside that */
 #define DX_REPLY_SMALL \
@@ -89,7 +87,5 @@ static inline unsigned dx_retry_spread_s(uint64_t n)
 {
     return 1 + (unsigned)(n * UINT64_C(0x9e3779b97f4a7c15) >> 62);
 }
-
-void dx_http_date(time_t t, char out[DX_HTTP_DATE_TEXT]);
 
 #endif

@@ -139,7 +139,7 @@ static int find_crawl(const char *path, char *out, size_t size, struct dx_error 
         (void)snprintf(out, size, "%s", value);
     else if (rc == 0 || (rc > 0 && value != NULL))
         rc = crawl_of_name(path, out, size) || crawl_of_folder(path, out, size);
-    else if (rc > 0) /* the folder says that there is none */
+    else if (rc > 0) /* the folder's value is null: no dataset */
         rc = 0;
     free(value);
     return rc;

@@ -410,7 +410,7 @@ struct walk {
     const uint8_t *line;
     size_t depth;
     path_set mask;   /* paths that lead to the value at hand */
-    bool is_element; /* it is one of an array: there is no key before it */
+    bool is_element; /* of an array: no key stands before it */
     /* Only the first levels can lie on a path; below, one bit a level tells the kind. */
     uint8_t kinds[DX_JSON_NESTING_MAX / 8];
     struct frame frames[DX_JSON_PATH_PARTS + 1];

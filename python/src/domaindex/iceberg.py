@@ -252,8 +252,8 @@ class _Lake:
         return rows, {name: left for name, left in ((name, at.difference(rows)) for name, at in texts.items()) if left}
 
     def emptied(self, uri: str, texts: Mapping[str, Set[int]], known: Set[str]) -> str:
-        """A copy of the file with null in the place of these texts: one that is `known`, or a new one. Its name begins with what it is of, and is
-        nobody else's."""
+        """A copy of the file with null in the place of these texts: one that is `known`, or a new one. Its name begins with the hash of
+        file and texts, so no other copy has it."""
         what = hashlib.sha256(json.dumps([uri, {name: sorted(texts[name]) for name in sorted(texts)}]).encode()).hexdigest()
         begin = self.files.uri(f"{self.folder}/data/shown-{what}-")
         found = next((path for path in sorted(known | self._emptied) if path.startswith(begin)), None)
