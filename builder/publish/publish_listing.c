@@ -112,7 +112,7 @@ int dx_publish_listing_see(struct dx_publish_listing *l, const struct dx_listed 
     if (!version_of(listed->object, name, &claim))
         return DX_OK;
     (void)dx_version_name_ok(dx_span_str(name), &sequence);
-    if (sequence > l->sequence)
+    if (sequence > l->sequence && (sequence > 1 || l->manifest->version_count > 0))
         l->sequence = sequence;
     if (claim)
         return DX_OK;

@@ -4,7 +4,8 @@
  *   struct dx_publish_listing l;
  *   dx_publish_listing_init(&l, &manifest, now_us);
  *   rc = dx_publish_listing_read(&l, store, &err);
- *   l.sequence       highest of the manifest, of all versions that are there, of all names taken
+ *   l.sequence       highest of the manifest, of all versions that are there, of all names taken; 0
+ *                    where there is no manifest and none has a number above 1
  *   l.leftovers      versions that no manifest names, and whose name is over a day old where there is
  *                    a manifest; l.leftover is the first of them
  *   rc = dx_publish_listing_check_lost(&l, root, 2, &err);     DX_E_CORRUPT: the manifest was lost
@@ -12,9 +13,10 @@
  *   dx_publish_listing_release(&l);
  *
  * Without a manifest, a version that is there with all its files was one that a lost manifest named,
- * or a publisher died just before its put. No publisher has the number 2 or more before the manifest is
- * there, unless the one before it died too. In a directory a version of publishers that died is gone
- * before the listing is read, so that each one says that the manifest was lost.
+ * or a publisher died just before its put. Each publisher that finds no manifest takes the number 1, however
+ * many died before it: their names differ by their times. So a version with a higher number says that the
+ * manifest was lost. In a directory a version of publishers that died is gone before the listing is read, so
+ * that each one says so.
  *
  * A younger version may be that of a publisher at work. Nothing is removed: that is safe only for
  * a process that has changed the manifest before, so that a publisher that has slept cannot name it any more.

@@ -64,6 +64,11 @@ LONG = 8  # rounds
 GROWTH = {"anonymous": 4 << 20, "files": 0.5, "events": 0.5, "sockets": 0.5, "threads": 0.5, "mappings": 4}
 
 
+def is_of(path, parts):
+    """A file of the version that is served: as many as it has parts, by chance of the last publishes."""
+    return not path.endswith("(deleted)") and any(f"/{part}/" in path for part in parts)
+
+
 def growth(rounds, pool):
     most = {"heap": (512 << 10 if rounds < LONG else 384 << 10) * max(1, REQUESTS / 4000), **GROWTH}
     return {**most, "events": 24 / (rounds - 1), "sockets": 48 / (rounds - 1)} if pool else most
@@ -114,6 +119,12 @@ class World:
     def kept(self):
         listed = json.loads((self.root / "index" / "manifest.json").read_text())["versions"]
         return [v["version"] for v in listed if v["state"] not in ("dropped", "condemned")]
+
+    def parts(self):
+        """Of the current version, as names of folders."""
+        manifest = json.loads((self.root / "index" / "manifest.json").read_text())
+        entry = next(v for v in manifest["versions"] if v["version"] == manifest["current"])
+        return [manifest["current"], *entry.get("parts", ())]
 
     def forget(self):
         """What no reply can name any more: replies were judged, and servers have the current version alone."""
@@ -343,19 +354,19 @@ class Served:
         # Those to the store come and go with its keep-alive.
         pool = {line.split()[9] for line in (proc / "net" / "tcp").read_text().splitlines()[1:]
                 if int(line.split()[2].rpartition(":")[2], 16) == self.store_port}
-        kinds = []
+        parts, kinds = self.world.parts(), []
         for fd in (proc / "fd").iterdir():
             try:
                 to = os.readlink(fd)
             except OSError:
                 continue
-            if not (to.startswith("socket:[") and to[8:-1] in pool):
+            if not (to.startswith("socket:[") and to[8:-1] in pool) and not is_of(to, parts):
                 kinds.append("sockets" if to.startswith("socket:") else "files" if to.startswith("/") else "events")
         self.samples.append({"anonymous": int(re.search(r"RssAnon:\s*(\d+)", status).group(1)) * 1024 - int(cached), "cached": int(cached),
                              "heap": int(self.metric("domaindex_heap_used_bytes") - cached),
                              **{kind: kinds.count(kind) for kind in ("files", "events", "sockets")},
                              "threads": int(re.search(r"Threads:\s*(\d+)", status).group(1)),
-                             "mappings": (proc / "maps").read_bytes().count(b"\n"),
+                             "mappings": sum(not is_of(line, parts) for line in (proc / "maps").read_text().splitlines()),
                              "resident": int(re.search(r"VmRSS:\s*(\d+)", status).group(1)) * 1024})
 
         if SAMPLES:
