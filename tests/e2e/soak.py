@@ -122,9 +122,8 @@ class World:
 
     def parts(self):
         """Of the current version, as names of folders."""
-        manifest = json.loads((self.root / "index" / "manifest.json").read_text())
-        entry = next(v for v in manifest["versions"] if v["version"] == manifest["current"])
-        return [manifest["current"], *entry.get("parts", ())]
+        listed = json.loads((self.root / "index" / "manifest.json").read_text())["versions"]
+        return [self.current, *next(v for v in listed if v["version"] == self.current).get("parts", ())]
 
     def forget(self):
         """What no reply can name any more: replies were judged, and servers have the current version alone."""
