@@ -3,7 +3,8 @@
 # labels: slow
 """`domaindex adopt` into a root on object storage (versitygw, MinIO): files of several writers are put below its spool/, and one adopt lets the
 store copy them into the lake. They answer as one ingest of all records does; what it must refuse it refuses; replies to copies that get lost, and
-a run that is killed at any of its writes, leave each dataset with its old rows or the new ones, and the next run puts that right.
+a run that is killed at its writes (at 3; DX_KILL_POINTS, 0: all), leave each dataset with its old rows or the new ones, and the next run puts
+that right.
 """
 import asyncio
 import json
@@ -15,6 +16,7 @@ import time
 import adopt as local
 import dxtest
 import faultproxy
+import inject
 import stores
 from dxtest import check, equal
 
@@ -122,26 +124,27 @@ def lose_replies(root, folder, new):
 
 
 def kill(root, folder, old, new):
-    """At each write of a run that replaces."""
+    """At writes of a run that replaces (DX_KILL_POINTS)."""
     lines = root.stage(folder / "count", "new", "count")
     with Writes(root.env["AWS_ENDPOINT_URL_S3"]) as proxy:
         root.adopt(lines, "--replace", env={**root.env, "AWS_ENDPOINT_URL_S3": proxy.url})
     check(proxy.copies == len(lines), f"{proxy.copies} copies of {len(lines)} files")
     check(root.answers() == new, "before the kills")
-    want, points = {"new": new, "old": old}, range(1, proxy.count + 1)
-    for point in points if dxtest.WHOLE else list(points)[1::len(points) // 3]:
-        for after in (False, True) if dxtest.WHOLE else (point % 2 == 0,):
-            before, version = (new, "old") if root.answers() == new else (old, "new")
-            (root.tmp / "list.tsv").write_text("\n".join(root.stage(folder / f"{point}{after}", version, f"{point}{after}")) + "\n")
-            with Writes(root.env["AWS_ENDPOINT_URL_S3"], at=point, after=after) as proxy:
-                env = {**os.environ, **root.env, "AWS_ENDPOINT_URL_S3": proxy.url}
-                proxy.process = subprocess.Popen([dxtest.DOMAINDEX, "adopt", "--root", root.root, "--replace", "--list", root.tmp / "list.tsv"], env=env, stderr=subprocess.PIPE)
-                proxy.process.communicate()
-            check(proxy.process.returncode in (-signal.SIGKILL, 0), f"killed at write {point}: exit {proxy.process.returncode}")
-            found = root.answers()
-            check(found in (before, want[version]), f"killed at write {point}, {'after' if after else 'before'} it: neither the old rows nor the new ones")
-            root.adopt(root.stage(folder / f"{point}{after}again", version, f"{point}{after}again"), "--replace")
-            check(root.answers() == want[version], f"killed at write {point}: the next run does not lead to the new rows")
+    want = {"new": new, "old": old}
+    points = inject.draw([(point, after) for point in range(1, proxy.count + 1) for after in (False, True)], 3)
+    print(f"killed at {len(points)} of {2 * proxy.count} points", flush=True)
+    for point, after in points:
+        before, version = (new, "old") if root.answers() == new else (old, "new")
+        (root.tmp / "list.tsv").write_text("\n".join(root.stage(folder / f"{point}{after}", version, f"{point}{after}")) + "\n")
+        with Writes(root.env["AWS_ENDPOINT_URL_S3"], at=point, after=after) as proxy:
+            env = {**os.environ, **root.env, "AWS_ENDPOINT_URL_S3": proxy.url}
+            proxy.process = subprocess.Popen([dxtest.DOMAINDEX, "adopt", "--root", root.root, "--replace", "--list", root.tmp / "list.tsv"], env=env, stderr=subprocess.PIPE)
+            proxy.process.communicate()
+        check(proxy.process.returncode in (-signal.SIGKILL, 0), f"killed at write {point}: exit {proxy.process.returncode}")
+        found = root.answers()
+        check(found in (before, want[version]), f"killed at write {point}, {'after' if after else 'before'} it: neither the old rows nor the new ones")
+        root.adopt(root.stage(folder / f"{point}{after}again", version, f"{point}{after}again"), "--replace")
+        check(root.answers() == want[version], f"killed at write {point}: the next run does not lead to the new rows")
 
 
 def check_store(store, tmp, old, new):

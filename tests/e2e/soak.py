@@ -64,9 +64,9 @@ LONG = 8  # rounds
 GROWTH = {"anonymous": 4 << 20, "files": 0.5, "events": 0.5, "sockets": 0.5, "threads": 0.5, "mappings": 4}
 
 
-def is_of(path, parts):
+def is_in(path, folders):
     """A file of the version that is served: as many as it has parts, by chance of the last publishes."""
-    return not path.endswith("(deleted)") and any(f"/{part}/" in path for part in parts)
+    return not path.endswith("(deleted)") and any(f"/{folder}/" in path for folder in folders)
 
 
 def growth(rounds, pool):
@@ -359,13 +359,13 @@ class Served:
                 to = os.readlink(fd)
             except OSError:
                 continue
-            if not (to.startswith("socket:[") and to[8:-1] in pool) and not is_of(to, parts):
+            if not (to.startswith("socket:[") and to[8:-1] in pool) and not is_in(to, parts):
                 kinds.append("sockets" if to.startswith("socket:") else "files" if to.startswith("/") else "events")
         self.samples.append({"anonymous": int(re.search(r"RssAnon:\s*(\d+)", status).group(1)) * 1024 - int(cached), "cached": int(cached),
                              "heap": int(self.metric("domaindex_heap_used_bytes") - cached),
                              **{kind: kinds.count(kind) for kind in ("files", "events", "sockets")},
                              "threads": int(re.search(r"Threads:\s*(\d+)", status).group(1)),
-                             "mappings": sum(not is_of(line, parts) for line in (proc / "maps").read_text().splitlines()),
+                             "mappings": sum(not is_in(line, parts) for line in (proc / "maps").read_text().splitlines()),
                              "resident": int(re.search(r"VmRSS:\s*(\d+)", status).group(1)) * 1024})
 
         if SAMPLES:
