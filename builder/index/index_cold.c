@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/index/index_cold.h"
 
+#include <assert.h>
+
 #include "format/version/manifest.h"
 
 int dx_index_cold_begin(struct dx_index_cold *cold, enum dx_cold_file file, int level,
@@ -9,6 +11,7 @@ int dx_index_cold_begin(struct dx_index_cold *cold, enum dx_cold_file file, int 
     struct dx_index_out *out = &cold->outs[file];
     int rc;
 
+    assert(!out->is_open); /* each file is begun once */
     *out = (struct dx_index_out)DX_INDEX_OUT_INIT;
     *writer = &cold->writers[file];
     rc = dx_index_out_open(out, cold->dir, dx_cold_file_name(file), cold->sync, err);
@@ -19,8 +22,10 @@ int dx_index_cold_begin(struct dx_index_cold *cold, enum dx_cold_file file, int 
 
 int dx_index_cold_end(struct dx_index_cold *cold, enum dx_cold_file file, struct dx_error *err)
 {
-    int rc = dx_cold_writer_end(&cold->writers[file], err);
+    int rc;
 
+    assert(cold->outs[file].is_open);
+    rc = dx_cold_writer_end(&cold->writers[file], err);
     return rc == DX_OK ? dx_index_out_commit(&cold->outs[file], cold->entry, err) : rc;
 }
 

@@ -186,7 +186,7 @@ static int write_domains(struct dx_index_state *b, struct dx_index_domains *doma
     return rc;
 }
 
-static int end(struct second *s, struct dx_index_state *b, struct dx_error *err)
+static int end_writers(struct second *s, struct dx_index_state *b, struct dx_error *err)
 {
     int rc = dx_index_facts_end(s->facts, err);
 
@@ -219,7 +219,7 @@ static int write_counts(struct dx_index_state *b, struct dx_error *err)
     if (rc == DX_OK)
         rc = dx_index_pass_run(&p, err);
     if (rc == DX_OK)
-        rc = end(s, b, err);
+        rc = end_writers(s, b, err);
     dx_dictionary_writer_release(&s->dictionary);
     dx_counts_writer_release(&s->counts);
     dx_index_facts_free(&s->facts);

@@ -6,6 +6,7 @@
 #include "format/version/dead.h"
 #include "loader/version_parts.h"
 
+#include <assert.h>
 #include <roaring/roaring.h>
 #include <stdlib.h>
 
@@ -72,6 +73,7 @@ int dx_index_dead_new(struct dx_index_dead **out, const struct dx_index_lake *la
     struct dx_index_dead *d = calloc(1, sizeof *d);
     int rc = DX_OK;
 
+    assert(lake->kept_parts > 0 && lake->kept_parts <= lake->base->part_count);
     *out = d;
     if (d == NULL)
         return dx_no_memory(err, "dead domains");
@@ -83,7 +85,7 @@ int dx_index_dead_new(struct dx_index_dead **out, const struct dx_index_lake *la
         if (d->ordinals[i] == NULL)
             return dx_no_memory(err, "dead domains");
     }
-    for (size_t k = d->parts; d->parts > 0 && k < d->base->part_count; k++)
+    for (size_t k = d->parts; k < d->base->part_count; k++)
         for (size_t i = 0; rc == DX_OK && i < d->parts; i++)
             rc = take_part(d, d->base->parts[k].part->dead, i, err);
     return rc;
@@ -108,6 +110,7 @@ int dx_index_dead_add(struct dx_index_dead *d, size_t part, uint64_t ordinal,
 {
     int rc = DX_OK;
 
+    assert(part < d->parts); /* merged parts go whole: nothing of them is marked */
     if (!roaring_bitmap_add_checked(d->ordinals[part], (uint32_t)ordinal))
         return DX_OK;
     for (size_t i = 0; rc == DX_OK && i < pairs->count; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/index/index_facts.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/few_bytes.h"
@@ -144,6 +145,7 @@ static int find_known(struct known *k, enum dx_cold_file file, struct dx_index_s
     uint32_t rank = (uint32_t)b->merge.at;
     int rc = k->begun ? DX_OK : dx_cold_walk_begin(&k->walk, part, file, err);
 
+    assert(b->merge.given_known); /* the pair at hand is the base's */
     k->begun = true;
     if (rc == DX_OK && !on_page(k, ordinal, rank)) {
         rc = dx_cold_walk_seek(&k->walk, ordinal, rank, err);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/index/index_state.h"
 
+#include <assert.h>
+
 #include "builder/index/index_identity.h"
 #include "builder/index/index_out.h"
 #include "builder/index/index_pass.h"
@@ -97,6 +99,7 @@ static int write_mphf(struct dx_index_state *b,
     struct dx_mphf_built built = { 0 };
     int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_DOMAINS_MPHF, b->options->sync, err);
 
+    assert(b->hashes != NULL); /* dropped once there is a perfect hash */
     if (rc != DX_OK)
         return rc;
     rc = find(b, &built, memory, err);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/index/index_identity.h"
 
+#include <assert.h>
+
 #include "builder/lake/lake_files.h"
 #include "canon/url.h"
 #include "format/core/mphf.h"
@@ -76,6 +78,7 @@ static int hash_parts(const struct dx_index_lake *lake, size_t parts, uint64_t f
     struct dx_hash128 hash;
     int rc;
 
+    assert(parts == 0 || parts <= lake->base->part_count);
     if (parts == 0)
         return DX_OK;
     dx_buf_str(&text, "domaindex-parts-1\n");

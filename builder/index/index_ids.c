@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/index/index_ids.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define SLICES 16 /* find sorts a sixteenth of the hashes at a time */
@@ -97,6 +98,7 @@ int dx_index_ids_name(struct dx_index_ids *ids, struct dx_span domain, uint64_t 
                            .text = ids->text.size,
                            .size = domain.size };
 
+    assert(ids->needs_names);
     if (!listed(&ids->twice, named.hash))
         return DX_OK;
     dx_buf_append(&ids->text, domain.data, domain.size);

@@ -7,6 +7,7 @@
 #include "builder/sort/spill_sort.h"
 #include "loader/version_parts.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define BATCH 64
@@ -95,6 +96,7 @@ static int take_key(struct batch *b, struct dx_span key, struct dx_error *err)
     struct dx_span surt;
     size_t size;
 
+    assert(b->count < BATCH);
     if (dx_index_pair_surt(key, &surt, err) < 0)
         return err == NULL ? DX_E_CORRUPT : (int)err->code;
     if (dx_span_equal(surt, dx_span_of(b->key, b->key_size)))
@@ -117,6 +119,7 @@ int dx_index_known_find(struct dx_index_known *k, struct dx_index_lake *lake, si
     struct dx_span value;
     int rc;
 
+    assert(lake->kept_parts > 0); /* else the walk over the base finds all */
     if (b == NULL)
         return dx_no_memory(err, "known domains");
     b->drop_every = dx_index_known_lookups(lake, memory);

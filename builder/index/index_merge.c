@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/index/index_merge.h"
 
+#include <assert.h>
+
 #include "base/few_bytes.h"
 #include "builder/lake/lake_files.h"
 #include "builder/scan/index_base.h"
@@ -107,6 +109,7 @@ static int look_up(struct dx_index_merge *m, struct dx_error *err)
     const struct dx_version_part *in;
     int rc;
 
+    assert(m->is_scanned && !m->is_walked);
     if (m->lake->kept_parts == 0)
         return DX_OK;
     if (++m->lookups % m->drop_every ==
@@ -159,8 +162,10 @@ static bool has_known(const struct dx_index_merge *m)
 static void take_known(struct dx_index_merge *m, enum dx_index_origin *origin)
 {
     struct dx_index_pair *pair = &m->known;
-    enum dx_index_change change = dx_index_change_of(m->lake, m->pairs->ids[m->at]);
+    enum dx_index_change change;
 
+    assert(has_known(m));
+    change = dx_index_change_of(m->lake, m->pairs->ids[m->at]);
     *origin = change == DX_INDEX_SAME || change == DX_INDEX_GROWN ? DX_INDEX_KEPT
                                                                   : DX_INDEX_DROPPED;
     pair->dataset_id = m->pairs->ids[m->at];
@@ -174,6 +179,7 @@ int dx_index_merge_next(struct dx_index_merge *m, const struct dx_index_pair **p
 {
     int rc = DX_OK;
 
+    assert(m->begun);
     /* What was given last is borrowed, so the streams move on only now. */
     m->at += m->given_known;
     if (m->given_scanned) {

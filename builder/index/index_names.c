@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/index/index_state.h"
 
+#include <assert.h>
+
 #include "base/id_hash.h"
 #include "builder/index/index_identity.h"
 #include "builder/index/index_out.h"
@@ -50,7 +52,7 @@ static int add_set_entries(void *ctx, struct dx_span piece, struct dx_error *err
     uint32_t entries[1024];
     int rc = DX_OK;
 
-    /* Pieces are whole entries: their size and that of the file are multiples of 4. */
+    assert(piece.size % 4 == 0); /* whole entries, as is the file */
     for (size_t at = 0; rc == DX_OK && at < piece.size;) {
         size_t n = (piece.size - at) / 4;
 
@@ -69,6 +71,7 @@ static int write_membership(struct dx_index_state *b, struct dx_error *err)
     struct dx_membership_writer w;
     int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_MEMBERSHIP, b->options->sync, err);
 
+    assert(b->sets_live);
     if (rc != DX_OK)
         return rc;
     rc = dx_membership_writer_begin(&w, &b->sets, &b->id->build, dx_index_out_sink, &out, err);

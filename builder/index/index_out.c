@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/index/index_out.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@ int dx_index_out_open(struct dx_index_out *out, const char *dir, const char *nam
     char path[PATH_MAX];
     int rc = dx_path_format(path, sizeof path, err, "%s/%s", dir, name);
 
+    assert(!out->is_open);
     if (rc == DX_OK)
         rc = dx_path_format(out->name, sizeof out->name, err, "%s", name);
     out->sync = sync;
@@ -36,8 +38,10 @@ int dx_index_out_sink(void *ctx, struct dx_span bytes, struct dx_error *err)
 
 int dx_index_out_close(struct dx_index_out *out, struct dx_error *err)
 {
-    int rc = dx_file_out_close(&out->file, out->sync, err);
+    int rc;
 
+    assert(out->is_open);
+    rc = dx_file_out_close(&out->file, out->sync, err);
     out->is_open = false;
     out->size = out->file.size;
     out->hash = out->file.hash;

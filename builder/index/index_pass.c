@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/index/index_pass.h"
 
+#include <assert.h>
+
 #include "base/few_bytes.h"
 
 struct dx_span dx_index_pass_domain(const struct dx_index_state *b)
 {
+    assert(b->domain_size > 0); /* the pass has `texts` */
     return dx_span_of(b->domain_text, b->domain_size);
 }
 

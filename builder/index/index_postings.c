@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/index/index_postings.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -129,6 +130,7 @@ static int reap_slot(struct dx_index_postings *w, struct dx_error *err)
     struct slot *s = &w->ring[w->reap % w->ring_size];
     int rc;
 
+    assert(w->reap < w->fill);
     (void)pthread_mutex_lock(&w->lock);
     while (s->state != SLOT_DONE) {
         struct slot *free = take_slot(w);
@@ -159,6 +161,7 @@ static int end_page(struct dx_index_postings *w, struct dx_error *err)
     struct slot *s = &w->ring[w->fill % w->ring_size];
     int rc = DX_OK;
 
+    assert(w->fill - w->reap < w->ring_size);
     s->number = w->fill;
     w->waiting += s->draft.payloads.size;
     (void)pthread_mutex_lock(&w->lock);

@@ -4,6 +4,7 @@
  */
 #include "builder/scan/index_tags.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <roaring/roaring.h>
 #include <stdio.h>
@@ -238,6 +239,7 @@ static int encode_one(struct write *w, struct dx_error *err)
     uint32_t file_id = known != NULL ? known->file.file_id : w->file_id;
     int rc = DX_OK;
 
+    assert(known != NULL || w->has_scanned);
     if (!dx_span_equal(tag, dx_span_of(w->name.data, w->name.size))) {
         dx_buf_clear(&w->name);
         dx_buf_append(&w->name, tag.data, tag.size);

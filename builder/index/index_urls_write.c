@@ -4,6 +4,7 @@
  */
 #include "builder/scan/index_urls.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -263,6 +264,7 @@ static int room_for(struct write *w, size_t count, struct dx_error *err)
 {
     size_t more = count + count / 8;
 
+    assert(w->place_count == 0); /* places are not moved */
     if (count <= w->place_capacity)
         return DX_OK;
     free(w->places);
@@ -284,6 +286,7 @@ static int load_stream(struct write *w, size_t stream, struct dx_error *err)
                                                    .lanes = 1 };
     int rc;
 
+    assert(w->spilled == NULL && w->next == w->place_count); /* the one before is at its end */
     w->place_count = w->next = w->carried = 0;
     rc = fits(w, count) ? room_for(w, (size_t)count, err)
                         : dx_spill_sort_new(&w->spilled, &options, err);
@@ -420,6 +423,7 @@ static int end_page(struct write *w, struct dx_error *err)
 
 static int put(struct write *w, const struct dx_url_place *place, struct dx_error *err)
 {
+    assert(w->out_count < DX_URL_PAGE_PLACES);
     w->out[w->out_count++] = *place;
     return w->out_count == DX_URL_PAGE_PLACES ? end_page(w, err) : DX_OK;
 }
