@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/ingest/ingest.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -436,17 +437,18 @@ static int save_psl(struct run *r, struct dx_error *err)
     return rc < 0 ? rc : dx_file_replace(path, dx_span_of(r->psl_text.data, r->psl_text.size), err);
 }
 
-static int upload(struct run *r, struct dx_error *err)
+static int upload_files(struct run *r, struct dx_error *err)
 {
     const struct dx_ingest_upload to = { .remote = &r->root,
                                          .claim = r->remote.claim,
                                          .lake = &r->now.named.list,
                                          .registry = r->registry };
-
-    int rc = dx_ingest_store_upload(r->store, &to, err);
     uint32_t *ids;
     size_t count;
+    int rc;
 
+    assert(r->remote.claim != NULL || r->stats->accepted == 0); /* enter_remote took it */
+    rc = dx_ingest_store_upload(r->store, &to, err);
     if (rc < 0 || r->o->replace || r->stats->stored == 0)
         return rc;
     ids = ids_of(r, &count, err);
@@ -478,13 +480,13 @@ static int publish(struct run *r, struct dx_error *err)
         rc = dx_ingest_replace_begin(&replace, &r->registry, err);
     if (rc == DX_OK)
         rc = r->root.in_place ? dx_ingest_store_publish(r->store, r->registry, err)
-                              : upload(r, err);
+                              : upload_files(r, err);
     if (rc == DX_OK && r->o->replace)
         rc = dx_ingest_replace_end(&replace, &r->registry, err);
     return rc;
 }
 
-static void count(struct run *r)
+static void count_datasets(struct run *r)
 {
     struct dx_spill_sort_stats sort;
 
@@ -519,7 +521,7 @@ static int fail_left_out(const struct run *r, struct dx_error *err)
                    left->sets > 1 ? " and others" : "", left->why.text);
 }
 
-static void release(struct run *r)
+static void release_run(struct run *r)
 {
     struct dx_error ignored = DX_ERROR_INIT; /* what is left is removed by the next run */
 
@@ -619,7 +621,7 @@ int dx_ingest_run(struct dx_ingest_options *o, struct dx_ingest_stats *stats, st
     if (rc == DX_OK && !o->dry_run)
         rc = publish(r, err);
     if (rc == DX_OK && !o->dry_run)
-        count(r);
+        count_datasets(r);
     /* A refusal for its rejects leaves them to be looked at. */
     if (rc < 0 && (!is_refused || dx_rejects_close(&r->rejects, NULL) < 0))
         dx_rejects_discard(&r->rejects);
@@ -628,7 +630,7 @@ int dx_ingest_run(struct dx_ingest_options *o, struct dx_ingest_stats *stats, st
     stats->rejects_unlisted = r->rejects.unlisted;
     if (r->rejects.path != NULL)
         stats->rejects_path = strdup(r->rejects.path);
-    release(r);
+    release_run(r);
     free(r);
     stats->total_seconds = dx_clock_s() - begun;
     return rc;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/ingest/ingest_datasets.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,12 +52,13 @@ static size_t slot_of(const struct dx_ingest_datasets *d, struct dx_span name, u
 {
     size_t i = (size_t)hash & (d->slot_count - 1);
 
+    assert(d->count < d->slot_count); /* a free slot ends the search */
     while (d->slot[i] != 0 && !named(d->set[d->slot[i] - 1], name))
         i = (i + 1) & (d->slot_count - 1);
     return i;
 }
 
-static int grow(struct dx_ingest_datasets *d, struct dx_error *err)
+static int grow_tables(struct dx_ingest_datasets *d, struct dx_error *err)
 {
     size_t capacity = d->capacity == 0 ? 64 : d->capacity * 2;
     struct dx_ingest_dataset **set = realloc(d->set, capacity * sizeof *set);
@@ -86,7 +88,7 @@ static int find_or_add(struct dx_ingest_datasets *d, struct dx_span name, uint64
     size_t slot;
 
     if (d->count == d->capacity) {
-        int rc = grow(d, err);
+        int rc = grow_tables(d, err);
 
         if (rc < 0)
             return rc;
@@ -140,6 +142,7 @@ size_t dx_ingest_datasets_count(const struct dx_ingest_datasets *d)
 
 struct dx_ingest_dataset *dx_ingest_datasets_at(const struct dx_ingest_datasets *d, size_t number)
 {
+    assert(number < d->count);
     return d->set[number];
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/ingest/ingest_existing.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,8 +161,8 @@ static int compare_row(struct finding *f, const struct dx_lake_scan *scan,
 }
 
 /* The file's path on this machine; a download is to be removed. */
-static int fetch(const struct finding *f, const struct dx_lake_entry *file, char path[PATH_MAX],
-                 struct dx_error *err)
+static int fetch_file(const struct finding *f, const struct dx_lake_entry *file,
+                      char path[PATH_MAX], struct dx_error *err)
 {
     const struct dx_ingest_existing *e = f->e;
     struct dx_download d = { .object = file->path,
@@ -192,7 +193,7 @@ static int scan_file(struct finding *f, const struct dx_lake_entry *file,
     struct dx_lake_row row;
     int rc;
 
-    rc = fetch(f, file, path, err);
+    rc = fetch_file(f, file, path, err);
     if (rc == DX_OK)
         rc = dx_lake_scan_open(&scan, path, err);
     if (rc == DX_OK)
@@ -273,6 +274,7 @@ static bool has_rows(const struct finding *f)
 /* The other datasets go on without this one, if there are any with rows. */
 static int leave_out(struct finding *f, struct dx_ingest_dataset *set, struct dx_error *err)
 {
+    assert(err->code != DX_OK); /* the reason: that of the first one is reported */
     if (!is_of_file((int)err->code))
         return (int)err->code;
     set->left_out = true;
@@ -365,6 +367,7 @@ int dx_ingest_existing(struct dx_ingest_existing *e, struct dx_error *err)
     uint64_t rows = 0;
     int rc = sort_by_id(&f, err);
 
+    assert(!e->options->replace); /* then no row of the lake stays */
     dx_buf_init(&f.key, 1u << 19);
     dx_buf_init(&f.value, 1u << 10);
     if (rc == DX_OK)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/ingest/ingest_journal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -204,10 +205,12 @@ void dx_ingest_journal_note(struct dx_ingest_journal *j, const struct dx_hash128
 
 int dx_ingest_journal_write(struct dx_ingest_journal *j, struct dx_error *err)
 {
-    int rc = j->noted.failed
-                 ? dx_buf_fail(&j->noted, err, "journal")
-                 : dx_file_write(j->fd, j->path, dx_span_of(j->noted.data, j->noted.size), err);
+    int rc;
 
+    assert(j->fd >= 0); /* dx_ingest_journal_open */
+    rc = j->noted.failed
+             ? dx_buf_fail(&j->noted, err, "journal")
+             : dx_file_write(j->fd, j->path, dx_span_of(j->noted.data, j->noted.size), err);
     if (rc == DX_OK && fdatasync(j->fd) < 0)
         rc = dx_fail_errno(err, errno, "%s: cannot sync", j->path);
     dx_buf_clear(&j->noted);

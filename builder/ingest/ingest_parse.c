@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/ingest/ingest_parse.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/civil_time.h"
@@ -51,14 +52,14 @@ void dx_ingest_worker_release(struct dx_ingest_worker *w)
 }
 
 /* Parquet strings are UTF-8, raw bytes need not be: U+FFFD for each byte that fits no
- * character, counted so that the summary can say it. w->repair has room for all texts of
- * a row, so that spans into it stay. */
-static struct dx_span repaired(struct dx_ingest_worker *w, struct dx_span s)
+ * character, counted so that the summary can say it. */
+static struct dx_span repair_text(struct dx_ingest_worker *w, struct dx_span s)
 {
     size_t mark = w->repair.size;
 
     if (s.data == NULL || dx_utf8_is_valid(s))
         return s;
+    assert(w->repair.capacity - mark >= 3 * s.size); /* no text of the row moves: repair_row */
     for (size_t i = 0; i < s.size;) {
         size_t n = dx_utf8_size(s.data + i, s.size - i);
 
@@ -158,8 +159,8 @@ static int parse_host(struct dx_ingest_worker *w, struct dx_ingest_row *row)
 }
 
 /* Everything about the record but its dataset; 0, the reason against it, or DX_E_NOMEM. */
-static int parse(struct dx_ingest_worker *w, const struct dx_columns *cols,
-                 struct dx_ingest_row *row)
+static int parse_url(struct dx_ingest_worker *w, const struct dx_columns *cols,
+                     struct dx_ingest_row *row)
 {
     enum dx_reject reject = DX_REJECT_NONE;
     DX_UNINITIALIZED struct dx_url url; /* dx_canon_url clears it */
@@ -192,14 +193,15 @@ static int repair_row(struct dx_ingest_worker *w, size_t extra_count, struct dx_
     dx_buf_clear(&w->repair);
     if (dx_buf_reserve(&w->repair, 3 * ((size_t)DX_EXTRAS_BYTES_MAX + DX_URL_MAX)) == NULL)
         return dx_buf_fail(&w->repair, err, "ingest");
-    row->raw_url = repaired(w, row->raw_url);
+    row->raw_url = repair_text(w, row->raw_url);
     for (size_t i = 0; i < extra_count; i++)
-        w->fields.extra[i] = repaired(w, w->fields.extra[i]);
+        w->fields.extra[i] = repair_text(w, w->fields.extra[i]);
     return DX_OK;
 }
 
 static void settle_count(struct dx_ingest_worker *w)
 {
+    assert(w->counted == 0 || w->counting != NULL);
     if (w->counted > 0)
         atomic_fetch_add_explicit(&w->counting->rows, w->counted, memory_order_relaxed);
     w->counted = 0;
@@ -232,8 +234,8 @@ static bool locate_warc(const struct dx_fields *f, struct dx_locator *l)
 }
 
 /* Where the record came from, as text in w->locator; data == NULL: nothing can say it. */
-static struct dx_span locate(struct dx_ingest_worker *w, const struct dx_ingest_origin *from,
-                             const struct dx_record *record)
+static struct dx_span put_locator(struct dx_ingest_worker *w, const struct dx_ingest_origin *from,
+                                  const struct dx_record *record)
 {
     struct dx_locator l = { .kind = DX_LOCATOR_NONE };
     size_t n;
@@ -336,7 +338,7 @@ static int take_row(struct dx_ingest_worker *w, const struct dx_batch *batch, si
 
     w->records++;
     if (why == 0)
-        why = w->shared->hosts != NULL ? parse_host(w, &row) : parse(w, cols, &row);
+        why = w->shared->hosts != NULL ? parse_host(w, &row) : parse_url(w, cols, &row);
     if (why == 0)
         why = dataset_name(w, &name, &set);
     if (why < 0)
@@ -360,7 +362,7 @@ static int take_row(struct dx_ingest_worker *w, const struct dx_batch *batch, si
         show_row(w, samples, &row, w->shared->dataset == NULL ? name : (struct dx_span){ NULL, 0 },
                  w->shared->hosts != NULL ? 0 : cols->extra_count);
     if (w->shared->locators)
-        row.locator = locate(w, from, &batch->records[i]);
+        row.locator = put_locator(w, from, &batch->records[i]);
     return keep_row(w, cols, name, set, &row, err);
 }
 

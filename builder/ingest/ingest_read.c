@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/ingest/ingest_read.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,11 +132,12 @@ static void count_rows(struct ring *r, uint64_t records, uint64_t accepted)
 }
 
 /* Marks s done, and retires what is done at the tail: rejects leave in input order. */
-static int retire(struct ring *r, struct slot *s, struct dx_error *err)
+static int retire_slot(struct ring *r, struct slot *s, struct dx_error *err)
 {
     int rc = DX_OK;
 
     (void)pthread_mutex_lock(&r->lock);
+    assert(s->state == SLOT_FREE && s->number >= r->tail);
     s->state = SLOT_DONE;
     while (rc == DX_OK && r->tail < r->next_take &&
            r->slot[r->tail % r->slot_count].state == SLOT_DONE) {
@@ -205,6 +207,7 @@ static int open_file(struct thread *t, const struct slot *s, struct dx_error *er
     struct ring *r = t->ring;
     int rc;
 
+    assert(t->file == NULL); /* a thread has one handle, for which others may wait */
     (void)pthread_mutex_lock(&r->lock);
     while (r->err.code == DX_OK && r->tail != s->number &&
            r->reserved + file->split.bytes > o->memory_bytes / SHARED_PART)
@@ -303,7 +306,7 @@ static void *run_worker(void *arg)
     while (rc == DX_OK && (s = take(t)) != NULL) {
         rc = s->file != NULL ? work_part(t, s, &err) : parse_batch(t, s, s->first, &err);
         if (rc == DX_OK)
-            rc = retire(t->ring, s, &err);
+            rc = retire_slot(t->ring, s, &err);
     }
     (void)pthread_mutex_lock(&t->ring->lock);
     close_file(t);
@@ -331,6 +334,7 @@ static int wait_for_room(struct ring *r, uint64_t busy)
 static void submit(struct ring *r)
 {
     (void)pthread_mutex_lock(&r->lock);
+    assert(r->next_fill - r->tail < r->slot_count); /* wait_for_room */
     r->slot[r->next_fill % r->slot_count].number = r->next_fill;
     r->next_fill++;
     (void)pthread_cond_broadcast(&r->changed);
@@ -412,6 +416,7 @@ static int name_origin(const struct ring *r, const struct feed *f, const char *i
 {
     bool in_place = r->read->options->in_place;
 
+    assert(!in_place || f->rows != NULL); /* open_feed refused all else */
     fresh->from = (struct dx_ingest_origin){ .input = input,
                                              .cols = &fresh->cols,
                                              .located = located(f),
@@ -716,7 +721,7 @@ static int start(struct ring *r, struct thread *threads, unsigned count, struct 
     return rc;
 }
 
-static void join(struct ring *r, struct thread *threads, unsigned count)
+static void join_workers(struct ring *r, struct thread *threads, unsigned count)
 {
     struct dx_ingest_stats *stats = r->read->stats;
 
@@ -782,6 +787,7 @@ int dx_ingest_read(struct dx_ingest_read *read, struct dx_error *err)
     uint64_t total = 0;
     int rc;
 
+    assert(count > 0); /* else no batch would ever be taken */
     if (read->options->input_count < 2 && !read->options->in_steps)
         read->options->want.url_may_lack = false; /* its columns are named, then */
     r.slot = calloc(r.slot_count, sizeof *r.slot);
@@ -804,7 +810,7 @@ int dx_ingest_read(struct dx_ingest_read *read, struct dx_error *err)
     r.ended = true;
     (void)pthread_cond_broadcast(&r.changed);
     (void)pthread_mutex_unlock(&r.lock);
-    join(&r, threads, count);
+    join_workers(&r, threads, count);
     count_lacking(list, read->stats);
     if (r.err.code != DX_OK) {
         if (err != NULL)

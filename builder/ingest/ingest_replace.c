@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/ingest/ingest_replace.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,8 +66,8 @@ int dx_ingest_replace_check(struct dx_ingest_replace *r, const struct dx_dataset
 /* ---- the two writes of the registry ---- */
 
 /* The paths of what earlier attempts to replace these datasets left. */
-static int leftovers(const struct dx_ingest_replace *r, const char ***paths, size_t *count,
-                     struct dx_error *err)
+static int list_leftovers(const struct dx_ingest_replace *r, const char ***paths, size_t *count,
+                          struct dx_error *err)
 {
     const struct dx_lake_snapshot *now = r->now;
 
@@ -118,9 +119,10 @@ static int edit_end(void *ctx, struct dx_dataset_registry *registry, struct dx_e
     for (size_t i = 0; rc == DX_OK && i < dx_ingest_datasets_count(e->r->datasets); i++) {
         const struct dx_ingest_dataset *set = dx_ingest_datasets_at(e->r->datasets, i);
 
-        if (set->rows > 0)
-            rc = dx_dataset_registry_replaced(registry, set->id, set->first_part, set->end_part,
-                                              err);
+        if (set->rows == 0)
+            continue;
+        assert(set->end_part > 0); /* its files have their names */
+        rc = dx_dataset_registry_replaced(registry, set->id, set->first_part, set->end_part, err);
     }
     return rc;
 }
@@ -140,8 +142,9 @@ int dx_ingest_replace_begin(struct dx_ingest_replace *r, struct dx_dataset_regis
     const struct dx_dataset_registry_change change = { .edit = edit_begin,
                                                        .ctx = &e,
                                                        .must_exist = true };
-    int rc = leftovers(r, &e.paths, &e.count, err);
+    int rc = list_leftovers(r, &e.paths, &e.count, err);
 
+    assert(r->options->replace);
     if (rc == DX_OK)
         rc = dx_dataset_registry_change(r->root, &change, registry, err);
     for (size_t i = 0; rc == DX_OK && i < e.count; i++)

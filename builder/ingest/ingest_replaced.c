@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/ingest/ingest_replaced.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "builder/input/bytes/input_ranges.h"
@@ -58,6 +59,7 @@ static const struct dx_replaced_input *find_input(const struct dx_ingest_replace
 {
     struct dx_replaced_input key = { .name = (char *)r->name.data };
 
+    assert(r->name.size > 0 && r->name.data[r->name.size - 1] == 0);
     return bsearch(&key, r->input, r->count, sizeof key, by_name);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/ingest/ingest_samples.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/utf8.h"
@@ -37,6 +38,7 @@ void dx_ingest_samples_reject(struct dx_ingest_samples *s, int why, const char *
 {
     struct dx_reject_sample *to;
 
+    assert(why > 0 && why < DX_ROW_REJECT_COUNT);
     if (s->reject_count[why] == DX_SAMPLE_REJECTS)
         return;
     to = &s->reject[why][s->reject_count[why]++];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/ingest/ingest_store.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -93,6 +94,7 @@ static int part_closed(void *ctx, const struct dx_lake_stats *stats, struct dx_e
 {
     struct dx_ingest_store *s = ctx;
 
+    assert(s->closed_count < s->made_count); /* in the order of open_part */
     (void)err;
     s->o.stats->files++;
     s->o.stats->file_bytes += stats->size;
@@ -199,13 +201,14 @@ static int scatter_row(struct dx_ingest_store *s, struct dx_span key, struct dx_
 }
 
 /* Writes the rows of scattered runs [from, to) as the files of one range. */
-static int gather(struct dx_ingest_store *s, unsigned from, unsigned to, struct dx_error *err)
+static int gather_runs(struct dx_ingest_store *s, unsigned from, unsigned to, struct dx_error *err)
 {
     struct dx_spill_merge *m = NULL;
     struct dx_span key;
     struct dx_span value;
     int rc = dx_spill_merge_new(&m, s->codec, to - from, false, err);
 
+    assert(from < to && to <= RANGES_MAX);
     for (unsigned i = from; rc == DX_OK && i < to; i++)
         if (s->scatter.run[i].fd >= 0)
             rc = dx_spill_merge_add_run(m, &s->scatter.run[i], err);
@@ -246,7 +249,7 @@ static int gather_edges(struct dx_ingest_store *s, struct dx_error *err)
         to = from == first || from == last ? from + 1 : end_between(s, from, last);
         s->path.first = (uint8_t)from;
         s->path.last = (uint8_t)(to - 1);
-        rc = gather(s, from, to, err);
+        rc = gather_runs(s, from, to, err);
     }
     return rc;
 }
@@ -257,12 +260,13 @@ static int gather_ranges(struct dx_ingest_store *s, struct dx_error *err)
     unsigned ranges = dx_lake_range_count(c->rows * s->o.ingest->test_scale);
     int rc = DX_OK;
 
+    assert(ranges <= c->ranges); /* no more rows are stored than were accepted */
     for (unsigned i = 0; rc == DX_OK && i < ranges; i++) {
         unsigned width = c->ranges / ranges;
 
         s->path.first = (uint8_t)(256 / ranges * i);
         s->path.last = (uint8_t)(256 / ranges * (i + 1) - 1);
-        rc = gather(s, i * width, (i + 1) * width, err);
+        rc = gather_runs(s, i * width, (i + 1) * width, err);
     }
     return rc;
 }
@@ -303,6 +307,7 @@ static void begin_dataset(struct dx_ingest_store *s, struct dx_ingest_dataset *s
     unsigned ranges = ranges_of(s, set);
     const struct dx_columns_want *want = &s->o.ingest->want;
 
+    assert(set->id != 0); /* dx_ingest_datasets_assign */
     s->set = set;
     s->path = (struct dx_lake_path){ .dataset_id = set->id, .first = 0, .last = 255 };
     s->schema = (struct dx_lake_schema){ .extra_names = (const char *const *)want->extra_name,
@@ -586,6 +591,7 @@ int dx_ingest_store_publish(struct dx_ingest_store *s, const struct dx_dataset_r
 {
     int rc = DX_OK;
 
+    assert(s->closed_count == s->made_count); /* dx_ingest_store_rows */
     /* A reader of the lake sees each file whole or not at all; publish takes the lock, so
      * no version is made from half a run. */
     for (size_t i = 0; rc == DX_OK && i < s->made_count; i++)
@@ -605,6 +611,7 @@ int dx_ingest_store_upload(struct dx_ingest_store *s, const struct dx_ingest_upl
     struct dx_ingest_upload u = *to;
     int rc;
 
+    assert(s->closed_count == s->made_count);
     u.dir = s->o.dir;
     u.made = s->made;
     u.made_count = s->made_count;
