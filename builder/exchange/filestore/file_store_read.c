@@ -4,6 +4,7 @@
  */
 #include "builder/exchange/filestore/file_store.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -325,6 +326,7 @@ static int check_storage(struct reading *r, struct dx_span hash, size_t *payload
     int folder;
     int rc = 0;
 
+    assert(hash.size == DX_STORE_HASH_SIZE); /* is_hash_of */
     *payload = 0;
     memcpy(name, hash.data, DX_STORE_HASH_SIZE);
     name[DX_STORE_HASH_SIZE] = '\0';
@@ -526,6 +528,7 @@ static int open_outputs(struct reading *r, struct dx_error *err)
 {
     int rc = open_output(&r->out, r->o->to, &r->out_open, err);
 
+    assert(r->o->dead == NULL || r->o->live != NULL);
     if (rc == DX_OK && r->o->dead != NULL)
         rc = open_output(&r->live, r->o->live, &r->live_open, err);
     if (rc == DX_OK && r->o->dead != NULL)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/exchange/filestore/file_store.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -198,7 +199,7 @@ int dx_file_store_add(struct dx_file_store *w, const struct dx_file_store_page *
 
 /* ---- a page ---- */
 
-/* Below `store`, by so many digits of the hash: 0, 2 or 4. */
+/* Below `store`, by so many digits of the hash. */
 static int make_folder(const struct dx_file_store *w, const char *hash, int digits,
                        struct dx_error *err)
 {
@@ -208,6 +209,7 @@ static int make_folder(const struct dx_file_store *w, const char *hash, int digi
                  : dx_path_format(path, sizeof path, err, "%s/store/%.2s/%.2s", w->dir, hash,
                                   hash + 2);
 
+    assert(digits == 0 || digits == 2 || digits == 4);
     if (rc < 0)
         return rc;
     if (mkdir(path, 0777) < 0 && errno != EEXIST)
@@ -474,12 +476,13 @@ static int write_tags(struct dx_file_store *w, struct dx_error *err)
 
 /* `index` gets its name when all else is on the disk: a store without it is one that was not
  * finished. */
-static int finish(struct dx_file_store *w, struct dx_sync_all *all, const char *from,
-                  struct dx_error *err)
+static int finish_index(struct dx_file_store *w, struct dx_sync_all *all, const char *from,
+                        struct dx_error *err)
 {
     char to[PATH_MAX];
     int rc;
 
+    assert(w->index_open);
     w->index_open = false;
     rc = dx_file_out_close(&w->index, DX_SYNC_NOW, err);
     if (rc == DX_OK)
@@ -521,7 +524,7 @@ int dx_file_store_write(struct dx_file_store *w, struct dx_file_store_counts *co
     if (rc == DX_OK)
         rc = write_tags(w, err);
     if (rc == DX_OK)
-        rc = finish(w, &all, path, err);
+        rc = finish_index(w, &all, path, err);
     w->unfinished = w->unfinished && rc < 0;
     dx_sync_all_close(&all);
     return rc;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/exchange/filestore/tombstone_rules.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -43,6 +44,7 @@ static size_t slot_of(const struct work *w, struct dx_span url)
 {
     size_t at = (size_t)dx_hash64(url) & w->slot_mask;
 
+    assert(w->count <= w->slot_mask); /* a free slot ends the search */
     while (w->slots[at] != 0 && !dx_span_equal(dx_span_str(w->tombs[w->slots[at] - 1].url), url))
         at = (at + 1) & w->slot_mask;
     return at;
@@ -55,7 +57,7 @@ static struct tomb *find(const struct work *w, struct dx_span url)
     return slot == 0 ? NULL : &w->tombs[slot - 1];
 }
 
-static int grow(struct work *w, struct dx_error *err)
+static int grow_set(struct work *w, struct dx_error *err)
 {
     size_t capacity = w->capacity == 0 ? 64 : 2 * w->capacity;
     struct tomb *tombs = realloc(w->tombs, capacity * sizeof *tombs);
@@ -82,7 +84,7 @@ static struct tomb *tomb_of(struct work *w, struct dx_span url, struct dx_error 
     struct tomb *tomb = find(w, url);
     char *text;
 
-    if (tomb != NULL || (w->count == w->capacity && grow(w, err) < 0))
+    if (tomb != NULL || (w->count == w->capacity && grow_set(w, err) < 0))
         return tomb;
     text = strndup((const char *)url.data, url.size);
     if (text == NULL || w->count == DX_SUPPRESSIONS_LINES_MAX) {

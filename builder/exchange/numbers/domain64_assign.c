@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/exchange/numbers/domain64_assign.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* The number of a child with this field. */
@@ -10,6 +11,7 @@ static uint64_t number_of(const struct dx_domain64_assign *a, uint64_t parent,
     struct dx_domain64_range r = { 0, 0 };
     struct dx_domain64 d = { .tld = 0 };
 
+    assert(field >= 1 && field <= dx_domain64_most(a->numbers->layout, part));
     (void)dx_domain64_unpack(parent, a->numbers->layout, &d, NULL);
     *(part == DX_PART_TLD         ? &d.tld
       : part == DX_PART_DOMAIN    ? &d.domain
@@ -30,6 +32,7 @@ static int first_free(const struct dx_domain64_assign *a, uint64_t parent,
     uint64_t found = 0;
     int rc;
 
+    assert(part == DX_PART_TLD || parent != 0); /* what has no number has no children */
     (void)dx_domain64_unpack(parent, layout, &d, NULL);
     if (part != DX_PART_TLD)
         (void)dx_domain64_range(&d, (enum dx_domain64_part)(part - 1), layout, &r, NULL);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/exchange/numbers/domain64_book.h"
 
+#include <assert.h>
+
 #include "base/file.h"
 #include "builder/sort/spill_sort.h"
 #include "loader/followed/domain64_registry.h"
@@ -74,8 +76,10 @@ int dx_domain64_book_write(const struct dx_domain64_book *w, const char *path,
     struct dx_spill_sort *hashes = NULL;
     struct dx_number_writer out;
     struct dx_file_out to;
-    int rc = dx_file_out_open(&to, path, err);
+    int rc;
 
+    assert(w->first >= 1 && w->first <= w->last);
+    rc = dx_file_out_open(&to, path, err);
     if (rc < 0)
         return rc;
     rc = dx_number_writer_begin(&out, &build, &info, w->count, to_file, &to, err);

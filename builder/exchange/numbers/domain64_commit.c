@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/exchange/numbers/domain64_commit.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
@@ -203,8 +204,10 @@ int dx_domain64_commit(const struct dx_domain64_commit *c, struct dx_error *err)
     char object[DX_NUMBER_OBJECT];
     char etag[DX_SOURCE_ETAG];
     struct dx_put put = { .object = object, .path = c->path, .if_absent = true };
-    int rc = enter(c->root, &lock, err);
+    int rc;
 
+    assert(c->list->count > 0); /* the last one is at path */
+    rc = enter(c->root, &lock, err);
     dx_number_object(&c->list->file[c->list->count - 1], object);
     if (rc == DX_OK && c->path != NULL)
         rc = dx_store_put(c->remote->store, &put, etag, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/exchange/numbers/domain64_fill.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -227,7 +228,7 @@ static int next_record(void *ctx, uint64_t *number, struct dx_span *name, struct
     return rc;
 }
 
-static int assign(struct filling *g, struct dx_domain64_assign *a, struct dx_error *err)
+static int assign_numbers(struct filling *g, struct dx_domain64_assign *a, struct dx_error *err)
 {
     struct dx_span key;
     struct dx_span value;
@@ -252,8 +253,8 @@ static int assign(struct filling *g, struct dx_domain64_assign *a, struct dx_err
 }
 
 /* The list with another book: that of this filling, or one of all. */
-static int commit(struct filling *g, struct dx_domain64_manifest *list, const char *path,
-                  struct dx_error *err)
+static int commit_list(struct filling *g, struct dx_domain64_manifest *list, const char *path,
+                       struct dx_error *err)
 {
     const struct dx_domain64_commit c = { .root = g->f->root,
                                           .remote = &g->remote,
@@ -261,9 +262,12 @@ static int commit(struct filling *g, struct dx_domain64_manifest *list, const ch
                                           .before = &g->numbers->list,
                                           .list = list,
                                           .path = path };
-    const struct dx_number_file want = list->file[list->count - 1];
-    int rc = dx_domain64_commit(&c, err);
+    struct dx_number_file want;
+    int rc;
 
+    assert(list->count > 0);
+    want = list->file[list->count - 1];
+    rc = dx_domain64_commit(&c, err);
     if (rc != DX_E_UNKNOWN && rc != DX_E_CONFLICT && rc != DX_OK)
         return rc;
     dx_domain64_registry_close(&g->numbers);
@@ -314,7 +318,7 @@ static int fill_once(struct filling *g, struct dx_error *err)
     int rc = sorter(g, false, &g->records, err);
 
     if (rc == DX_OK)
-        rc = assign(g, &a, err);
+        rc = assign_numbers(g, &a, err);
     if (rc == DX_OK)
         rc = dx_spill_sort_finish(g->records, err);
     take_counts(g->f, &a, &list);
@@ -328,7 +332,7 @@ static int fill_once(struct filling *g, struct dx_error *err)
         if (rc == DX_OK)
             rc = dx_domain64_manifest_add(&list, &file, err);
         if (rc == DX_OK)
-            rc = commit(g, &list, path, err);
+            rc = commit_list(g, &list, path, err);
     }
     dx_spill_sort_free(&g->records);
     return rc;
@@ -373,7 +377,7 @@ static int merge_books(struct filling *g, struct dx_error *err)
     if (rc == DX_OK)
         rc = dx_domain64_manifest_add(&list, &file, err);
     if (rc == DX_OK)
-        rc = commit(g, &list, path, err);
+        rc = commit_list(g, &list, path, err);
     if (rc == DX_OK)
         g->f->merged = books;
     return rc == DX_E_CONFLICT ? DX_OK

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/exchange/numbers/domain64_print.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,8 +50,7 @@ int dx_domain64_next_above(struct dx_domain64_registry_walk *w, enum dx_domain64
 
     while ((rc = dx_domain64_registry_walk_next(w, err)) == 1 && w->part > last) {
         const struct dx_domain64_registry *n = w->numbers;
-        uint64_t to =
-            range_of(n, w->number, last == DX_PART_SUBDOMAIN ? DX_PART_SUBDOMAIN : last).to;
+        uint64_t to = range_of(n, w->number, last).to;
 
         dx_domain64_registry_walk_close(w);
         if (to == 0)
@@ -91,6 +91,7 @@ static void print_node(const struct dx_domain64_registry_walk *w, bool first, st
     struct dx_domain64 d;
     uint32_t field;
 
+    assert(w->part <= DX_PART_SUBDOMAIN); /* paths are left out */
     (void)dx_domain64_unpack(w->number, w->numbers->layout, &d, NULL);
     field = w->part == DX_PART_TLD ? d.tld : w->part == DX_PART_DOMAIN ? d.domain : d.subdomain;
     (void)fprintf(out, "%s\n%*s\"%0*" PRIx32 "\":", first ? "" : ",", 2 * (int)w->part, "",
@@ -141,11 +142,13 @@ int dx_domain64_print_tree(const struct dx_domain64_registry *n, FILE *out, stru
 /* ---- by name ---- */
 
 /* Labels [first, end) of the dotted name, the last one first, dots between them. */
-static struct dx_span reversed(struct dx_span dotted, size_t first, size_t end, struct dx_buf *to)
+static struct dx_span reverse_labels(struct dx_span dotted, size_t first, size_t end,
+                                     struct dx_buf *to)
 {
     size_t label = 0;
     size_t begin = 0;
 
+    assert(first < end);
     dx_buf_clear(to);
     for (size_t i = 0; i <= dotted.size; i++) {
         if (i < dotted.size && dotted.data[i] != '.')
@@ -173,7 +176,7 @@ static int find_part(const struct dx_domain64_registry *n, enum dx_domain64_part
                      struct dx_span host, size_t first, size_t end, struct dx_buf *text,
                      uint64_t *number, struct dx_error *err)
 {
-    struct dx_span name = reversed(host, first, end, text);
+    struct dx_span name = reverse_labels(host, first, end, text);
 
     if (text->no_memory)
         return dx_buf_fail(text, err, "domain64 name");
@@ -187,8 +190,10 @@ static int find_as(const struct dx_domain64_registry *n, struct dx_span host, st
 {
     enum dx_domain64_part part = DX_PART_TLD;
     uint64_t number = 0;
-    int rc = find_part(n, DX_PART_TLD, host, 0, tld, text, &number, err);
+    int rc;
 
+    assert(tld >= 1 && tld <= labels);
+    rc = find_part(n, DX_PART_TLD, host, 0, tld, text, &number, err);
     if (rc == 1 && labels > tld) {
         part = DX_PART_DOMAIN;
         rc = find_part(n, part, host, tld, tld + 1, text, &number, err);

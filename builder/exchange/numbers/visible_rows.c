@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/exchange/numbers/visible_rows.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -153,6 +154,7 @@ int dx_visible_rows_each(struct dx_visible_rows *r, struct dx_error *err)
     struct dx_pages_file file;
     int rc = DX_OK;
 
+    assert(r->canon == NULL && r->form == NULL);
     r->rows = r->hidden = 0;
     if (r->version->entry.rows_left_out > 0)
         rc = dx_row_form_new(&r->form, r->version->psl, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/exchange/postgres/postgres.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <libpq-fe.h>
 #include <limits.h>
@@ -361,6 +362,7 @@ int dx_postgres_put(struct dx_postgres *p, struct dx_span bytes, struct dx_error
 {
     int rc = DX_OK;
 
+    assert(PQresultStatus(p->answer) == PGRES_COPY_IN); /* dx_postgres_copy */
     while (rc == DX_OK && bytes.size > 0) {
         size_t n = bytes.size < PUT_BYTES ? bytes.size : PUT_BYTES;
         int put = PQputCopyData(p->conn, (const char *)bytes.data, (int)n);
@@ -379,6 +381,7 @@ int dx_postgres_copied(struct dx_postgres *p, uint64_t *rows, struct dx_error *e
     int rc = DX_OK;
     int put = 0;
 
+    assert(PQresultStatus(p->answer) == PGRES_COPY_IN);
     while (rc == DX_OK && (put = PQputCopyEnd(p->conn, NULL)) == 0)
         rc = flush(p, err);
     if (rc == DX_OK && put < 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/exchange/postgres/postgres_ddl.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #include "builder/exchange/numbers/domain64_print.h"
@@ -36,6 +37,7 @@ void dx_postgres_ddl_name(const struct dx_postgres_ddl *d, uint64_t number, int 
 {
     struct dx_domain64 n;
 
+    assert(part < DX_PART_PATH); /* paths have no partitions */
     (void)dx_domain64_unpack(number, d->layout, &n, NULL);
     dx_buf_u8(out, '"');
     quoted(dx_span_str(d->table), '"', out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/exchange/postgres/postgres_domains.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "format/core/surt.h"
@@ -93,6 +94,7 @@ int dx_postgres_domains_find(struct dx_postgres_domains *d, struct dx_error *err
     struct dx_version_walk w;
     int rc = DX_OK;
 
+    assert(d->at == NULL); /* released, if it was used before */
     d->count = 0;
     d->found = 0;
     if (d->rows_min == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/exchange/postgres/postgres_export.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,7 +167,7 @@ static int standing_of(struct run *r, const struct dataset *s, enum standing *st
     return rc;
 }
 
-static int note(struct run *r, const struct dataset *s, struct dx_error *err)
+static int note_dataset(struct run *r, const struct dataset *s, struct dx_error *err)
 {
     char rows[24];
     char left_out[24];
@@ -174,6 +175,7 @@ static int note(struct run *r, const struct dataset *s, struct dx_error *err)
                              rows,        left_out,     r->numbers->list.id,
                              s->fillings, s->of.content };
 
+    assert(!r->e->dry_run);
     (void)snprintf(rows, sizeof rows, "%" PRIu64, r->load.n.rows);
     (void)snprintf(left_out, sizeof left_out, "%" PRIu64, dx_postgres_counts_left_out(&r->load.n));
     return dx_postgres_ask(
@@ -192,6 +194,7 @@ static int skip(struct run *r, const struct dataset *s, struct dx_error *err)
 {
     const char *values[] = { s->id, s->d->name, dx_version_name(r->version) };
 
+    assert(r->bytes_total >= s->of.bytes); /* each_dataset counted them */
     r->e->done.as_before++;
     r->bytes_total -= s->of.bytes;
     dx_progress_total(&r->progress, r->bytes_total, false);
@@ -231,7 +234,7 @@ static int load_dataset(struct run *r, const struct dataset *s, struct dx_error 
     if (rc == DX_OK)
         rc = dx_postgres_load_rows(&r->load, s->d->dataset_id, err);
     if (rc == DX_OK && !r->e->dry_run)
-        rc = note(r, s, err);
+        rc = note_dataset(r, s, err);
     if (rc == DX_OK && !r->e->dry_run)
         rc = dx_postgres_run(r->db, "COMMIT", err);
     if (rc < 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/exchange/postgres/postgres_table.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -161,8 +162,8 @@ static int fit_datasets(struct dx_postgres *db, const struct dx_postgres_ddl *d,
 /* ---- made ---- */
 
 /* A record of rows that are not there, since the table was dropped or emptied, does not count. */
-static int make(struct dx_postgres *db, const struct dx_postgres_ddl *d,
-                struct dx_postgres_there there, struct dx_error *err)
+static int make_tables(struct dx_postgres *db, const struct dx_postgres_ddl *d,
+                       struct dx_postgres_there there, struct dx_error *err)
 {
     struct dx_buf sql = DX_BUF_INIT(SQL_ROOM);
     int rc;
@@ -214,7 +215,7 @@ static int check_origin(struct dx_postgres *db, const struct dx_postgres_ddl *d,
     return DX_OK;
 }
 
-/* As make would leave it: records of rows that are not there do not count. */
+/* As make_tables would leave it: records of rows that are not there do not count. */
 static int look_only(struct dx_postgres *db, const char *table, struct dx_postgres_there *there,
                      struct dx_error *err)
 {
@@ -252,7 +253,7 @@ int dx_postgres_table_ready(struct dx_postgres *db, const struct dx_postgres_ddl
     there->datasets = rc == 1;
     if (rc >= 0)
         rc = dry_run ? look_only(db, (const char *)table.data, there, err)
-                     : make(db, d, *there, err);
+                     : make_tables(db, d, *there, err);
     if (rc == DX_OK && (!dry_run || there->datasets))
         rc = check_origin(db, d, registry, err);
     dx_buf_release(&table);
@@ -371,6 +372,7 @@ static int ready_domains(struct making *m, const struct dx_postgres_domains *dom
     for (size_t i = 0; rc >= 0 && i < domains->count; i++) {
         uint64_t number = domains->at[i].number;
 
+        assert(number >> 56 >= tld); /* they ascend: a TLD is asked about once */
         if (number >> 56 != tld) {
             tld = number >> 56;
             empty = may_part(m, number, err);

@@ -4,6 +4,7 @@
 #include <amqp_framing.h>
 #include <amqp_ssl_socket.h>
 #include <amqp_tcp_socket.h>
+#include <assert.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -143,7 +144,7 @@ static amqp_table_entry_t capability(const char *name)
                                             .value = { .boolean = 1 } } };
 }
 
-static int login(struct dx_amqp *a, const struct dx_amqp_url *url, struct dx_error *err)
+static int log_in(struct dx_amqp *a, const struct dx_amqp_url *url, struct dx_error *err)
 {
     /* Without them it is silent about a queue that is taken away, and about taking no messages. */
     amqp_table_entry_t able[] = { capability("consumer_cancel_notify"),
@@ -182,7 +183,7 @@ int dx_amqp_link_open(struct dx_amqp *a, const struct dx_amqp_url *url, struct d
         return dx_no_memory(err, "amqp");
     rc = connect_to(a, url, err);
     if (rc == DX_OK)
-        rc = login(a, url, err);
+        rc = log_in(a, url, err);
     if (rc < 0)
         return rc;
     bound_silence(a);
@@ -282,10 +283,13 @@ int dx_amqp_sent_method(struct dx_amqp *a, int status, struct dx_error *err)
 int dx_amqp_call(struct dx_amqp *a, const struct dx_amqp_call *call, struct dx_error *err)
 {
     uint64_t until = dx_clock_ms() + DX_AMQP_CALL_MS;
-    int status = amqp_send_method(a->state, DX_AMQP_CHANNEL, call->id, call->arguments);
-    int rc = dx_amqp_sent_method(a, status, err);
     amqp_frame_t f;
+    int status;
+    int rc;
 
+    assert(!a->is_beating); /* one thread writes */
+    status = amqp_send_method(a->state, DX_AMQP_CHANNEL, call->id, call->arguments);
+    rc = dx_amqp_sent_method(a, status, err);
     a->what = call->what;
     while (rc >= 0 && (rc = dx_amqp_frame(a, until, &f, err)) > 0) {
         if (dx_amqp_is_method(&f, call->reply))
@@ -308,7 +312,7 @@ uint64_t dx_amqp_beat_ms(const struct dx_amqp *a)
     return (uint64_t)(seconds > 0 ? seconds : HEARTBEAT_S) * 1000 / 3;
 }
 
-static void *beat(void *arg)
+static void *send_beats(void *arg)
 {
     struct dx_amqp *a = arg;
     const amqp_frame_t f = { .frame_type = AMQP_FRAME_HEARTBEAT, .channel = 0 };
@@ -329,8 +333,10 @@ static void *beat(void *arg)
 
 int dx_amqp_beat_begin(struct dx_amqp *a, struct dx_error *err)
 {
-    int rc = pthread_create(&a->beat, NULL, beat, a);
+    int rc;
 
+    assert(!a->is_beating);
+    rc = pthread_create(&a->beat, NULL, send_beats, a);
     if (rc != 0)
         return dx_fail_errno(err, rc, "cannot start a thread");
     a->is_beating = true;

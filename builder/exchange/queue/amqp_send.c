@@ -48,6 +48,7 @@ int dx_amqp_send(struct dx_amqp *a, const struct dx_amqp_properties *p, struct d
     };
     int status;
 
+    assert(a->sent - a->confirmed < DX_AMQP_WINDOW);
     add_header(&properties.headers, "dataset", p->dataset);
     add_header(&properties.headers, "sha256", p->sum);
     add_header(&properties.headers, "reason", p->reason);

@@ -19,8 +19,8 @@ static int digit(char c)
 }
 
 /* Percent-decoded; control characters, which no part has a use for, are refused. */
-static int decode(char out[DX_AMQP_PART_MAX], const char *from, size_t size, const char *what,
-                  struct dx_error *err)
+static int decode_part(char out[DX_AMQP_PART_MAX], const char *from, size_t size, const char *what,
+                       struct dx_error *err)
 {
     size_t n = 0;
 
@@ -51,10 +51,10 @@ static int credentials(struct dx_amqp_url *u, const char *from, size_t size, str
 {
     const char *colon = memchr(from, ':', size);
     size_t user = colon == NULL ? size : (size_t)(colon - from);
-    int rc = decode(u->user, from, user, "the user", err);
+    int rc = decode_part(u->user, from, user, "the user", err);
 
     if (rc == DX_OK && colon != NULL)
-        rc = decode(u->password, colon + 1, size - user - 1, "the password", err);
+        rc = decode_part(u->password, colon + 1, size - user - 1, "the password", err);
     return rc;
 }
 
@@ -88,7 +88,7 @@ static int read_place(struct dx_amqp_url *u, const char *from, size_t size, stru
     u->port = (int)port;
     if (host == 0)
         return dx_fail(err, DX_E_INVALID, "amqp address: the host is missing");
-    return decode(u->host, from, host, "the host", err);
+    return decode_part(u->host, from, host, "the host", err);
 }
 
 static int queue(struct dx_amqp_url *u, const char *query, struct dx_error *err)
@@ -97,7 +97,7 @@ static int queue(struct dx_amqp_url *u, const char *query, struct dx_error *err)
         strpbrk(query + 7, "&#") != NULL)
         return dx_fail(err, DX_E_INVALID,
                        "amqp address: ?queue=NAME is expected behind the vhost, and nothing else");
-    return decode(u->queue, query + 7, strlen(query + 7), "the queue", err);
+    return decode_part(u->queue, query + 7, strlen(query + 7), "the queue", err);
 }
 
 static int environment(struct dx_amqp_url *u, struct dx_error *err)
@@ -168,7 +168,7 @@ int dx_amqp_url_parse(struct dx_amqp_url *u, const char *text, struct dx_error *
     if (rc == DX_OK)
         rc = read_place(u, sign, (size_t)(slash - sign), err);
     if (rc == DX_OK && end > slash + 1)
-        rc = decode(u->vhost, slash + 1, (size_t)(end - slash) - 1, "the vhost", err);
+        rc = decode_part(u->vhost, slash + 1, (size_t)(end - slash) - 1, "the vhost", err);
     if (rc == DX_OK)
         rc = queue(u, query, err);
     if (rc == DX_OK)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/exchange/queue/receive.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,8 +173,10 @@ static int store_transfer(struct receive *r, struct dx_transfer *t, struct dx_er
     const char *dataset = t->head.dataset[0] != '\0' ? t->head.dataset : NULL;
     bool is_again = t->state != DX_TRANSFER_OPEN;
     bool reported = false;
-    int rc = dx_transfer_check(t, err);
+    int rc;
 
+    assert(dx_transfer_waits(t)); /* all segments are here */
+    rc = dx_transfer_check(t, err);
     if (rc < 0)
         return rc;
     if (is_again)
@@ -199,9 +202,10 @@ static int store_transfer(struct receive *r, struct dx_transfer *t, struct dx_er
     return rc;
 }
 
-/* All segments are here, and the last one is not acknowledged (tag; 0: it did not come again): what
- * it completes goes to the lake first. */
-static int finish(struct receive *r, struct dx_transfer *t, uint64_t tag, struct dx_error *err)
+/* The last segment is not acknowledged (tag; 0: it did not come again): what it completes goes to the
+ * lake first. */
+static int finish_transfer(struct receive *r, struct dx_transfer *t, uint64_t tag,
+                           struct dx_error *err)
 {
     int rc = commit(r, err);
 
@@ -276,7 +280,7 @@ static int store_plain(struct receive *r, struct dx_error *err)
         rc = find(r, key, &t, err);
     if (rc <= 0 || !dx_transfer_waits(t))
         return rc < 0 ? rc : DX_OK;
-    return finish(r, t, 0, err);
+    return finish_transfer(r, t, 0, err);
 }
 
 /* ---- a message ---- */
@@ -331,6 +335,7 @@ static int hold(struct receive *r, const char *key, const struct dx_transfer *t,
 /* Kept or known: it may be acknowledged with the next sync. */
 static int taken(struct receive *r, const struct dx_amqp_message *m, struct dx_error *err)
 {
+    assert(r->tag_count < TAGS_MAX);
     gain(r);
     r->tags[r->tag_count++] = m->tag;
     r->taken_bytes += m->bytes.size;
@@ -338,7 +343,8 @@ static int taken(struct receive *r, const struct dx_amqp_message *m, struct dx_e
 }
 
 /* It can never become one of a transfer; err says why. */
-static int bad(struct receive *r, const struct dx_amqp_message *m, struct dx_error *err)
+static int move_bad_message(struct receive *r, const struct dx_amqp_message *m,
+                            struct dx_error *err)
 {
     char reason[sizeof err->text];
     char text[sizeof err->text + 320];
@@ -369,7 +375,7 @@ static int keep(struct receive *r, struct dx_transfer *t, const struct dx_amqp_m
         return rc;
     r->stats->segments++;
     r->stats->bytes += s->payload.size;
-    return dx_segment_join_whole(&t->join) ? finish(r, t, m->tag, err) : taken(r, m, err);
+    return dx_segment_join_whole(&t->join) ? finish_transfer(r, t, m->tag, err) : taken(r, m, err);
 }
 
 /* One that has come already, of a transfer that goes on or has ended. Of one that has ended all
@@ -385,7 +391,7 @@ static int known(struct receive *r, struct dx_transfer *t, const struct dx_amqp_
     r->stats->again++;
     if (dx_transfer_waits(t) && (ended || s->sequence + 1 == s->count)) {
         r->plain_waits &= m->id.data != NULL;
-        return finish(r, t, m->tag, err);
+        return finish_transfer(r, t, m->tag, err);
     }
     return taken(r, m, err);
 }
@@ -417,11 +423,12 @@ static int begin(struct receive *r, struct dx_transfer *t, const char *key,
     struct dx_segment_journal_head head;
     int rc;
 
+    assert(t->key[0] == '\0' && s->sequence == 0);
     if (m->dataset.data == NULL && r->o->dataset == NULL && r->o->needs_dataset)
         return dx_fail(err, DX_E_INVALID,
                        "a message tells no dataset in its header `dataset`; give --dataset NAME");
     if (read_head(r, m, s, &head, err) < 0)
-        return bad(r, m, err);
+        return move_bad_message(r, m, err);
     rc = dx_transfer_begin(t, r->o->spool, key, &head, err);
     return rc < 0 ? rc : keep(r, t, m, s, err);
 }
@@ -440,7 +447,7 @@ static int take_message(struct receive *r, const struct dx_amqp_message *m, stru
     if (rc == DX_OK)
         rc = dx_segment_read(&s, m->bytes, err);
     if (rc < 0)
-        return bad(r, m, err);
+        return move_bad_message(r, m, err);
     rc = key_of(r, m->id, key, err);
     if (rc == DX_OK)
         rc = find(r, key, &t, err);
@@ -554,8 +561,9 @@ static int give_up(struct receive *r, struct dx_error *err)
     bool held = r->held > 0;
     int rc;
 
+    assert(r->tag_count == 0); /* all is synced */
     for (size_t i = 0; i < OPEN_MAX; i++)
-        dx_transfer_close(&r->open[i]); /* all is synced */
+        dx_transfer_close(&r->open[i]);
     rc = dx_transfer_each(r->o->spool, tell_unfinished, r, err);
     if (rc < 0 || (!held && r->unfinished == 0 && r->o->transfers == 0))
         return rc;
@@ -645,7 +653,7 @@ static int connect_and_consume(struct receive *r, struct dx_error *err)
     return rc;
 }
 
-static int run(struct receive *r, struct dx_error *err)
+static int receive_all(struct receive *r, struct dx_error *err)
 {
     int rc = dx_transfer_each(r->o->spool, look_into, r, err);
 
@@ -731,7 +739,7 @@ int dx_receive_run(const struct dx_receive_options *o, struct dx_receive_stats *
     if (rc == DX_OK)
         rc = sync_place(o->spool, err);
     if (rc == DX_OK)
-        rc = run(r, err);
+        rc = receive_all(r, err);
     forget(r);
     dx_root_lock_drop(&lock);
     free(r);

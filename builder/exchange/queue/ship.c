@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/exchange/queue/ship.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -116,6 +117,7 @@ static int sum_again(struct ship *s, uint32_t sequence, bool is_last, struct dx_
     uint8_t sum[DX_SHA256_SIZE];
     char hex[DX_SHA256_HEX];
 
+    assert(sequence <= s->summed && s->summed - sequence <= DX_AMQP_WINDOW); /* in s->out */
     if (sequence < s->summed)
         return dx_hash128_equal(&hash, out) ? DX_OK : changed(s, err);
     *out = hash;
@@ -180,6 +182,7 @@ static int settle(struct ship *s, uint32_t first, uint32_t sent, uint32_t out, s
     uint32_t want = sent - first > out ? sent - first - out : 0;
     int rc = 1;
 
+    assert(sent >= first);
     while (want > 0 && (rc = dx_amqp_confirmed(s->amqp, want, CONFIRM_MS, err)) == 0)
         if ((rc = patient(s, err)) < 0)
             return rc;

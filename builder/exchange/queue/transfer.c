@@ -61,6 +61,7 @@ static bool has_again(const struct dx_transfer *t, uint64_t sequence)
 
 static int note_again(struct dx_transfer *t, uint32_t sequence, struct dx_error *err)
 {
+    assert(sequence < t->head.count && !has_again(t, sequence));
     if (t->again == NULL)
         t->again = calloc((size_t)t->head.count / 8 + 1, 1);
     if (t->again == NULL)
@@ -71,8 +72,8 @@ static int note_again(struct dx_transfer *t, uint32_t sequence, struct dx_error 
 }
 
 /* Takes one record of the journal in: 1, or 0 where the journal ends. */
-static int replay(struct dx_transfer *t, uint64_t sequence, const uint8_t *bytes,
-                  struct dx_error *err)
+static int replay_record(struct dx_transfer *t, uint64_t sequence, const uint8_t *bytes,
+                         struct dx_error *err)
 {
     struct dx_segment_journal_record r;
     bool is_again = sequence > (uint64_t)t->head.count + 1;
@@ -115,7 +116,7 @@ static int replay_all(struct dx_transfer *t, struct dx_error *err)
         if (n < 0)
             break;
         for (size_t at = 0; rc > 0 && at + RECORD <= have; at += RECORD) {
-            rc = replay(t, sequence, page + at, err);
+            rc = replay_record(t, sequence, page + at, err);
             sequence += rc > 0;
         }
         if (have < (size_t)READ_RECORDS * RECORD)
@@ -143,7 +144,7 @@ static int make_durable(const struct dx_transfer *t, const char *spool, struct d
 }
 
 /* Behind the last good record lies what was not acknowledged. */
-static int recover(struct dx_transfer *t, struct dx_error *err)
+static int recover_bytes(struct dx_transfer *t, struct dx_error *err)
 {
     struct stat st;
     int rc = DX_OK;
@@ -198,7 +199,7 @@ int dx_transfer_open(struct dx_transfer *t, const char *spool, const char *key,
     if (rc == DX_OK)
         rc = replay_all(t, err);
     if (rc == DX_OK)
-        rc = recover(t, err);
+        rc = recover_bytes(t, err);
     if (rc == DX_OK)
         rc = make_durable(t, spool, err);
     if (rc < 0)
@@ -324,6 +325,7 @@ static int record_of(const struct dx_transfer *t, uint32_t sequence,
     uint8_t bytes[RECORD];
     int rc = DX_OK;
 
+    assert(sequence < t->synced + t->records.size / RECORD);
     if (sequence >= t->synced)
         memcpy(bytes, t->records.data + (size_t)(sequence - t->synced) * RECORD, RECORD);
     else
@@ -478,6 +480,7 @@ int dx_transfer_again(struct dx_transfer *t, const struct dx_segment *s, struct 
     uint8_t record[RECORD];
     int rc = DX_OK;
 
+    assert(t->state != DX_TRANSFER_OPEN); /* else dx_transfer_add has it */
     if (has_again(t, s->sequence))
         return DX_OK;
     if (t->again_count == 0)
