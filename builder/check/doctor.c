@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/check/doctor.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -538,5 +539,6 @@ const char *dx_finding_level_name(enum dx_finding_level level)
 {
     static const char *const names[] = { "ok", "warning", "fault" };
 
+    assert(level <= DX_FINDING_FAULT);
     return names[level];
 }

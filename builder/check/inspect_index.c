@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+
 #include "base/json_out.h"
 #include "builder/check/inspect.h"
 #include "format/core/counts.h"
@@ -337,8 +339,10 @@ int dx_inspect_envelope(const struct dx_inspect *in, struct dx_error *err)
     unsigned flags = in->deep ? DX_OPEN_VERIFY_ALL : 0;
     size_t i = 0;
 
-    while (memcmp(in->bytes.data, kinds[i].magic, 4) != 0)
-        i++; /* the caller looked: it is one of them */
+    while (memcmp(in->bytes.data, kinds[i].magic, 4) != 0) {
+        i++;
+        assert(i < sizeof kinds / sizeof kinds[0]); /* the caller looked: it is one of them */
+    }
     return kinds[i].show(in, flags, err);
 }
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+
 #include "base/json_out.h"
 #include "builder/check/inspect.h"
 #include "parquet/chunk.h"
@@ -79,6 +81,7 @@ static int write_chunk(const struct dx_inspect *in, const struct dx_pq_footer *f
     char name[256];
     int rc = DX_OK;
 
+    assert(group < footer->group_count && leaf < footer->leaf_count);
     if (c->is_encrypted)
         return dx_fail(err, DX_E_UNSUPPORTED,
                        "%s: row group %u, column %s is encrypted; `domaindex ingest --detect` "

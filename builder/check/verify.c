@@ -70,6 +70,7 @@ bool dx_verify_is_damage(const struct dx_verify *w, int code)
 
 int dx_verify_damage(struct dx_verify *w, const struct dx_error *why, struct dx_error *err)
 {
+    assert(why->code != DX_OK);
     if (!dx_verify_is_damage(w, (int)why->code)) {
         if (err != NULL)
             *err = *why;
@@ -82,7 +83,7 @@ int dx_verify_damage(struct dx_verify *w, const struct dx_error *why, struct dx_
 int dx_verify_map(const struct dx_verify *w, const char *name, struct dx_map *map,
                   struct dx_error *why)
 {
-    const struct dx_manifest_version *entry = &w->part->entry;
+    const struct dx_manifest_version *entry;
     struct dx_version_files copies = w->copies;
     const struct dx_manifest_file *file;
     struct dx_manifest_place place;
@@ -90,6 +91,8 @@ int dx_verify_map(const struct dx_verify *w, const char *name, struct dx_map *ma
     char *path = NULL;
     int rc;
 
+    assert(w->part != NULL); /* dx_verify_enter */
+    entry = &w->part->entry;
     if (!w->root.in_place) {
         copies.entry = entry;
         return dx_version_files_map(&copies, name, map, why);

@@ -8,6 +8,7 @@
 #include "loader/domain_pairs.h"
 #include "loader/version.h"
 
+#include <assert.h>
 #include <roaring/roaring.h>
 #include <stdlib.h>
 
@@ -38,8 +39,10 @@ static int read_names(struct dead_check *c, size_t of, size_t i, struct dx_error
     struct names *n = &c->names[of][i];
     struct dx_dataset_set set;
     struct dx_dead_rank rank;
-    int rc = dx_dead_part(d, i, &n->part, why);
+    int rc;
 
+    assert(i < of); /* a part names domains of older ones */
+    rc = dx_dead_part(d, i, &n->part, why);
     if (rc == DX_OK && n->part.domains > 0) {
         rc = dx_dead_ordinals(d, &n->part, &set, why);
         n->ordinals = rc == DX_OK ? dx_dataset_set_bitmap(&set) : NULL;
@@ -110,6 +113,7 @@ static int check_domain(struct dead_check *c, size_t of, size_t i, struct dx_err
     int size = (int)dx_surt_domain(c->at[i].key, domain);
     int rc;
 
+    assert(i < of && c->at[i].has);
     if (!is_named(c, of, i)) {
         dx_verify_found(c->w, DX_FILE_DEAD ": %.*s is in part %s too, and not dead there", size,
                         (const char *)domain, c->v->parts[i].part->entry.version);

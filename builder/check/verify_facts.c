@@ -11,6 +11,7 @@
 #include "loader/domain_pairs.h"
 #include "loader/version.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define ALIKE_MIN 64 /* URLs */
@@ -256,8 +257,10 @@ static int check_distinct(struct facts_check *c, struct dx_error *why)
 static int check_domain(struct facts_check *c, struct dx_error *why)
 {
     struct dx_span key;
-    int rc = dx_dictionary_next(&c->names, &key, why);
+    int rc;
 
+    assert(c->names.ordinal == c->ordinal); /* names are read beside the pairs */
+    rc = dx_dictionary_next(&c->names, &key, why);
     if (rc == 1) {
         c->domain_size = dx_surt_domain(key, c->domain);
         rc = dx_domain_pairs_read(&c->pairs, c->w->part, c->ordinal, why);
@@ -339,8 +342,10 @@ static int check_cold(struct dx_verify *w, struct dx_error *err)
 int dx_verify_facts(struct dx_verify *w, struct dx_error *err)
 {
     uint64_t before = w->result->damages;
-    int rc = check_dataset_domains(w, err);
+    int rc;
 
+    assert(w->parts[w->at].datasets != NULL); /* dx_verify_index has summed them up */
+    rc = check_dataset_domains(w, err);
     if (rc == DX_OK)
         rc = check_cold(w, err);
     /* Of a file that cannot be read whole no page is compared. */

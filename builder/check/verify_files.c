@@ -10,6 +10,7 @@
 #include "format/version/files_tsv.h"
 #include "loader/version_parts.h"
 
+#include <assert.h>
 #include <roaring/roaring.h>
 
 #include <stdio.h>
@@ -247,6 +248,7 @@ static int hash_lines(const struct files_check *c, size_t i, const roaring_bitma
     struct dx_files_row row;
     int rc = DX_OK;
 
+    assert(i <= c->w->at); /* lines of younger parts are not read yet */
     if (gone == NULL) {
         dx_hash_state_update(st, plain);
         return DX_OK;

@@ -11,6 +11,7 @@
 #include "loader/domain_pairs.h"
 #include "loader/version_parts.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -297,6 +298,7 @@ static int load_domain(struct index_check *c, struct pair_walk *p, struct dx_err
     size_t size;
     int rc = 1;
 
+    assert(p->domain < part->entry.part.domains);
     p->ordinal = part->postings.by_ids ? c->ids[c->w->at][p->domain].ordinal : p->domain;
     rc = dx_dictionary_get(&part->dictionary, p->ordinal, domain, &size, why);
     if (rc >= 0)
@@ -592,6 +594,7 @@ static int check_postings(struct index_check *c, struct dx_error *err)
     struct dx_error why = DX_ERROR_INIT;
     int rc = DX_OK;
 
+    assert(!c->cut);
     dx_verify_phase(c->w, "comparing the postings with sets and counts");
     for (size_t i = 0; rc == DX_OK && i < c->v->part_count; i++) {
         dx_verify_enter(c->w, i);
@@ -616,6 +619,7 @@ static void check_sums(struct index_check *c)
     const struct dx_verify_result *r = c->w->result;
     uint64_t urls = 0;
 
+    assert(!c->cut);
     for (size_t i = 0; i < c->v->registry.count; i++)
         urls += c->datasets[i].sum.url_count;
     if (c->v->part_count > 1 && (r->domains != entry->domains || r->pairs != entry->pairs ||
@@ -681,6 +685,7 @@ static int check_ids(struct index_check *c, struct dx_error *err)
 {
     struct dx_error why = DX_ERROR_INIT;
 
+    assert(!c->cut); /* c->ids are whole, and sorted */
     for (size_t newer = 1; newer < c->v->part_count; newer++)
         for (size_t older = 0; older < newer; older++)
             if (check_shared(c, older, newer, &why) < 0)
@@ -699,7 +704,7 @@ static int allocate_part(struct index_check *c, size_t i, struct dx_error *err)
                : DX_OK;
 }
 
-static int allocate(struct index_check *c, struct dx_error *err)
+static int allocate_arrays(struct index_check *c, struct dx_error *err)
 {
     uint64_t groups = 0;
     int rc = DX_OK;
@@ -735,7 +740,7 @@ int dx_verify_index(struct dx_verify *w, struct dx_error *err)
 {
     struct index_check c = { .w = w, .v = w->version };
     uint64_t before = w->result->damages;
-    int rc = allocate(&c, err);
+    int rc = allocate_arrays(&c, err);
 
     for (size_t i = 0; rc == DX_OK && i < w->version->part_count; i++) {
         dx_verify_enter(w, i);

@@ -22,6 +22,7 @@
 #include "loader/version_parts.h"
 #include "loader/version_walk.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,17 +55,6 @@ struct lake_check {
     struct dx_buf runs, payload;
     uint64_t postings_sum;
 };
-
-static int damage(struct lake_check *c, const struct dx_error *why, struct dx_error *err)
-{
-    if (!dx_verify_is_damage(c->w, (int)why->code)) {
-        if (err != NULL)
-            *err = *why;
-        return (int)why->code;
-    }
-    dx_verify_found(c->w, "%s", why->text);
-    return DX_OK;
-}
 
 /* A file that pages.dxp names, as the scan wants it. */
 static int take_file(struct lake_check *c, const struct dx_part *part, uint64_t i,
@@ -109,6 +99,7 @@ static int take_part(struct lake_check *c, const struct dx_part *part, bool *all
     struct dx_pages_file file;
     int rc = DX_OK;
 
+    assert(part->pages.first_file == c->lake.file_count);
     for (uint64_t i = 0; rc == DX_OK && i < part->pages.files; i++) {
         uint64_t id = part->pages.first_file + i;
         int there = dx_pages_file(&part->pages, id, &file, &why);
@@ -116,7 +107,7 @@ static int take_part(struct lake_check *c, const struct dx_part *part, bool *all
         c->lake.file_count = (size_t)id + 1;
         if (there < 0) {
             *all_there = false;
-            return damage(c, &why, err);
+            return dx_verify_damage(c->w, &why, err);
         }
         if (there == 0)
             continue; /* a file that went */
@@ -325,6 +316,7 @@ static size_t part_of(const struct lake_check *c)
 {
     size_t i = 0;
 
+    assert(c->begun); /* the walk is in a part */
     while (c->v->parts[i].part != c->walk.part)
         i++;
     return i;
@@ -574,7 +566,7 @@ static int compare_pairs(struct lake_check *c, struct dx_error *err)
     if (rc == 0)
         rc = dx_verify_tags_lake(c->w, &c->lake, &why);
     if (rc < 0)
-        return damage(c, &why, err);
+        return dx_verify_damage(c->w, &why, err);
     if (!same_postings(c))
         dx_verify_found(c->w, "postings do not name the rows that the lake has");
     return DX_OK;
@@ -656,7 +648,7 @@ static int scan_files(struct lake_check *c, struct dx_error *err)
         rc = compare_pairs(c, err);
         dx_index_lake_release(&c->lake);
     } else {
-        rc = damage(c, &why, err);
+        rc = dx_verify_damage(c->w, &why, err);
     }
     free(root);
     return rc;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/check/verify_pairs.h"
 
+#include <assert.h>
+
 #include "builder/check/verify.h"
 #include "loader/version.h"
 
@@ -47,8 +49,8 @@ int dx_verify_pairs_page(struct dx_verify_pairs *p, struct dx_cold_page *page,
 }
 
 /* 1, or 0 behind the last entry. */
-static int next(struct dx_verify_pairs *p, uint64_t *ordinal, uint32_t *sub, struct dx_span *bytes,
-                struct dx_error *why)
+static int next_entry(struct dx_verify_pairs *p, uint64_t *ordinal, uint32_t *sub,
+                      struct dx_span *bytes, struct dx_error *why)
 {
     int rc = 0;
 
@@ -76,12 +78,13 @@ int dx_verify_pairs_take(struct dx_verify_pairs *p, uint64_t ordinal, uint32_t d
     uint32_t sub;
     int rc;
 
+    assert(!p->any || ordinal >= p->ordinal); /* domains ascend */
     p->rank = p->any && p->ordinal == ordinal ? p->rank + 1 : 0;
     p->ordinal = ordinal;
     p->any = true;
     sub = dx_pair_sub(dx_cold_version(p->cold), dataset_id, p->rank);
     do
-        rc = next(p, &found_ordinal, &found, bytes, why);
+        rc = next_entry(p, &found_ordinal, &found, bytes, why);
     while (rc == 1 && p->skip && found_ordinal < ordinal);
     if (rc == 1 && found_ordinal == ordinal && found == sub)
         return DX_OK;
@@ -99,7 +102,7 @@ int dx_verify_pairs_end(struct dx_verify_pairs *p, struct dx_error *why)
     struct dx_span bytes;
     uint64_t ordinal;
     uint32_t sub;
-    int rc = next(p, &ordinal, &sub, &bytes, why);
+    int rc = next_entry(p, &ordinal, &sub, &bytes, why);
 
     return rc == 1
                ? dx_fail(why, DX_E_CORRUPT, "%s: an entry of pair (%llu, %u) behind the last pair",

@@ -12,6 +12,7 @@
 #include "parquet/footer.h"
 #include "query/rows/listing.h"
 
+#include <assert.h>
 #include <search.h>
 #include <stdlib.h>
 
@@ -111,6 +112,7 @@ static int read_rows(struct sources_check *c, const struct dx_run *run, struct d
     struct dx_listing l;
     int rc;
 
+    assert(run->row_count > 0 && run->row_count <= ROWS_AT_ONCE);
     dx_listing_init(&l, c->w->version, NULL, 0, 0, (struct dx_page_of){ 0, 0 }, 0, 0);
     l.extras = &column;
     l.extra_count = 1;

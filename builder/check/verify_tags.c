@@ -2,6 +2,8 @@
  * tags.dxt of each part: against the files and pairs of the part, and with `deep` against the rows
  * of the lake.
  */
+#include <assert.h>
+
 #include "builder/check/verify.h"
 #include "builder/lake/lake_files.h"
 #include "builder/scan/index_tags.h"
@@ -288,6 +290,7 @@ static int check_left(struct dx_verify *w, const struct dx_index_lake *lake, str
     const struct dx_pages *pages = &w->part->pages;
     uint64_t next = 0;
 
+    assert(pages->first_file + pages->files <= lake->file_count); /* all files were scanned */
     for (uint64_t id = pages->first_file; id < pages->first_file + pages->files; id++) {
         const struct dx_index_file *file = &lake->files[id];
         struct dx_tags_left left;
