@@ -3,6 +3,7 @@
  */
 #include "builder/cli/access_call.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ static bool is_granted_something(const struct dx_access_json *j, const char *nam
 
 static void drop_token(struct dx_access_principal *p, size_t at)
 {
+    assert(at < p->token_count);
     p->token_count--;
     memmove(&p->token[at], &p->token[at + 1], (p->token_count - at) * sizeof p->token[0]);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/cli/bench_names.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,6 +25,7 @@ static void add_name(struct dx_bench_names *n, struct dx_span name)
     const char *at = n->pattern;
     const char *next;
 
+    assert(n->pattern[0] == '/');
     for (; (next = strstr(at, "{}")) != NULL; at = next + 2) {
         dx_buf_append(&n->lines, at, (size_t)(next - at));
         dx_url_encode_span(&n->lines, name, false);

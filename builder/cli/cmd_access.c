@@ -278,7 +278,7 @@ static int edit_principal_remove(struct dx_access_edit *e, struct dx_access_json
     return dx_access_json_remove(j, dx_span_str(c->operand[0]));
 }
 
-static int principal(struct dx_access_call *c, struct dx_error *err)
+static int change_principal(struct dx_access_call *c, struct dx_error *err)
 {
     const char *what = c->operand_count == 0 ? "" : c->operand[0];
     bool add = strcmp(what, "add") == 0;
@@ -364,7 +364,7 @@ static int token(struct dx_access_call *c, struct dx_error *err)
     return dx_fail(err, DX_E_INVALID, "token new, token list or token revoke");
 }
 
-static int act(struct dx_access_call *c, const char *what, struct dx_error *err)
+static int run_action(struct dx_access_call *c, const char *what, struct dx_error *err)
 {
     if (strcmp(what, "init") == 0)
         return init(c, err);
@@ -373,7 +373,7 @@ static int act(struct dx_access_call *c, const char *what, struct dx_error *err)
     if (strcmp(what, "list") == 0)
         return print_report(c, REPORT_LIST, err);
     if (strcmp(what, "principal") == 0)
-        return principal(c, err);
+        return change_principal(c, err);
     if (strcmp(what, "token") == 0)
         return token(c, err);
     if (strcmp(what, "status") == 0)
@@ -449,7 +449,7 @@ static int run_access(const struct dx_options *o)
     rc = is_about_datasets(o->operand[0]) ? dx_access_datasets_open(&c.datasets, c.root, &err)
                                           : DX_OK;
     if (rc == DX_OK)
-        rc = act(&c, o->operand[0], &err);
+        rc = run_action(&c, o->operand[0], &err);
     if (rc >= 0 && c.outcome.edited && dx_options_has(o, OPT_JSON))
         rc = print_outcome(&c, o->operand[0], &err);
     if (rc >= 0 && fflush(stdout) != 0)

@@ -112,7 +112,7 @@ static bool is_new(const char *root)
     return dx_root_in_place(root) && access(root, F_OK) < 0 && errno == ENOENT;
 }
 
-static int prepare(const struct dx_lake_adopt *a, const char *path, bool json)
+static int prepare_tasks(const struct dx_lake_adopt *a, const char *path, bool json)
 {
     struct dx_lake_snapshot now = DX_LAKE_SNAPSHOT_INIT;
     struct dx_buf psl = DX_SUFFIX_LIST_INIT;
@@ -173,7 +173,7 @@ static int run_adopt(const struct dx_options *options)
         return dx_command_fail("adopt", DX_EXIT_USAGE, &err);
     dx_interrupt_catch();
     if (psl != NULL)
-        return prepare(&a, psl, dx_options_has(options, OPT_JSON));
+        return prepare_tasks(&a, psl, dx_options_has(options, OPT_JSON));
     rc = read_list(&list, path, &err);
     if (rc == DX_OK)
         rc = dx_lake_adopt_run(&a, &err);

@@ -145,8 +145,8 @@ static int print_report(const struct dx_backup_options *o, const struct dx_backu
     return printf("%s\n", r->version) < 0 || fflush(stdout) != 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
 }
 
-static int backup(struct dx_backup_options *o, struct dx_backup_result *result,
-                  struct dx_error *err)
+static int make_backup(struct dx_backup_options *o, struct dx_backup_result *result,
+                       struct dx_error *err)
 {
     struct dx_periodic *ticker = NULL;
     struct screen screen = { .progress = { .fd = -1 } };
@@ -178,7 +178,7 @@ static int run_backup(const struct dx_options *options)
         return dx_command_fail("backup", DX_EXIT_USAGE, &err);
     o.stopped = dx_interrupted;
     o.say = say;
-    rc = backup(&o, &result, &err);
+    rc = make_backup(&o, &result, &err);
     if (rc != DX_OK)
         return dx_command_fail("backup", DX_EXIT_REFUSED, &err);
     status = print_report(&o, &result, dx_clock_ms() - begun_ms, dx_options_has(options, OPT_JSON),

@@ -255,8 +255,8 @@ static void write_text(const struct bench *b, const struct dx_load_result *r,
 }
 
 /* Fills `out`; 1: every reply came and was an answer, some of them 2xx or 304; 0: not. */
-static int load(struct bench *b, struct dx_mix_part *part, bool json, struct dx_buf *out,
-                struct dx_error *err)
+static int load_server(struct bench *b, struct dx_mix_part *part, bool json, struct dx_buf *out,
+                       struct dx_error *err)
 {
     struct dx_load_result result;
     int rc;
@@ -302,7 +302,7 @@ static int run_bench(const struct dx_options *o)
     if (rc == DX_OK) {
         b.plan.address = b.server.address;
         b.plan.tls = b.tls;
-        rc = load(&b, &part, dx_options_has(o, OPT_JSON), &out, &err);
+        rc = load_server(&b, &part, dx_options_has(o, OPT_JSON), &out, &err);
     }
     dx_mix_part_release(&part);
     dx_tls_client_free(&b.tls);

@@ -63,8 +63,8 @@ static int raise_hint(struct dx_store *store, const char *table, uint64_t number
     return rc < 0 ? rc : DX_OK;
 }
 
-static int commit(struct dx_store *store, const char *table, uint64_t number, const char *path,
-                  struct dx_error *err)
+static int commit_metadata(struct dx_store *store, const char *table, uint64_t number,
+                           const char *path, struct dx_error *err)
 {
     char object[NAME_MAX_BYTES];
     char etag[DX_SOURCE_ETAG];
@@ -105,7 +105,7 @@ static int run_commit_table(const struct dx_options *options)
     if (rc == DX_OK && !root.in_place)
         rc = dx_root_enter(&root, 0, 0, &err); /* does the store keep conditions? */
     if (rc == DX_OK)
-        rc = commit(root.store, tables[table], number, options->operand[0], &err);
+        rc = commit_metadata(root.store, tables[table], number, options->operand[0], &err);
     dx_root_close(&root);
     return rc < 0 ? dx_command_fail("commit-table", DX_EXIT_REFUSED, &err) : DX_EXIT_DONE;
 }

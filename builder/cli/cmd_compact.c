@@ -141,7 +141,7 @@ static int parse(const struct dx_options *options, struct dx_compact_options *o,
     return rc == DX_OK ? dx_publish_command_take(options, &o->publish, err) : rc;
 }
 
-static int run(const struct dx_options *options)
+static int run_compact(const struct dx_options *options)
 {
     /* Merging is a part of the second phase: both count rows. */
     struct dx_publish_screen screen = { .scanning = "merging, scanning" };
@@ -200,5 +200,5 @@ const struct dx_command dx_command_compact = {
     .example = "domaindex compact --root /srv/domaindex --memory 4G",
     .options = options_table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_compact,
 };

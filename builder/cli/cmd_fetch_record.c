@@ -213,8 +213,8 @@ static int choose(const struct fetching *f, struct dx_error *err)
 }
 
 /* From the answer to the record, or to the list of its rows. */
-static int follow(struct fetching *f, const struct dx_options *o, struct dx_span answer,
-                  const uint32_t *wanted, struct dx_error *err)
+static int follow_answer(struct fetching *f, const struct dx_options *o, struct dx_span answer,
+                         const uint32_t *wanted, struct dx_error *err)
 {
     struct dx_json_in in;
     const struct dx_json_node *top = dx_json_in_open(&in, answer, ANSWER_MAX,
@@ -246,7 +246,8 @@ static int fetch_url(struct fetching *f, const struct dx_options *o, struct dx_e
                                      dx_span_str(f->asked), DX_URL_LIMIT_MAX, &body, &problem) != 1)
         rc = dx_fail(err, DX_E_NOT_FOUND, "%s: %s: %s", f->asked, problem.title, problem.detail);
     if (rc == DX_OK)
-        rc = follow(f, o, dx_span_of(body.data, body.size), wanted != NULL ? &id : NULL, err);
+        rc = follow_answer(f, o, dx_span_of(body.data, body.size), wanted != NULL ? &id : NULL,
+                           err);
     dx_buf_release(&body);
     return rc;
 }

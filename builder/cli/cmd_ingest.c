@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cmd_ingest.c - domaindex ingest: options, signals, summary.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -1083,6 +1084,7 @@ static int ingest_step(const struct dx_options *options, const struct step *s,
     struct dx_ingest_options o = { .root = NULL };
     int rc = read_options(options, &o, err);
 
+    assert(s->count > 0); /* without inputs nothing is to be noted */
     o.input = s->input;
     o.input_count = s->count;
     o.input_size = s->size;

@@ -151,7 +151,7 @@ static void report_seconds(const char *what, const double *phases, const double 
     dx_buf_str(out, ")\n");
 }
 
-static void summary(const struct dx_publish_result *r)
+static void print_summary(const struct dx_publish_result *r)
 {
     const struct dx_manifest_version *entry = dx_manifest_find(&r->manifest, r->version);
     struct dx_buf text = DX_BUF_INIT(1 << 16);
@@ -172,7 +172,8 @@ static void summary(const struct dx_publish_result *r)
     dx_buf_release(&text);
 }
 
-static void notes(const struct dx_publish_options *o, const struct dx_publish_result *r, bool quiet)
+static void print_notes(const struct dx_publish_options *o, const struct dx_publish_result *r,
+                        bool quiet)
 {
     if (r->psl_path != NULL)
         (void)dx_line_print(stderr, "publish: %s has no psl.dat of its own; taken: %s", o->root,
@@ -236,7 +237,7 @@ static void notes(const struct dx_publish_options *o, const struct dx_publish_re
                             "(--force does it anyway)",
                             r->version);
     else if (!quiet)
-        summary(r);
+        print_summary(r);
 }
 
 static void say(void *ctx, const char *line)
@@ -246,8 +247,8 @@ static void say(void *ctx, const char *line)
 }
 
 /* names: room for one more than there are options. */
-static int parse(const struct dx_options *options, struct dx_publish_options *o, const char **names,
-                 struct dx_error *err)
+static int read_options(const struct dx_options *options, struct dx_publish_options *o,
+                        const char **names, struct dx_error *err)
 {
     uint64_t foreign = 0;
     int rc = dx_options_store(options, o, err);
@@ -289,7 +290,7 @@ static int print_plan(const struct dx_publish_plan *p)
     return dx_command_json_print("publish", DX_EXIT_DONE, &j, &out);
 }
 
-static int plan(const struct dx_publish_options *o, bool json)
+static int show_plan(const struct dx_publish_options *o, bool json)
 {
     struct dx_publish_plan p;
     struct dx_error err = DX_ERROR_INIT;
@@ -349,8 +350,9 @@ static int merge_step(struct dx_publish_options *o, bool quiet, char merged[DX_V
 
 /* Larger merges, now that the version is current: what becomes of them does not matter to what was
  * published. merged: the version of the last step; "": none. */
-static void merge(const struct dx_options *options, const struct dx_publish_options *published,
-                  const struct dx_manifest *m, bool quiet, char merged[DX_VERSION_NAME])
+static void merge_parts(const struct dx_options *options,
+                        const struct dx_publish_options *published, const struct dx_manifest *m,
+                        bool quiet, char merged[DX_VERSION_NAME])
 {
     const struct dx_parts_policy policy = { published->parts_max, published->merge_max };
     struct dx_publish_options o = *published;
@@ -374,7 +376,7 @@ static void merge(const struct dx_options *options, const struct dx_publish_opti
             err.text);
 }
 
-static int run(const struct dx_options *options)
+static int run_publish(const struct dx_options *options)
 {
     struct dx_publish_screen screen = { .scanning = "scanning", .totals = true };
     struct dx_publish_options o = { .progress = &screen.counters };
@@ -382,7 +384,7 @@ static int run(const struct dx_options *options)
     struct dx_error err = DX_ERROR_INIT;
     char merged[DX_VERSION_NAME];
     const char **names = calloc(options->given_count + 1, sizeof *names);
-    int rc = names == NULL ? dx_no_memory(&err, "publish") : parse(options, &o, names, &err);
+    int rc = names == NULL ? dx_no_memory(&err, "publish") : read_options(options, &o, names, &err);
     bool json;
     bool quiet;
 
@@ -392,7 +394,7 @@ static int run(const struct dx_options *options)
         return DX_EXIT_USAGE;
     }
     if (dx_options_has(options, OPT_DRY_RUN)) {
-        rc = plan(&o, dx_options_has(options, OPT_JSON));
+        rc = show_plan(&o, dx_options_has(options, OPT_JSON));
         free(names);
         return rc;
     }
@@ -404,11 +406,11 @@ static int run(const struct dx_options *options)
         return dx_command_fail("publish", DX_EXIT_REFUSED, &err);
     json = dx_options_has(options, OPT_JSON);
     quiet = json || dx_options_has(options, OPT_QUIET);
-    notes(&o, &result, quiet);
+    print_notes(&o, &result, quiet);
     if (!json)
         rc = dx_publish_command_end("publish", result.version,
                                     result.left_out.count == 0 && result.rows_twice == 0);
-    merge(options, &o, &result.manifest, quiet, merged);
+    merge_parts(options, &o, &result.manifest, quiet, merged);
     if (json)
         rc = print_json(&result, merged);
     dx_publish_result_release(&result);
@@ -482,5 +484,5 @@ const struct dx_command dx_command_publish = {
     .example = "domaindex publish --root /srv/domaindex --memory 4G",
     .options = options_table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_publish,
 };

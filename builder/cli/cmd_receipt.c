@@ -105,7 +105,7 @@ static int hash_file(const char *path, uint8_t sum[DX_SHA256_SIZE], uint64_t *si
 }
 
 /* Whether the body is that of the receipt; members that a later server adds are passed over. */
-static int compare(struct dx_span payload, const char *path, struct dx_error *err)
+static int compare_body(struct dx_span payload, const char *path, struct dx_error *err)
 {
     struct dx_json_in in;
     const struct dx_json_node *o = dx_json_in_open(&in, payload, PAYLOAD_MAX, "receipt");
@@ -128,8 +128,8 @@ static int compare(struct dx_span payload, const char *path, struct dx_error *er
     return rc;
 }
 
-static int verify(const char *key_path, const char *receipt_path, const char *body_path,
-                  struct dx_buf *payload, struct dx_error *err)
+static int verify_receipt(const char *key_path, const char *receipt_path, const char *body_path,
+                          struct dx_buf *payload, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_JWS_MAX);
     struct dx_jws_key *key = NULL;
@@ -149,7 +149,7 @@ static int verify(const char *key_path, const char *receipt_path, const char *bo
                                    receipt_path, key_path);
     }
     if (rc == DX_OK)
-        rc = compare(dx_span_of(payload->data, payload->size), body_path, err);
+        rc = compare_body(dx_span_of(payload->data, payload->size), body_path, err);
     dx_jws_key_free(&key);
     dx_buf_release(&text);
     return rc;
@@ -173,7 +173,7 @@ static int run_receipt(const struct dx_options *options)
                             "BODY, but not both");
         return DX_EXIT_USAGE;
     }
-    if (verify(key, options->operand[1], options->operand[2], &payload, &err) < 0) {
+    if (verify_receipt(key, options->operand[1], options->operand[2], &payload, &err) < 0) {
         dx_buf_release(&payload);
         return dx_command_fail("receipt", DX_EXIT_REFUSED, &err);
     }

@@ -62,7 +62,7 @@ static void say_unpublished(const struct dx_dataset_remove *r)
                                 dx_plural(r->result[i].unpublished), r->result[i].first);
 }
 
-static void summary(const struct dx_dataset_remove *r)
+static void print_summary(const struct dx_dataset_remove *r)
 {
     char size[32];
 
@@ -105,7 +105,7 @@ static int print_json(const struct dx_dataset_remove *r)
     return dx_command_json_print("remove", DX_EXIT_DONE, &j, &out);
 }
 
-static int run(const struct dx_options *options)
+static int run_remove(const struct dx_options *options)
 {
     struct dx_dataset_remove r = { .stopped = dx_interrupted, .say = say };
     struct dx_error err = DX_ERROR_INIT;
@@ -133,7 +133,7 @@ static int run(const struct dx_options *options)
     else if (dx_options_has(options, OPT_JSON))
         code = print_json(&r);
     else if (!dx_options_has(options, OPT_QUIET))
-        summary(&r);
+        print_summary(&r);
     free(r.result);
     free(names);
     return code;
@@ -165,5 +165,5 @@ const struct dx_command dx_command_remove = {
     .example = "domaindex remove --root /srv/domaindex --dataset old-crawl",
     .options = options_table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_remove,
 };

@@ -58,7 +58,7 @@ static void notes(const struct dx_rollback_result *r)
             (unsigned long long)r->files_new, dx_plural(r->files_new), r->from);
 }
 
-static int run(const struct dx_options *options)
+static int run_rollback(const struct dx_options *options)
 {
     struct dx_rollback_options o = { .root = NULL };
     struct dx_rollback_result r;
@@ -125,5 +125,5 @@ const struct dx_command dx_command_rollback = {
     .example = "domaindex rollback --root /srv/domaindex 000003-20261119T103000Z",
     .options = options_table,
     .option_count = OPT_COUNT,
-    .run = run,
+    .run = run_rollback,
 };

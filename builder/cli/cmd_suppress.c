@@ -392,7 +392,7 @@ static int print_report(const char *root, const struct dx_options *o, bool statu
     return rc;
 }
 
-static int accept(const char *root, const struct dx_options *o, struct dx_error *err)
+static int accept_log(const char *root, const struct dx_options *o, struct dx_error *err)
 {
     bool dry_run = dx_options_has(o, OPT_DRY_RUN);
     struct dx_buf out = DX_BUF_INIT(TEXT_MAX);
@@ -411,7 +411,8 @@ static int accept(const char *root, const struct dx_options *o, struct dx_error 
     return rc;
 }
 
-static int act(const char *root, const char *what, const struct dx_options *o, struct dx_error *err)
+static int run_action(const char *root, const char *what, const struct dx_options *o,
+                      struct dx_error *err)
 {
     if (strcmp(what, "lift") == 0)
         return lift_rules(root, o, err);
@@ -423,7 +424,7 @@ static int act(const char *root, const char *what, const struct dx_options *o, s
     if (strcmp(what, "add") == 0)
         return add_rules(root, o, err);
     if (strcmp(what, "accept") == 0)
-        return accept(root, o, err);
+        return accept_log(root, o, err);
     if (dx_options_has(o, OPT_DRY_RUN))
         return dx_fail(err, DX_E_INVALID, "--dry-run goes with add, lift and accept");
     if (strcmp(what, "list") == 0 || strcmp(what, "status") == 0)
@@ -444,7 +445,7 @@ static int run_suppress(const struct dx_options *o)
                     "status or accept");
         return DX_EXIT_USAGE;
     }
-    rc = act(root, o->operand[0], o, &err);
+    rc = run_action(root, o->operand[0], o, &err);
     if (rc >= 0 && fflush(stdout) != 0)
         rc = dx_fail(&err, DX_E_IO, "standard output failed");
     if (rc >= 0)

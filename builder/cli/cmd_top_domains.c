@@ -63,7 +63,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_QUIET] = DX_OPTION_QUIET,
 };
 
-static int parse(struct top *t, const struct dx_options *o, struct dx_error *err)
+static int read_options(struct top *t, const struct dx_options *o, struct dx_error *err)
 {
     const char *share = dx_options_text(o, OPT_SHARE);
 
@@ -168,7 +168,7 @@ static int run_top_domains(const struct dx_options *o)
     struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
     struct top t = { .out = DX_BUF_INIT(2 * FLUSH_BYTES) };
     struct dx_error err = DX_ERROR_INIT;
-    int rc = parse(&t, o, &err);
+    int rc = read_options(&t, o, &err);
 
     if (rc < 0)
         return dx_command_fail("top-domains", DX_EXIT_USAGE, &err);

@@ -125,7 +125,7 @@ static void json_version(struct dx_json *j, const struct dx_manifest *m,
     dx_json_end(j);
 }
 
-static void json(const struct dx_manifest *m, struct dx_buf *out)
+static void write_json(const struct dx_manifest *m, struct dx_buf *out)
 {
     struct dx_json j;
 
@@ -160,7 +160,7 @@ static int run_versions(const struct dx_options *options)
     rc = dx_root_manifest(root, &m, &err);
     if (rc == DX_OK) {
         if (dx_options_has(options, OPT_JSON))
-            json(&m, &out);
+            write_json(&m, &out);
         else
             print_table(&m, &out);
     }

@@ -77,7 +77,7 @@ static void overview(struct dx_buf *out)
 }
 
 /* Paragraphs, folded at words. */
-static void wrapped(struct dx_buf *out, const char *text)
+static void wrap_text(struct dx_buf *out, const char *text)
 {
     size_t column = 0;
 
@@ -106,7 +106,7 @@ static void wrapped(struct dx_buf *out, const char *text)
 static void help_text(const struct dx_command *c, struct dx_buf *out)
 {
     dx_buf_fmt(out, "usage: domaindex %s %s\n\n", c->name, c->synopsis);
-    wrapped(out, c->description);
+    wrap_text(out, c->description);
     if (c->option_count > 0) {
         dx_buf_str(out, "\noptions:\n");
         dx_options_help(c->options, c->option_count, out);
@@ -145,7 +145,7 @@ static void exit_status(struct dx_buf *out)
                     "verify found damage.\n");
 }
 
-static void manual(const struct dx_command *c, struct dx_buf *out)
+static void write_manual(const struct dx_command *c, struct dx_buf *out)
 {
     dx_buf_fmt(out, ".Dd $Mdocdate$\n.Dt DOMAINDEX-%s 1\n.Os\n.Sh NAME\n.Nm domaindex-%s\n.Nd ",
                c->name, c->name);
@@ -199,7 +199,7 @@ static int print_help(int argc, char **argv)
     else if (c == NULL)
         overview(&out);
     else if (man)
-        manual(c, &out);
+        write_manual(c, &out);
     else
         help_text(c, &out);
     rc = print(&out);
@@ -215,7 +215,7 @@ static bool asks_for_help(int argc, char **argv)
     return false;
 }
 
-static int run(const struct dx_command *c, int argc, char **argv)
+static int run_command(const struct dx_command *c, int argc, char **argv)
 {
     struct dx_options options;
     struct dx_error err = DX_ERROR_INIT;
@@ -284,5 +284,5 @@ int main(int argc, char **argv)
         strcmp(argv[1], "version") == 0)
         return version();
     c = find(argv[1]);
-    return c == NULL ? unknown_command(argv[1]) : run(c, argc - 1, argv + 1);
+    return c == NULL ? unknown_command(argv[1]) : run_command(c, argc - 1, argv + 1);
 }

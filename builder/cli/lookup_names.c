@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/cli/lookup_names.h"
 
+#include <assert.h>
+
 #include "builder/input/bytes/input.h"
 #include "builder/root/progress.h"
 #include "query/view/view.h"
@@ -44,6 +46,7 @@ static int write_batch(struct dx_lookup_names *l, struct dx_error *err)
 
 static int add(struct dx_lookup_names *l, const struct dx_name *name, struct dx_error *err)
 {
+    assert(l->names != NULL); /* dx_lookup_names_begin */
     while (!dx_names_add(l->names, name)) {
         int rc = write_batch(l, err);
 
