@@ -58,7 +58,7 @@ static void put_place(struct dx_buf *to, struct dx_span key, struct dx_span valu
     dx_buf_append(to, &place, sizeof place);
 }
 
-static int fill(struct dx_spill_ahead *a, struct batch *b)
+static int fill_batch(struct dx_spill_ahead *a, struct batch *b)
 {
     struct dx_span key;
     struct dx_span value;
@@ -98,7 +98,7 @@ static void *run_reader(void *ctx)
             continue;
         }
         (void)pthread_mutex_unlock(&a->lock);
-        rc = b->rc = fill(a, b);
+        rc = b->rc = fill_batch(a, b);
         (void)pthread_mutex_lock(&a->lock);
         a->filled++;
         (void)pthread_cond_broadcast(&a->change);

@@ -81,7 +81,7 @@ static uint64_t prefix_of(struct dx_span key)
 }
 
 /* 1 the source stands on a record, 0 it has ended. */
-static int advance(struct source *s, struct dx_error *err)
+static int advance_source(struct source *s, struct dx_error *err)
 {
     if (s->run != NULL) {
         int rc = dx_spill_run_read(s->run, &s->key, &s->value, err);
@@ -141,7 +141,7 @@ static void sift_down(struct dx_spill_merge *m, size_t i)
     m->heap[i] = moving;
 }
 
-static int add(struct dx_spill_merge *m, struct source s, struct dx_error *err)
+static int add_source(struct dx_spill_merge *m, struct source s, struct dx_error *err)
 {
     size_t i = m->source_count;
     size_t at;
@@ -152,7 +152,7 @@ static int add(struct dx_spill_merge *m, struct source s, struct dx_error *err)
         return dx_fail(err, DX_E_INVALID, "sort: more than %zu runs", m->source_max);
     }
     m->source[m->source_count++] = s;
-    rc = advance(&m->source[i], err);
+    rc = advance_source(&m->source[i], err);
     if (rc <= 0)
         return rc;
     for (at = m->heap_size++; at > 0 && before(m, i, m->heap[(at - 1) / 2]); at = (at - 1) / 2)
@@ -167,20 +167,20 @@ int dx_spill_merge_add_run(struct dx_spill_merge *m, const struct dx_spill_run *
     struct source s = { .run = NULL };
     int rc = dx_spill_run_open(&s.run, m->codec, run, err);
 
-    return rc < 0 ? rc : add(m, s, err);
+    return rc < 0 ? rc : add_source(m, s, err);
 }
 
 int dx_spill_merge_add_memory(struct dx_spill_merge *m, const struct dx_spill_entry *entries,
                               size_t n, struct dx_error *err)
 {
     assert(n == 0 || entries != NULL);
-    return add(m, (struct source){ .entry = entries, .left = n }, err);
+    return add_source(m, (struct source){ .entry = entries, .left = n }, err);
 }
 
 /* Moves the top source to its next record. */
 static int step(struct dx_spill_merge *m, struct dx_error *err)
 {
-    int rc = advance(&m->source[m->heap[0]], err);
+    int rc = advance_source(&m->source[m->heap[0]], err);
 
     assert(m->heap_size > 0);
     if (rc < 0)

@@ -66,10 +66,12 @@ int dx_spill_sort_new(struct dx_spill_sort **out, const struct dx_spill_sort_opt
                       struct dx_error *err)
 {
     struct dx_spill_sort *s = calloc(1, sizeof *s);
-    size_t share = options->memory_bytes / options->lanes / 16 * 16;
+    size_t share;
     int rc = DX_OK;
 
+    assert(options->lanes > 0 && options->fan_in != 1);
     assert(options->distinct || options->unique || options->lanes == 1);
+    share = options->memory_bytes / options->lanes / 16 * 16;
     *out = s;
     if (s == NULL)
         return dx_no_memory(err, "sort");
@@ -484,6 +486,7 @@ int dx_spill_sort_each(struct dx_spill_sort *s,
     struct dx_span value;
     int rc = DX_OK;
 
+    assert(!s->finished);
     for (size_t i = 0; rc >= 0 && i < s->run_count; i++) {
         rc = dx_spill_run_open(&r, s->lane[0].codec, &s->run[i], err);
         while (rc >= 0 && (rc = dx_spill_run_read(r, &key, &value, err)) == 1)
@@ -524,8 +527,10 @@ static int merge_neighbours(struct dx_spill_sort *s, size_t first, size_t count,
 {
     struct dx_spill_merge *m = NULL;
     struct dx_spill_run run;
-    int rc = merge_runs(s, &m, first, count, err);
+    int rc;
 
+    assert(count > 1 && first + count <= s->run_count && to <= first);
+    rc = merge_runs(s, &m, first, count, err);
     if (rc == DX_OK)
         rc = write_run(s, s->lane[0].codec, m, s->merged_fd, &s->merged_size, &run, err);
     dx_spill_merge_free(&m);
@@ -539,7 +544,7 @@ static int merge_neighbours(struct dx_spill_sort *s, size_t first, size_t count,
 }
 
 /* Once over the runs from the oldest on, no longer than needed. */
-static int pass(struct dx_spill_sort *s, struct dx_error *err)
+static int make_pass(struct dx_spill_sort *s, struct dx_error *err)
 {
     size_t out = 0;
     size_t in = 0;
@@ -575,19 +580,21 @@ static int begin_merge(struct dx_spill_sort *s, struct dx_error *err)
     return rc;
 }
 
-/* The lanes, which are empty, give their memory to the merge. */
+/* The lanes give their memory to the merge. */
 static int merge_passes(struct dx_spill_sort *s, struct dx_error *err)
 {
     int rc = DX_OK;
 
-    for (unsigned i = 0; i < s->lane_count; i++)
+    for (unsigned i = 0; i < s->lane_count; i++) {
+        assert(s->lane[i].count == 0);
         lane_forget(&s->lane[i]);
+    }
     if (s->run_count > s->fan_in) {
         s->merged_fd = dx_spill_open(s->dir, err);
         rc = s->merged_fd < 0 ? s->merged_fd : DX_OK;
     }
     while (rc == DX_OK && s->run_count > s->fan_in)
-        rc = pass(s, err);
+        rc = make_pass(s, err);
     return rc;
 }
 
@@ -624,7 +631,8 @@ int dx_spill_sort_rewind(struct dx_spill_sort *s, struct dx_error *err)
 
 bool dx_spill_sort_in_memory(const struct dx_spill_sort *s)
 {
-    return s->finished && s->run_count == 0;
+    assert(s->finished);
+    return s->run_count == 0;
 }
 
 uint64_t dx_spill_sort_count(const struct dx_spill_sort *s)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/sort/stream_spill.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -105,12 +106,13 @@ static uint64_t sum_of(const struct dx_stream_spill *s, uint64_t number, const u
     return dx_hash64_seeded(dx_span_of(chunk + 8, s->chunk - 8), number);
 }
 
-/* The full chunk goes into the file, and the stream has an empty one. */
+/* The chunk goes into the file, and the stream has an empty one. */
 static int turn_over(struct dx_stream_spill *s, struct stream *st, uint8_t *chunk,
                      struct dx_error *err)
 {
     uint64_t number = st->number;
 
+    assert(st->fill == s->chunk);
     st->number = s->chunks++;
     st->fill = CHUNK_HEAD;
     dx_store_u64(chunk + 8, st->number);
