@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/load/hdr.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -63,6 +64,7 @@ uint64_t dx_hdr_percentile(const struct dx_hdr *h, double p)
 {
     uint64_t rank, seen = 0;
 
+    assert(p >= 0 && p <= 100);
     if (h->count == 0)
         return 0;
     rank = (uint64_t)ceil(p / 100 * (double)h->count);

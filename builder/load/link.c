@@ -134,8 +134,8 @@ static ssize_t send_tls(struct dx_link *l, struct dx_error *err)
 }
 
 /* The same; 0 also if the server ended. *ended says which. */
-static ssize_t receive(struct dx_link *l, uint8_t *to, size_t size, bool *ended,
-                       struct dx_error *err)
+static ssize_t receive_bytes(struct dx_link *l, uint8_t *to, size_t size, bool *ended,
+                             struct dx_error *err)
 {
     uint32_t events; /* those of the socket stay: it is read again when it has more */
     ssize_t n;
@@ -261,7 +261,8 @@ static int take_body(struct dx_link *l, struct dx_span bytes, struct dx_error *e
     return 1;
 }
 
-static int take(struct dx_link *l, struct dx_span bytes, size_t looked_at, struct dx_error *err)
+static int take_reply(struct dx_link *l, struct dx_span bytes, size_t looked_at,
+                      struct dx_error *err)
 {
     size_t size;
     int rc;
@@ -289,7 +290,7 @@ int dx_link_read(struct dx_link *l, uint8_t *scratch, struct dx_error *err)
 {
     size_t held = l->held_size;
     bool ended;
-    ssize_t n = receive(l, scratch + held, DX_LINK_SCRATCH - held, &ended, err);
+    ssize_t n = receive_bytes(l, scratch + held, DX_LINK_SCRATCH - held, &ended, err);
 
     if (n < 0 || (n == 0 && !ended))
         return (int)n;
@@ -299,5 +300,5 @@ int dx_link_read(struct dx_link *l, uint8_t *scratch, struct dx_error *err)
     l->received += (uint64_t)n;
     if (held > 0)
         memcpy(scratch, l->held, held);
-    return take(l, dx_span_of(scratch, held + (size_t)n), held, err);
+    return take_reply(l, dx_span_of(scratch, held + (size_t)n), held, err);
 }

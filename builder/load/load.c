@@ -3,6 +3,7 @@
 
 #include "builder/load/chance.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -126,7 +127,7 @@ static void lose(struct loop *l, struct slot *s, uint64_t *counter, const struct
     }
 }
 
-static void ask(struct loop *l, struct slot *s, uint64_t due, uint64_t now)
+static void send_request(struct loop *l, struct slot *s, uint64_t due, uint64_t now)
 {
     struct dx_error err = DX_ERROR_INIT;
     struct dx_mix_part *part;
@@ -151,14 +152,14 @@ static void ask(struct loop *l, struct slot *s, uint64_t due, uint64_t now)
 static void ready(struct loop *l, struct slot *s, uint64_t now)
 {
     if (!is_open_loop(l) && may_ask(l, now)) {
-        ask(l, s, now, now);
+        send_request(l, s, now, now);
         return;
     }
     l->idle[(l->idle_first + l->idle_count) % l->plan->connections] = (uint32_t)(s - l->slots);
     l->idle_count++;
 }
 
-static void answered(struct loop *l, struct slot *s)
+static void take_answer(struct loop *l, struct slot *s)
 {
     struct dx_mix_part *part = &l->parts[s->part];
     struct dx_error err = DX_ERROR_INIT;
@@ -223,7 +224,7 @@ static void handle_events(struct loop *l, struct slot *s, uint32_t events)
         return;
     rc = dx_link_read(&s->link, l->scratch, &err);
     if (rc > 0)
-        answered(l, s);
+        take_answer(l, s);
     else if (rc < 0 && s->busy)
         lose(l, s, &l->result->broken, &err);
     else if (rc < 0)
@@ -252,7 +253,7 @@ static void ask_due(struct loop *l, uint64_t now)
         }
         if (!l->behind)
             dx_hdr_add(&l->result->late, now - l->next_ns);
-        ask(l, s, l->next_ns, now);
+        send_request(l, s, l->next_ns, now);
         advance(l);
         now = now_ns();
     }
@@ -301,7 +302,7 @@ static bool is_over(const struct loop *l, uint64_t now)
     return ends_early(l) || now > l->give_up_ns || (!may_ask(l, due) && l->busy_count == 0);
 }
 
-static int serve(struct loop *l, struct dx_error *err)
+static int serve_links(struct loop *l, struct dx_error *err)
 {
     struct epoll_event events[EVENTS];
     uint64_t now = now_ns();
@@ -359,7 +360,7 @@ static int connect_all(struct loop *l, struct dx_error *err)
     return DX_OK;
 }
 
-static void begin(struct loop *l)
+static void begin_load(struct loop *l)
 {
     const struct dx_load_plan *plan = l->plan;
     uint32_t count = l->idle_count;
@@ -442,6 +443,7 @@ int dx_load_run(const struct dx_load_plan *plan, struct dx_mix_part *parts, size
     double cpu_before = 0;
     int rc;
 
+    assert(plan->connections > 0 && plan->connections <= DX_LOAD_CONNECTIONS_MAX);
     *out = (struct dx_load_result){ .seconds = 0 };
     rc = dx_hdr_init(&out->latency, err);
     if (rc == DX_OK)
@@ -454,8 +456,8 @@ int dx_load_run(const struct dx_load_plan *plan, struct dx_mix_part *parts, size
         rc = connect_all(&l, err);
     if (rc == DX_OK) {
         cpu_before = cpu_s();
-        begin(&l);
-        rc = serve(&l, err);
+        begin_load(&l);
+        rc = serve_links(&l, err);
     }
     if (rc == DX_OK)
         sum_up(&l, cpu_before);

@@ -5,6 +5,7 @@
 #include "base/xml_out.h"
 #include "builder/load/report.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* The picture: the plot's place in it, and decades of 1/(1-p) and of microseconds. */
@@ -54,6 +55,7 @@ static void extend(struct axes *a, const struct dx_hdr *h)
 
 static double x_of(const struct axes *a, double percentile)
 {
+    assert(percentile < 100);
     return LEFT + WIDTH * log10(100 / (100 - percentile)) / a->right;
 }
 
@@ -61,6 +63,7 @@ static double y_of(const struct axes *a, double us)
 {
     double decade = fmin(fmax(log10(fmax(us, 1e-3)), a->low), a->high);
 
+    assert(a->low < a->high);
     return TOP + HEIGHT * (a->high - decade) / (a->high - a->low);
 }
 
@@ -68,6 +71,7 @@ static void add_grid(struct dx_buf *out, const struct axes *a)
 {
     static const char *const parts[] = { "0 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %" };
 
+    assert(a->right > 0 && (size_t)a->right < sizeof parts / sizeof *parts);
     for (int i = 0; i <= a->right; i++) {
         double x = LEFT + WIDTH * i / a->right;
 

@@ -120,6 +120,7 @@ bool dx_mix_part_judge(struct dx_mix_part *p, uint32_t target, const struct dx_r
     const struct dx_target *want = &p->targets.target[target];
     const char *line = (const char *)dx_targets_request(&p->targets, target).data;
 
+    assert(target < p->targets.count && head->status < DX_PART_STATUS_END);
     p->status[head->status]++;
     if (want->status != 0 && want->status != head->status) {
         p->wrong_status++;
@@ -149,7 +150,7 @@ void dx_mix_part_learn(struct dx_mix_part *p, uint32_t target, const struct dx_r
 {
     struct dx_target *to = &p->targets.target[target];
 
-    assert(target < p->targets.count);
+    assert(target < p->targets.count && head->status < DX_PART_STATUS_END);
     p->status[head->status]++;
     to->status = (uint16_t)head->status;
     to->body_size = head->body_size;

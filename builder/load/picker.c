@@ -3,6 +3,7 @@
 
 #include "builder/load/chance.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -43,6 +44,7 @@ int dx_law_parse(const char *text, struct dx_law *law, struct dx_error *err)
 
 double dx_law_weight(const struct dx_law *law, const double *weights, size_t i)
 {
+    assert(law->kind != DX_LAW_WEIGHTS || weights != NULL);
     switch (law->kind) {
     case DX_LAW_ZIPF:
         return pow((double)i + 1, -law->exponent);
@@ -145,6 +147,7 @@ uint32_t dx_picker_next(struct dx_picker *p, uint64_t *random)
     uint64_t bits;
     uint32_t i;
 
+    assert(p->count > 0);
     if (p->law.kind == DX_LAW_ORDER) {
         i = p->turn++;
         p->turn = p->turn == p->count ? 0 : p->turn;

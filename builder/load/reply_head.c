@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/load/reply_head.h"
 
+#include <assert.h>
+
 #define BODY_MAX (UINT64_C(1) << 53)
 
 /* 1: token characters of a name (RFC 9110, 5.6.2); 2: what a value may have, tab and 0x20 on but
@@ -16,6 +18,7 @@ size_t dx_reply_head_size(struct dx_span bytes, size_t from)
 {
     const uint8_t *end;
 
+    assert(from <= bytes.size);
     from = from < 3 ? 0 : from - 3; /* the end may lie across what was looked at */
     if (bytes.size < from + 4)
         return 0;

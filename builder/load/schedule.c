@@ -3,10 +3,12 @@
 
 #include "builder/load/chance.h"
 
+#include <assert.h>
 #include <math.h>
 
 struct dx_schedule dx_schedule_of(double rate, enum dx_arrivals arrivals, uint64_t seed)
 {
+    assert(rate > 0);
     return (struct dx_schedule){ .arrivals = arrivals, .gap_ns = 1e9 / rate, .random = seed };
 }
 
