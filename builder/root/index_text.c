@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/root/index_text.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
@@ -108,6 +109,7 @@ static int change_local(const char *root, const struct dx_index_text_change *c,
     char path[PATH_MAX];
     int rc = check_root(root, err);
 
+    assert(strncmp(c->object, DX_INDEX_DIR "/", strlen(DX_INDEX_DIR "/")) == 0);
     if (rc == DX_OK)
         rc = dx_path_format(directory, PATH_MAX, err, "%s/" DX_INDEX_DIR, root);
     if (rc == DX_OK)

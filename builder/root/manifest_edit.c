@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/root/manifest_edit.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -77,6 +78,7 @@ int dx_manifest_edit_put(struct dx_manifest_edit *e, struct dx_error *err)
     char etag[DX_SOURCE_ETAG];
     int rc = write_text(e, &text, err);
 
+    assert(!e->root->in_place || e->put_lock_ms > 0 || e->root->lock.fd >= 0);
     put.bytes = dx_span_of(text.data, text.size);
     lock.wait_ms = e->put_lock_ms;
     if (rc == DX_OK && e->root->in_place && e->put_lock_ms > 0)

@@ -30,7 +30,7 @@ static void note(struct parallel *p, size_t i, const struct dx_error *err)
     atomic_store(&p->stop, true);
 }
 
-static void *worker(void *ctx)
+static void *run_work(void *ctx)
 {
     struct parallel *p = ctx;
 
@@ -58,9 +58,9 @@ int dx_parallel(unsigned threads, size_t count, dx_parallel_work *work, void *ct
 
     threads = threads > DX_PARALLEL_MAX ? DX_PARALLEL_MAX : threads;
     (void)pthread_mutex_init(&p.lock, NULL);
-    while (n + 1 < threads && n + 1 < count && dx_quiet_thread(&others[n], worker, &p) == 0)
+    while (n + 1 < threads && n + 1 < count && dx_quiet_thread(&others[n], run_work, &p) == 0)
         n++;
-    (void)worker(&p);
+    (void)run_work(&p);
     for (unsigned i = 0; i < n; i++)
         (void)pthread_join(others[i], NULL);
     (void)pthread_mutex_destroy(&p.lock);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/root/root.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,6 +84,7 @@ int dx_root_open(struct dx_root *r, const char *name, enum dx_root_use use, stru
 
 int dx_root_enter(struct dx_root *r, uint64_t wait_ms, int64_t now_us, struct dx_error *err)
 {
+    assert(r->in_place || r->url != NULL); /* it is open for writing */
     if (!r->in_place)
         return dx_root_probe(r->source, r->store, r->url, now_us, err);
     r->lock.wait_ms = wait_ms;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/root/root_lock.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -35,6 +36,7 @@ int dx_root_lock_take(struct dx_root_lock *lock, const char *root, struct dx_err
     char path[PATH_MAX];
     int rc = dx_path_format(path, sizeof path, err, "%s/.lock", root);
 
+    assert(lock->fd < 0); /* it is not taken */
     if (rc == DX_OK)
         rc = dx_dir_make(root, err);
     if (rc < 0)

@@ -18,7 +18,7 @@ bool dx_root_probed(struct dx_span text, const char *url)
     return dx_json_in_close(&in, NULL) == DX_OK && probed;
 }
 
-static int note(struct dx_store *store, const char *url, int64_t now_us, struct dx_error *err)
+static int note_probe(struct dx_store *store, const char *url, int64_t now_us, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(TEXT_MAX);
     char etag[DX_SOURCE_ETAG];
@@ -71,5 +71,5 @@ int dx_root_probe(struct dx_source *source, struct dx_store *store, const char *
     if ((rc < 0 && rc != DX_E_NOT_FOUND) || probed)
         return rc < 0 ? rc : DX_OK;
     rc = probe(store, err);
-    return rc == DX_OK ? note(store, url, now_us, err) : rc;
+    return rc == DX_OK ? note_probe(store, url, now_us, err) : rc;
 }

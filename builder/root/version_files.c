@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/root/version_files.h"
 
+#include <assert.h>
+
 #include "builder/root/parallel.h"
 #include "format/core/zseek_whole.h"
 
@@ -122,8 +124,10 @@ int dx_version_file_read(struct dx_source *source, const struct dx_manifest_vers
 int dx_version_text_read(struct dx_source *source, const struct dx_manifest_version *entry,
                          const char *name, size_t cap, struct dx_buf *out, struct dx_error *err)
 {
-    int rc = dx_version_file_read(source, entry, name, cap, out, err);
+    int rc;
 
+    assert(out->size == 0);
+    rc = dx_version_file_read(source, entry, name, cap, out, err);
     return rc == DX_OK && dx_zseek_named(dx_manifest_file(entry, name)->name)
                ? dx_zseek_expand(out, name, cap, err)
                : rc;

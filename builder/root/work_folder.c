@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/root/work_folder.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -60,7 +61,8 @@ static void sweep(const char *dir, const char *prefix)
 }
 
 /* 1 ours and locked, 0 a sweeping process took it in between, <0 error. */
-static int make(struct dx_work_folder *w, const char *dir, const char *prefix, struct dx_error *err)
+static int make_locked(struct dx_work_folder *w, const char *dir, const char *prefix,
+                       struct dx_error *err)
 {
     struct stat there;
     struct stat mine;
@@ -97,6 +99,7 @@ int dx_work_folder_make(struct dx_work_folder *w, const char *dir, const char *p
     char prefix[PREFIX_MAX];
     int rc = 0;
 
+    assert(strlen(purpose) + sizeof "domaindex--" <= sizeof prefix);
     *w = (struct dx_work_folder)DX_WORK_FOLDER_INIT;
     dir = dx_work_folder_dir(dir);
     if (strlen(dir) + sizeof prefix + BELOW_MAX >= sizeof w->path)
@@ -104,7 +107,7 @@ int dx_work_folder_make(struct dx_work_folder *w, const char *dir, const char *p
     (void)snprintf(prefix, sizeof prefix, "domaindex-%s-", purpose);
     sweep(dir, prefix);
     for (int i = 0; rc == 0 && i < TRIES; i++)
-        rc = make(w, dir, prefix, err);
+        rc = make_locked(w, dir, prefix, err);
     if (rc == 0)
         rc = dx_fail(err, DX_E_IO,
                      "%s: cannot lock a folder there; give --work-dir on a local disk", dir);

@@ -182,7 +182,7 @@ static void test_begun(void)
     struct dx_error err = DX_ERROR_INIT;
     struct dx_test_root root;
     struct dx_root edited = DX_ROOT_INIT;
-    struct dx_manifest_edit e = { .root = &edited };
+    struct dx_manifest_edit e = { .root = &edited, .put_lock_ms = 1 };
     struct dx_manifest_change change = {
         .edit = edit, .is_ours = is_ours, .ctx = &f, .version = "V", .current = "", .sequence = 0
     };
