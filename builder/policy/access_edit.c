@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/policy/access_edit.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -78,6 +79,7 @@ static int edit_text(void *ctx, struct dx_span text, struct dx_buf *out, struct 
         rc = check_kind(e, &j, err);
     if (rc == DX_OK)
         rc = e->edit(e, &j, err);
+    assert(rc != 1 || e->did.size > 0 || e->did.failed);
     if (rc == 1) {
         who(by);
         rc = dx_access_json_note(&j, e->now_us, by, did_text(&e->did), err);

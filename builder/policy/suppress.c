@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/policy/suppress.h"
 
+#include <assert.h>
 #include <string.h>
 #include <time.h>
 
@@ -162,6 +163,7 @@ static int edit_log(struct change *c, struct dx_suppressions *log, struct dx_buf
     if (rc == DX_OK) {
         dx_suppressions_floor_of(log, &c->was);
         rc = c->edit(c->ctx, log, err);
+        assert(rc != 1 || log->count > c->was.lines);
     }
     if (rc >= 0)
         dx_suppressions_floor_of(log, &c->made);
@@ -285,6 +287,7 @@ static int change_binding(const char *root, struct binding *b, uint64_t lock_ms,
     };
     int rc = dx_root_open(&r, root, DX_ROOT_WRITE, err);
 
+    assert(lock_ms > 0); /* each put takes the root's lock */
     if (rc == DX_OK && !r.in_place)
         rc = dx_root_enter(&r, 0, (int64_t)time(NULL) * 1000000, err);
     if (rc == DX_OK)

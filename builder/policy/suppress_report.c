@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/policy/suppress_report.h"
 
+#include <assert.h>
+
 #include "base/civil_time.h"
 #include "base/json_out.h"
 #include "format/version/manifest.h"
@@ -83,6 +85,7 @@ void dx_suppress_list(const struct dx_suppressions *log, bool json, struct dx_bu
 
 static bool gone(const struct dx_manifest_version *v, const struct dx_suppression *line)
 {
+    assert(!line->lift); /* it hides no row */
     return v->cleansed >= line->number;
 }
 

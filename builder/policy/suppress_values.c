@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/policy/suppress_values.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -113,7 +114,7 @@ struct spelled {
     struct dx_span rest; /* from the first '/', '?' or '#' */
 };
 
-static struct spelled spell(struct dx_span given)
+static struct spelled split_value(struct dx_span given)
 {
     static const char *const schemes[] = { "http:", "https:", "ftp:" };
     struct spelled s = { .authority = given };
@@ -196,7 +197,7 @@ static const char *port_fault(enum dx_suppress_kind kind, const struct spelled *
 static const char *spelling_fault(enum dx_suppress_kind kind, struct dx_span given,
                                   struct dx_span value)
 {
-    struct spelled s = spell(given);
+    struct spelled s = split_value(given);
     struct dx_suppress_parts parts;
     struct dx_span rest = s.rest.size == 0 ? dx_span_str("/") : s.rest;
 
@@ -352,6 +353,7 @@ int dx_suppress_values_read(struct dx_suppress_values *v, const char *path, stru
     char *line = malloc(LINE_MAX_BYTES);
     int rc;
 
+    assert(err != NULL); /* its code is returned */
     if (file == NULL) {
         free(line);
         return err->code;
