@@ -56,6 +56,7 @@ static int check_object(struct dx_adopt_files *f, size_t i, const char *object,
     };
     int rc;
 
+    assert(size > 0);
     if (strncmp(object, SPOOL, sizeof SPOOL - 1) != 0 || !dx_object_name_valid(object))
         return dx_fail(err, DX_E_INVALID, "%s: not an object below %s/" SPOOL,
                        f->list->file[i].path, f->root->name);
@@ -191,7 +192,7 @@ int dx_adopt_files_sync(const struct dx_adopt_files *f, struct dx_error *err)
 
 /* ---- their places ---- */
 
-static int move(const struct dx_adopt_files *f, size_t i, struct dx_error *err)
+static int move_file(const struct dx_adopt_files *f, size_t i, struct dx_error *err)
 {
     const char *from = f->list->file[i].path;
     char below[DX_LAKE_PATH_MAX];
@@ -216,7 +217,7 @@ static int may(void *ctx, struct dx_error *err)
     return dx_ingest_claim_check(ctx, err);
 }
 
-static int put(const struct dx_adopt_files *f, size_t i, struct dx_error *err)
+static int put_file(const struct dx_adopt_files *f, size_t i, struct dx_error *err)
 {
     const struct dx_adopt_file *file = &f->list->file[i];
     const char *object = dx_adopt_files_object(f, i);
@@ -243,11 +244,12 @@ static int place_one(void *ctx, size_t i, struct dx_error *err)
 {
     const struct dx_adopt_files *f = ctx;
 
-    return f->root->in_place ? move(f, i, err) : put(f, i, err);
+    return f->root->in_place ? move_file(f, i, err) : put_file(f, i, err);
 }
 
 int dx_adopt_files_place(struct dx_adopt_files *f, struct dx_error *err)
 {
+    assert(f->root->in_place == (f->claim == NULL));
     return dx_parallel(f->root->in_place ? 1 : AT_ONCE, f->list->count, place_one, f, err);
 }
 

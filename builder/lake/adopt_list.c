@@ -46,8 +46,8 @@ static bool next_word(struct dx_span *line, struct dx_span *word)
     return true;
 }
 
-static int push(struct dx_adopt_list *l, struct dx_span dataset, struct dx_span path,
-                struct dx_adopt_file f, struct dx_error *err)
+static int add_file(struct dx_adopt_list *l, struct dx_span dataset, struct dx_span path,
+                    struct dx_adopt_file f, struct dx_error *err)
 {
     if (l->count == l->capacity) {
         size_t capacity = l->capacity == 0 ? 64 : 2 * l->capacity;
@@ -83,7 +83,7 @@ static int read_line(struct dx_adopt_list *l, struct dx_span line, const char *n
                        "%s: line %zu: a size, a range as 3a or 00-ff, a dataset and a path are "
                        "expected, with tabs between",
                        name, l->count + 1);
-    return push(l, dataset, line, f, err);
+    return add_file(l, dataset, line, f, err);
 }
 
 int dx_adopt_list_parse(struct dx_adopt_list *l, struct dx_span text, const char *name,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/lake/adopt_rows.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -168,6 +169,7 @@ static int open_reader(struct check *c, size_t file, struct dx_error *err)
     char path[PATH_MAX];
     int rc;
 
+    assert(c->reader_count <= 2 * BLOCK);
     *r = (struct reader){ .file = file, .scan = DX_LAKE_SCAN_INIT };
     if (d.object == NULL)
         return dx_lake_scan_open(&r->scan, is->path, err);
@@ -406,6 +408,7 @@ static int check_dataset(struct check *c, size_t begin, size_t end, struct dx_er
     bool any = false;
     int rc = DX_OK;
 
+    assert(begin < end);
     for (size_t i = begin + 1; rc == DX_OK && i < end; i++) {
         const struct range *r = &c->range[i];
         uint64_t last = r->last < reached ? r->last : reached;

@@ -254,6 +254,7 @@ int dx_dataset_registry_merged(struct dx_dataset_registry *reg, uint32_t id, uin
 {
     struct dx_dataset *d = dx_registry_by_id(&reg->datasets, id);
 
+    assert(first < end);
     if (d == NULL)
         return dx_fail(err, DX_E_CONFLICT,
                        "dataset %u was removed while its files were merged; compact again", id);

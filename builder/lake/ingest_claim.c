@@ -99,7 +99,7 @@ static void place_of_self(char out[DX_WRITER_WORD])
 
 /* When the process began, in ticks since boot; 0: could not be read. The second field, in brackets,
  * may hold anything. */
-static uint64_t started(uint32_t pid)
+static uint64_t read_start(uint32_t pid)
 {
     char path[64];
     char text[1024];
@@ -135,7 +135,7 @@ static bool is_dead(const struct dx_writer *mine, const struct dx_writer *other)
         return false;
     if (kill((pid_t)other->pid, 0) < 0 && errno == ESRCH)
         return true;
-    ticks = started(other->pid);
+    ticks = read_start(other->pid);
     return ticks != 0 && other->started != 0 && ticks != other->started;
 }
 
@@ -146,7 +146,7 @@ static void introduce(struct dx_writer *mine)
     mine->nonce = random64();
     mine->beat = 1;
     mine->pid = (uint32_t)getpid();
-    mine->started = started(mine->pid);
+    mine->started = read_start(mine->pid);
     place_of_self(mine->place);
     if (gethostname(host, sizeof host - 1) < 0)
         host[0] = '\0';
@@ -222,7 +222,7 @@ static struct seen *seen_of(struct dx_ingest_claim *c, uint64_t nonce)
 }
 
 /* Takes down who is there now, and forgets who is not. */
-static void look(struct dx_ingest_claim *c, const struct dx_writers *w, uint64_t now)
+static void note_writers(struct dx_ingest_claim *c, const struct dx_writers *w, uint64_t now)
 {
     struct seen there[DX_WRITERS_MAX];
     size_t count = 0;
@@ -246,12 +246,12 @@ static void look(struct dx_ingest_claim *c, const struct dx_writers *w, uint64_t
  * wherever it is: after a lease nothing of such a run is on its way. One that has only just ended
  * is left to the next in line for its datasets, because that one waits for what it had sent. true:
  * it had one of ours. */
-static bool sweep(struct dx_ingest_claim *c, struct table *t)
+static bool remove_gone(struct dx_ingest_claim *c, struct table *t)
 {
     uint64_t now = now_ms();
     bool ours = false;
 
-    look(c, &t->writers, now);
+    note_writers(c, &t->writers, now);
     for (size_t i = 0; i < c->seen_count; i++) {
         const struct dx_writer *other = dx_writers_find(&t->writers, c->seen[i].nonce);
         bool overlaps = dx_writer_overlap(other, &c->mine);
@@ -325,7 +325,7 @@ static int enter_table(struct dx_ingest_claim *c, struct table *t, uint64_t *wai
                        struct dx_error *err)
 {
     bool is_new = dx_writers_find(&t->writers, c->mine.nonce) == NULL;
-    bool took_over = sweep(c, t);
+    bool took_over = remove_gone(c, t);
     uint64_t now = now_ms();
     const struct dx_writer *ahead;
     int rc;
@@ -401,7 +401,7 @@ static int wait_and_take(struct dx_ingest_claim *c, struct dx_error *err)
 /* ---- keeping ---- */
 
 /* Says once more that we live: 1 said, 0 again, <0 not now. */
-static int beat(struct dx_ingest_claim *c)
+static int renew_entry(struct dx_ingest_claim *c)
 {
     uint64_t now = now_ms();
     struct dx_error ignored = DX_ERROR_INIT;
@@ -417,7 +417,7 @@ static int beat(struct dx_ingest_claim *c)
         rc = 1;
     } else {
         entry->beat++;
-        (void)sweep(c, &t);
+        (void)remove_gone(c, &t);
         rc = write_table(c, &t, &ignored);
         if (rc == 1)
             atomic_store(&c->good_until_ms, now + c->o.lease_ms / 3 * 2);
@@ -430,7 +430,7 @@ static int beat(struct dx_ingest_claim *c)
 static uint64_t keep(void *ctx, bool asked)
 {
     struct dx_ingest_claim *c = ctx;
-    int rc = beat(c);
+    int rc = renew_entry(c);
 
     (void)asked;
     if (atomic_load(&c->lost))
@@ -513,7 +513,7 @@ int dx_ingest_claim_confirm(const struct dx_ingest_claim *c, struct dx_error *er
     return rc;
 }
 
-static void leave(struct dx_ingest_claim *c)
+static void remove_entry(struct dx_ingest_claim *c)
 {
     struct dx_error ignored = DX_ERROR_INIT; /* the entry runs out */
     uint64_t until = now_ms() + c->o.lease_ms / 2;
@@ -544,7 +544,7 @@ void dx_ingest_claim_drop(struct dx_ingest_claim **claim)
     if (c == NULL)
         return;
     dx_periodic_stop(&c->keeper);
-    leave(c);
+    remove_entry(c);
     free(c);
     *claim = NULL;
 }

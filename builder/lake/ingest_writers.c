@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/lake/ingest_writers.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@ void dx_writers_remove(struct dx_writers *w, uint64_t nonce)
 
 int dx_writers_add(struct dx_writers *w, const struct dx_writer *writer, struct dx_error *err)
 {
+    assert(writer->range_count > 0 && dx_writers_find(w, writer->nonce) == NULL);
     if (w->count == DX_WRITERS_MAX)
         return dx_fail(err, DX_E_BUSY, DX_WRITERS_FILE ": %d runs are writing; wait for one",
                        DX_WRITERS_MAX);
@@ -85,6 +87,7 @@ void dx_writer_claim(struct dx_writer *w, uint32_t *ids, size_t count)
 {
     size_t n = 0;
 
+    assert(count > 0);
     qsort(ids, count, sizeof *ids, by_value);
     for (size_t i = 0; i < count; i++) {
         if (n > 0 && ids[i] - w->range[n - 1].last <= 1) {
@@ -158,7 +161,7 @@ static bool word(struct dx_bytes *r, char out[DX_WRITER_WORD])
     return n > 0;
 }
 
-static bool ranges(struct dx_bytes *r, struct dx_writer *w)
+static bool read_ranges(struct dx_bytes *r, struct dx_writer *w)
 {
     uint64_t above = 0;
 
@@ -190,7 +193,8 @@ static bool line(struct dx_bytes *r, struct dx_writer *w)
     if (!nonce(r, &w->nonce) || !take(r, ' ') || !number(r, UINT64_MAX, &w->beat) ||
         !take(r, ' ') || !word(r, w->place) || !take(r, ' ') || !word(r, w->host) ||
         !take(r, ' ') || !number(r, INT32_MAX, &pid) || !take(r, ' ') ||
-        !number(r, UINT64_MAX, &w->started) || !take(r, ' ') || !ranges(r, w) || !take(r, '\n'))
+        !number(r, UINT64_MAX, &w->started) || !take(r, ' ') || !read_ranges(r, w) ||
+        !take(r, '\n'))
         return false;
     w->pid = (uint32_t)pid;
     return true;

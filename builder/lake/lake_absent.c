@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/lake/lake_absent.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -66,6 +67,7 @@ static int look(void *ctx, size_t i, struct dx_error *err)
 
 int dx_lake_absent_look(struct dx_lake_absent *a, struct dx_error *err)
 {
+    assert(a->there == NULL); /* once for a list */
     a->there = calloc(a->list.count + 1, sizeof *a->there);
     if (a->there == NULL)
         return dx_no_memory(err, "lake: %zu files", a->list.count);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/lake/lake_adopt.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -161,6 +162,7 @@ static void reserve(struct dx_dataset_registry *registry, const struct dataset *
     char text[DX_LAKE_PATH_MAX];
     const char *path = text;
 
+    assert(d->first_part > 0 && d->file_count > 0);
     if (last.part > DX_LAKE_PART_MAX)
         return; /* refused when they are given */
     (void)dx_lake_path_format(&last, text);
@@ -352,7 +354,7 @@ static int list_paths(struct adopting *m, struct dx_error *err)
     return DX_OK;
 }
 
-static int place(struct adopting *m, struct dx_error *err)
+static int place_files(struct adopting *m, struct dx_error *err)
 {
     int rc = begin(m, err);
 
@@ -377,7 +379,7 @@ static int place(struct adopting *m, struct dx_error *err)
     return DX_OK;
 }
 
-static int check(struct adopting *m, struct dx_error *err)
+static int check_all(struct adopting *m, struct dx_error *err)
 {
     struct dx_adopt_rows rows = { .files = &m->files, .stopped = m->a->stopped };
     int rc = find_datasets(m, err);
@@ -398,7 +400,7 @@ static int check(struct adopting *m, struct dx_error *err)
 
 static int run(struct adopting *m, struct dx_error *err)
 {
-    int rc = check(m, err);
+    int rc = check_all(m, err);
 
     if (rc == DX_OK && m->a->dry_run) {
         m->a->files_moved = m->a->files->count;
@@ -406,7 +408,7 @@ static int run(struct adopting *m, struct dx_error *err)
     }
     if (rc == DX_OK)
         rc = m->root.in_place ? dx_adopt_files_sync(&m->files, err) : claim(m, err);
-    return rc == DX_OK ? place(m, err) : rc;
+    return rc == DX_OK ? place_files(m, err) : rc;
 }
 
 int dx_lake_adopt_run(struct dx_lake_adopt *a, struct dx_error *err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/lake/lake_fetch.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,6 +33,7 @@ int dx_lake_fetch_file(void *fetch, uint32_t file_id, const char *path, struct d
                              .bytes = b->bytes };
     int rc = dx_path_format(object, sizeof object, err, "%s%s", b->parquet_root, file->path);
 
+    assert(file_id < b->lake->file_count);
     if (rc == DX_OK)
         rc = make_folder(path, err);
     if (rc == DX_OK)

@@ -344,6 +344,7 @@ static int finish_page(void *ctx, struct dx_lake_page *page, struct dx_error *er
     struct dx_lake_writer *w = ctx;
     int rc = DX_OK;
 
+    assert(page->first_row == w->chunk_rows && page->out.size <= page->bytes_bound);
     for (size_t i = 0; rc == DX_OK && i < w->column_count; i++)
         rc = take_page_of(w, page, i, err);
     w->chunk_rows += page->rows;
@@ -504,6 +505,7 @@ static int finish_group(void *ctx, struct dx_lake_page *page, struct dx_error *e
     struct group *g = NULL;
     int rc = new_group(w, &g, err);
 
+    assert(w->chunk_rows > 0);
     (void)page;
     for (size_t i = 0; rc == DX_OK && i < w->column_count; i++)
         rc = write_chunk(w, g, i, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/lake/lake_layout.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +23,7 @@ size_t dx_lake_dir_format(const struct dx_lake_path *path, char text[DX_LAKE_PAT
     int n = snprintf(text, DX_LAKE_PATH_MAX, DX_LAKE_DIR "/dataset_id=%u/domain_prefix=%02x",
                      path->dataset_id, path->first);
 
+    assert(path->first <= path->last);
     if (path->first != path->last)
         n += snprintf(text + n, DX_LAKE_PATH_MAX - (size_t)n, "-%02x", path->last);
     return (size_t)n;
@@ -31,6 +33,7 @@ size_t dx_lake_path_format(const struct dx_lake_path *path, char text[DX_LAKE_PA
 {
     size_t n = dx_lake_dir_format(path, text);
 
+    assert(path->part <= DX_LAKE_PART_MAX);
     n += (size_t)snprintf(text + n, DX_LAKE_PATH_MAX - n, "/part-%05u.parquet", path->part);
     return n;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/lake/lake_membership.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -605,6 +606,7 @@ int dx_lake_membership_hold(struct dx_lake_membership *n, uint32_t dataset_id, s
             continue;
         rc = dx_lake_list_add(&n->list, &n->left_out, file->path, file->size, file->etag, err);
         file->dataset_id = 0; /* no dataset has it */
+        assert(n->out_count > 0);
         n->out_count--;
     }
     return rc < 0 ? rc : DX_OK;

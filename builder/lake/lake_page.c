@@ -121,6 +121,7 @@ void dx_lake_page_null(struct dx_lake_page *p, size_t i)
 {
     struct dx_lake_page_column *c = &p->column[i];
 
+    assert(p->columns[i].type.max_def > 0);
     if (p->columns[i].type.type == DX_PQ_BYTE_ARRAY)
         c->values.spans[p->rows] = (struct dx_span){ NULL, 0 };
     else
@@ -154,6 +155,7 @@ static int encode_column(struct dx_lake_page *p, size_t i, struct dx_pq_page_wri
     struct dx_lake_page_column *c = &p->column[i];
     int rc;
 
+    assert(!like->mostly_unique || like->type.type == DX_PQ_INT64);
     c->at = p->out.size;
     w->level = p->zstd_level < like->level_max ? p->zstd_level : like->level_max;
     if (like->mostly_unique && is_unique(&c->values, p->rows))

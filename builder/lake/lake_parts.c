@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/lake/lake_parts.h"
 
+#include <assert.h>
+
 #include "builder/lake/ingest_row.h"
 #include "builder/lake/lake_pool.h"
 #include "canon/ids.h"
@@ -29,6 +31,7 @@ void dx_lake_parts_begin(struct dx_lake_parts *p, const struct dx_lake_schema *s
 {
     size_t n = schema->extra_count;
 
+    assert(p->file.writer == NULL && n <= DX_LAKE_EXTRA_MAX);
     p->schema = schema;
     p->has_locator = n > 0 && strcmp(schema->extra_names[n - 1], DX_LOCATOR_COLUMN) == 0;
     p->dataset_id = dataset_id;

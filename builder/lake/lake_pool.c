@@ -177,10 +177,11 @@ int dx_lake_pool_put(struct dx_lake_pool *pool, const struct dx_lake_task *task,
 }
 
 /* Waits for the oldest entry, and works on others meanwhile. */
-static struct entry *oldest(struct dx_lake_pool *pool)
+static struct entry *await_oldest(struct dx_lake_pool *pool)
 {
     struct entry *first = entry_at(pool, pool->head);
 
+    assert(pool->head < pool->tail);
     (void)pthread_mutex_lock(&pool->lock);
     while (!first->ready) {
         struct entry *entry = take(pool);
@@ -203,7 +204,7 @@ int dx_lake_pool_step(struct dx_lake_pool *pool, struct dx_error *err)
 
     if (pool->head == pool->tail)
         return 0;
-    entry = oldest(pool);
+    entry = await_oldest(pool);
     pool->head++;
     rc = (int)entry->err.code;
     if (rc < 0 && err != NULL)
@@ -230,7 +231,7 @@ void dx_lake_pool_stop(struct dx_lake_pool *pool)
 {
     /* What waits for a thread is done first: the threads need not know of it, and it is little. */
     while (pool->head < pool->tail) {
-        struct entry *entry = oldest(pool);
+        struct entry *entry = await_oldest(pool);
 
         pool->head++;
         dx_lake_pool_give_back(pool, &entry->task.page);

@@ -449,11 +449,12 @@ static int read_dataset_id(struct dx_lake_scan *s, uint32_t at, struct dx_lake_r
 {
     int64_t v = s->cursor->ints[DX_LAKE_DATASET_ID][at];
 
+    assert(s->column[0].role == DX_LAKE_DATASET_ID);
     row->dataset_id = (uint32_t)v;
     if (v >= 0 && v <= UINT32_MAX)
         return DX_OK;
     (void)dx_fail(err, DX_E_CORRUPT, "dataset_id %" PRId64 " is out of range", v);
-    return fail_in_row(s, 0, err); /* columns are in the order of roles */
+    return fail_in_row(s, 0, err);
 }
 
 static int next_row(struct dx_lake_scan *s, struct dx_lake_row *row, struct dx_error *err)
@@ -508,6 +509,7 @@ static void note_left_out(struct dx_lake_scan *s, const struct dx_lake_row *row,
     char text[DX_ROW_FAULT_TEXT];
     uint64_t before = 0;
 
+    assert(s->next_group > 0 && s->next_row > 0);
     if (s->rows_left_out++ > 0)
         return;
     for (uint32_t g = 0; g + 1 < s->next_group; g++)
