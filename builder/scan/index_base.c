@@ -239,6 +239,7 @@ int dx_index_rebase(struct dx_index_lake *lake, struct dx_version *base, char wh
     struct rebase r = { .lake = lake, .base = base };
     int rc;
 
+    assert(lake->pairs == NULL); /* it was not scanned */
     if (say_cannot(lake, base, why))
         return 0;
     rc = renumber(&r, err);
@@ -315,6 +316,7 @@ static void keep_parts(struct dx_index_lake *lake, size_t kept)
 {
     const struct dx_version *base = lake->base;
 
+    assert(kept == 0 || kept <= base->part_count);
     drop_leaving(lake, kept);
     lake->kept_parts = kept;
     lake->first_file = kept == 0                  ? 0

@@ -92,6 +92,7 @@ int dx_index_pair_encode(const struct dx_index_pair *pair, const struct dx_run *
     uint8_t *to;
     int rc = put_key(pair, key, err);
 
+    assert(pair->facts.size <= DX_INDEX_PAIR_FACTS); /* longer ones are put aside */
     if (rc != DX_OK)
         return rc;
     dx_buf_clear(value);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/scan/index_scan.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -297,6 +298,7 @@ static void stop(struct scan *scan)
  * others are done. */
 static void take_room(struct scan *scan, const struct part *part)
 {
+    assert(part->bytes <= scan->options->fetch->disk_bytes);
     (void)pthread_mutex_lock(&scan->lock);
     while (!atomic_load(&scan->stop) &&
            part->bytes > scan->options->fetch->disk_bytes - scan->on_disk)
@@ -308,6 +310,7 @@ static void take_room(struct scan *scan, const struct part *part)
 static void give_room(struct scan *scan, const struct part *part)
 {
     (void)pthread_mutex_lock(&scan->lock);
+    assert(scan->on_disk >= part->bytes);
     scan->on_disk -= part->bytes;
     (void)pthread_cond_broadcast(&scan->room);
     (void)pthread_mutex_unlock(&scan->lock);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/scan/index_tags.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -90,6 +91,7 @@ static int add_record(struct dx_index_tags *t, struct dx_tag_run *run, const str
                               first->row, key);
     uint64_t last = first->row;
 
+    assert(first < end && first->size <= DX_TAG_MAX);
     dx_buf_clear(&run->value);
     dx_buf_varint(&run->value, run->domain_size);
     dx_buf_append(&run->value, run->domain, run->domain_size);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/scan/index_urls.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/few_bytes.h"
@@ -245,6 +246,7 @@ int dx_index_urls_row(struct dx_index_urls_lane *lane, struct dx_url_run *run,
     int rc = at->same_page ? DX_OK : dx_index_urls_end(lane, run, err);
     uint64_t id = 0;
 
+    assert(run->count == 0 || run->file_id == at->file_id);
     if (rc == DX_OK)
         rc = own_row(lane, run, row, at, &id, err);
     return rc != DX_OK || at->requested.size == 0 ? rc : requested_row(lane, run, at, id, err);

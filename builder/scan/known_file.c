@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/scan/known_file.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -121,7 +122,8 @@ static int plan_column(struct dx_known_file *f, struct dx_known_column *c, struc
     return DX_OK;
 }
 
-static int decode(const struct dx_known_file *f, struct dx_known_column *c, struct dx_error *err)
+static int decode_page(const struct dx_known_file *f, struct dx_known_column *c,
+                       struct dx_error *err)
 {
     static const struct dx_pq_limits limits = DX_PQ_LIMITS_DEFAULT;
     const struct dx_page_location *dictionary = &c->first.dictionary;
@@ -154,6 +156,7 @@ static int fetch_pages(struct dx_known_file *f, uint64_t row, struct dx_error *e
     bool wanted[DX_KNOWN_COLUMNS];
     int rc = DX_OK;
 
+    assert(f->has_group && row < f->group_rows);
     for (size_t i = 0; rc == DX_OK && i < DX_KNOWN_COLUMNS; i++) {
         struct dx_known_column *c = &f->columns[i];
 
@@ -169,7 +172,7 @@ static int fetch_pages(struct dx_known_file *f, uint64_t row, struct dx_error *e
         rc = dx_source_read_batch(f->base->source, &batch, err);
     for (size_t i = 0; rc == DX_OK && i < DX_KNOWN_COLUMNS; i++)
         if (wanted[i])
-            rc = decode(f, &f->columns[i], err);
+            rc = decode_page(f, &f->columns[i], err);
     if (rc != DX_OK)
         f->has_group = false; /* places and values no longer belong together */
     return rc;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/scan/part_postings.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -62,8 +63,8 @@ static int reserve(uint8_t **bytes, size_t *capacity, size_t size, struct dx_err
 
 /* Frames lie one behind the other, so pages that follow each other are one range of each file.
  * Where they do not, the page alone is read. */
-static int plan(const struct dx_part_postings *b, const struct dx_postings_page *first, bool ahead,
-                uint64_t *end, size_t size[DX_PART_FILES], struct dx_error *err)
+static int plan_read(const struct dx_part_postings *b, const struct dx_postings_page *first,
+                     bool ahead, uint64_t *end, size_t size[DX_PART_FILES], struct dx_error *err)
 {
     uint64_t idx_end = first->idx_offset + first->idx_size;
     uint64_t dat_end = first->dat_offset + first->dat_size;
@@ -95,7 +96,7 @@ static int read_frames(struct dx_part_postings *b, const struct dx_postings_page
     struct dx_source_batch batch = { .reads = reads, .pins = b->pin, .count = DX_PART_FILES };
     size_t size[DX_PART_FILES];
     uint64_t end;
-    int rc = plan(b, first, ahead, &end, size, err);
+    int rc = plan_read(b, first, ahead, &end, size, err);
 
     b->raw_first = b->raw_end = 0;
     b->raw_at[DX_PART_IDX] = first->idx_offset;
@@ -114,8 +115,8 @@ static int read_frames(struct dx_part_postings *b, const struct dx_postings_page
     return DX_OK;
 }
 
-static int decode(struct dx_part_postings *b, const struct dx_postings_page *page,
-                  struct dx_error *err)
+static int decode_page(struct dx_part_postings *b, const struct dx_postings_page *page,
+                       struct dx_error *err)
 {
     const uint8_t *idx = b->raw[DX_PART_IDX] + (page->idx_offset - b->raw_at[DX_PART_IDX]);
     const uint8_t *dat = b->raw[DX_PART_DAT] + (page->dat_offset - b->raw_at[DX_PART_DAT]);
@@ -123,6 +124,7 @@ static int decode(struct dx_part_postings *b, const struct dx_postings_page *pag
     int rc = reserve(&b->plain[DX_PART_IDX], &b->plain_capacity[DX_PART_IDX],
                      DX_POSTINGS_IDX_PLAIN_MAX, err);
 
+    assert(page->number >= b->raw_first && page->number < b->raw_end);
     if (rc == DX_OK)
         rc = reserve(&b->plain[DX_PART_DAT], &b->plain_capacity[DX_PART_DAT], page->dat_plain, err);
     if (rc == DX_OK)
@@ -143,7 +145,7 @@ static int load(struct dx_part_postings *b, uint64_t number, bool ahead, struct 
                        b->part->entry.version, (unsigned long long)number);
     if (rc == 1 && (number < b->raw_first || number >= b->raw_end))
         rc = read_frames(b, &b->page, ahead, err);
-    return rc < 0 ? rc : decode(b, &b->page, err);
+    return rc < 0 ? rc : decode_page(b, &b->page, err);
 }
 
 int dx_part_postings_load(struct dx_part_postings *b, uint64_t number, struct dx_error *err)

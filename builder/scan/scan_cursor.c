@@ -245,6 +245,7 @@ int dx_scan_cursor_open(struct dx_scan_cursor *c, const char *path, struct dx_er
     int rc = dx_lake_scan_open(&c->scan, path, err);
     size_t extra = 0;
 
+    assert(!c->skips || c->form != NULL);
     if (c->skips)
         c->scan.skip_by = c->form;
     c->requested = c->scan.requested;

@@ -70,6 +70,7 @@ static void take_runs(struct dx_scan_merge *m)
 {
     struct dx_buf empty = m->runs;
 
+    assert(m->count == 1 && !m->has_known);
     m->runs = m->cursors[0].runs;
     m->cursors[0].runs = empty;
     dx_buf_clear(&m->cursors[0].runs);
@@ -161,7 +162,7 @@ static int end_tally(struct dx_scan_merge *m, struct dx_error *err)
 }
 
 /* The pair that is complete goes to the sorter. */
-static int emit(struct dx_scan_merge *m, struct dx_error *err)
+static int emit_pair(struct dx_scan_merge *m, struct dx_error *err)
 {
     struct dx_pair_count *count = &m->pair.count;
     int rc;
@@ -249,7 +250,7 @@ static bool begins_domain(const struct dx_scan_merge *m, const struct dx_scan_cu
 
 static int begin_domain(struct dx_scan_merge *m, struct dx_span domain, struct dx_error *err)
 {
-    int rc = emit(m, err);
+    int rc = emit_pair(m, err);
 
     m->pair.count = (struct dx_pair_count){ 0 };
     m->pair_rows = 0;
@@ -453,6 +454,7 @@ static int merge_open(struct dx_scan_merge *m, struct dx_error *err)
 {
     int rc;
 
+    assert(m->count > 0 && (m->postings == NULL || m->lake->base != NULL));
     m->dataset_id = m->lake->files[m->file_ids[0]].dataset_id;
     m->of_counts = dx_registry_of_counts(m->lake->registry, m->dataset_id);
     m->led = (struct dx_rule_redirects){ .rules = m->options->rules,
@@ -471,6 +473,7 @@ static int merge_open(struct dx_scan_merge *m, struct dx_error *err)
         return dx_no_memory(err, "scan");
     m->heap_capacity = m->count;
     for (size_t i = 0; i < m->count; i++) {
+        assert(m->lake->files[m->file_ids[i]].dataset_id == m->dataset_id);
         dx_scan_cursor_init(&m->cursors[i], &m->lake->files[m->file_ids[i]],
                             (uint32_t)m->file_ids[i]);
         m->cursors[i].form = m->form;
@@ -529,7 +532,7 @@ static int merge_run(struct dx_scan_merge *m, struct dx_error *err)
         }
     }
     dx_rows_twice_end(&m->twice);
-    return rc == DX_OK ? emit(m, err) : rc;
+    return rc == DX_OK ? emit_pair(m, err) : rc;
 }
 
 int dx_scan_merge(struct dx_scan_merge *m, struct dx_error *err)

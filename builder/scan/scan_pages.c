@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/scan/scan_pages.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/limits.h"
@@ -100,6 +101,7 @@ int dx_scan_pages(const struct dx_lake_scan *s, const struct dx_index_file *file
     size_t n = 0;
     int rc = check_row_bytes(s, file, err);
 
+    assert(s->next_group > 0); /* it is at a row group */
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < s->column_count; i++)

@@ -28,6 +28,7 @@ int dx_version_pair_new(struct dx_version_pair **out, struct dx_version *base,
 {
     struct dx_version_pair *k = calloc(1, sizeof *k);
 
+    assert(base->part_count > 0);
     *out = NULL;
     if (k == NULL)
         return dx_no_memory(err, "pairs of the version before");
@@ -309,6 +310,7 @@ int dx_version_pair_next(struct dx_version_pair *k, size_t cursor, struct dx_err
     size_t count;
     int rc;
 
+    assert(cursor < k->cursor_count);
     if (c->run == c->end)
         return 0;
     run = &runs_of(k, &count)[c->run];
