@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/maintain/backup.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,7 +128,7 @@ static int want_with_parts(struct backup *b, const struct dx_manifest_version *v
     return rc < 0 ? rc : want(b, v, err);
 }
 
-static int choose(struct backup *b, struct dx_error *err)
+static int choose_versions(struct backup *b, struct dx_error *err)
 {
     int rc = DX_OK;
 
@@ -154,6 +155,7 @@ static int hold_wanted(const struct holding *h, struct dx_manifest *m, struct dx
     const char **names = calloc(b->wanted_count + 1, sizeof *names);
     int rc = names == NULL ? dx_no_memory(err, "backup") : DX_OK;
 
+    assert(h->lease != NULL);
     for (size_t i = 0; i < b->wanted_count && rc == DX_OK; i++)
         names[i] = b->wanted[i]->version;
     if (rc == DX_OK)
@@ -239,7 +241,7 @@ static int open_source(struct backup *b, struct dx_error *err)
     if (rc == DX_OK && !b->o->dry_run)
         rc = open_lease(&b->held, err);
     if (rc == DX_OK)
-        rc = choose(b, err);
+        rc = choose_versions(b, err);
     for (int round = 0; rc == DX_OK && b->held.lease != NULL; round++) {
         rc = hold(b, err);
         if (rc == 1)
@@ -248,7 +250,7 @@ static int open_source(struct backup *b, struct dx_error *err)
             rc = dx_fail(err, DX_E_BUSY, "%s: versions go faster than they can be held",
                          b->o->root);
         if (rc == 0)
-            rc = choose(b, err);
+            rc = choose_versions(b, err);
     }
     if (rc == 1)
         rc = keep_holding(&b->held, err);
@@ -608,7 +610,7 @@ static int add_version(struct dx_manifest *m, const struct dx_manifest_version *
 
 /* Both lists ascend by sequence, and so does the new one. What the destination has stays as it is; what
  * its collector has marked is listed again only if it is wanted. */
-static int join(const struct backup *b, struct dx_manifest *m, struct dx_error *err)
+static int join_versions(const struct backup *b, struct dx_manifest *m, struct dx_error *err)
 {
     size_t w = 0;
     size_t t = 0;
@@ -641,8 +643,9 @@ static int make_manifest(const struct backup *b, struct dx_manifest *m, struct d
 {
     const char *current = b->o->all ? b->now.current : b->wanted[b->wanted_count - 1]->version;
     uint64_t sequence = b->then.sequence + 1;
-    int rc = join(b, m, err);
+    int rc = join_versions(b, m, err);
 
+    assert(b->o->all || b->wanted_count > 0);
     m->sequence = b->then.sequence;
     memcpy(m->current, b->then.current, sizeof m->current);
     bind_suppressions(b, m);
@@ -729,7 +732,7 @@ static int flip(struct backup *b, struct dx_error *err)
 
 /* ---- all of it ---- */
 
-static int copy(struct backup *b, struct dx_error *err)
+static int copy_all(struct backup *b, struct dx_error *err)
 {
     char work[sizeof b->work.path + 24];
     int rc = DX_OK;
@@ -791,7 +794,7 @@ int dx_backup(const struct dx_backup_options *o, struct dx_backup_result *result
     if (rc == DX_OK)
         rc = open_destination(&b, err);
     if (rc == DX_OK)
-        rc = copy(&b, err);
+        rc = copy_all(&b, err);
     release(&b);
     return rc;
 }

@@ -104,8 +104,8 @@ static int hold_large(const struct dx_backup_end *e, const struct dx_backup_obje
 }
 
 /* 1: it is the object; 0: it is there with other bytes. */
-static int hold(const struct dx_backup_end *e, const struct dx_backup_object *o, const char *work,
-                struct held *held, struct dx_error *err)
+static int hold_object(const struct dx_backup_end *e, const struct dx_backup_object *o,
+                       const char *work, struct held *held, struct dx_error *err)
 {
     bool small = o->size <= MEMORY_MAX;
     struct dx_hash128 hash;
@@ -138,7 +138,7 @@ int dx_backup_end_copy(const struct dx_backup_end *from, const struct dx_backup_
     struct dx_put put = { .object = object->name };
     char etag[DX_SOURCE_ETAG];
     struct held held;
-    int rc = hold(from, object, work, &held, err);
+    int rc = hold_object(from, object, work, &held, err);
 
     if (rc == 0)
         rc = dx_fail(err, DX_E_CORRUPT,
@@ -160,7 +160,7 @@ int dx_backup_end_has(const struct dx_backup_end *e, const struct dx_backup_obje
                       const char *work, struct dx_error *err)
 {
     struct held held;
-    int rc = hold(e, object, work, &held, err);
+    int rc = hold_object(e, object, work, &held, err);
 
     let_go(&held);
     return rc == DX_E_NOT_FOUND ? 0 : rc;

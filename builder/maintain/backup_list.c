@@ -56,7 +56,7 @@ bool dx_backup_object_same(const struct dx_backup_object *a, const struct dx_bac
     return a->size == b->size && dx_hash128_equal(&a->hash, &b->hash);
 }
 
-static int sort(struct dx_backup_list *l, struct dx_error *err)
+static int sort_objects(struct dx_backup_list *l, struct dx_error *err)
 {
     size_t kept = 0;
     int rc = DX_OK;
@@ -94,7 +94,7 @@ int dx_backup_list_read(struct dx_backup_list *l, struct dx_source *source,
         if (strcmp(file->name, DX_FILE_ETAGS) != 0) /* of the store that it is in */
             rc = add(l, &object, err);
     }
-    return rc < 0 ? rc : sort(l, err);
+    return rc < 0 ? rc : sort_objects(l, err);
 }
 
 struct dx_backup_object *dx_backup_list_find(const struct dx_backup_list *l, const char *name)

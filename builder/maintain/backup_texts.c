@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/maintain/backup_texts.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "builder/lake/dataset_registry.h"
@@ -224,6 +225,7 @@ static int copy_books(const struct pair *p, struct dx_error *err)
                  ? DX_OK
                  : dx_domain64_manifest_parse(&list, p->now, DX_DOMAIN64_MANIFEST_FILE, err);
 
+    assert(p->work != NULL); /* a check has none, and copies nothing */
     for (size_t i = 0; rc == DX_OK && i < list.count; i++) {
         char name[DX_NUMBER_OBJECT];
         const struct dx_backup_object object = { .name = name,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/maintain/compact.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -211,6 +212,7 @@ static int merge_group(struct compaction *c, uint32_t number, uint32_t *indexes,
     size_t count = 0;
     int rc;
 
+    assert(number > 0 && number <= c->result->plan.count);
     for (size_t i = 0; i < c->in->file_count; i++)
         if (c->file[i].group == number)
             indexes[count++] = (uint32_t)i;
@@ -264,6 +266,7 @@ static uint32_t first_number(const struct compaction *c, const struct dx_lake_li
 static int number_dataset(struct compaction *c, size_t i, uint32_t first, uint32_t *end,
                           struct dx_error *err)
 {
+    assert(i < c->made_count && first > 0);
     *end = first;
     for (size_t k = i; k < c->made_count; k++) {
         struct dx_lake_path *where = &c->made[k].where;
@@ -291,7 +294,8 @@ struct reservation {
  * file has these names: from here on no publish takes such a file for new rows, whatever it sees of
  * the list; and a compaction that dies leaves a list, and new data under one of its names would be
  * neither published nor kept. */
-static int reserve(void *ctx, struct dx_dataset_registry *dataset_registry, struct dx_error *err)
+static int reserve_parts(void *ctx, struct dx_dataset_registry *dataset_registry,
+                         struct dx_error *err)
 {
     const struct reservation *r = ctx;
     struct compaction *c = r->c;
@@ -318,7 +322,7 @@ static int reserve(void *ctx, struct dx_dataset_registry *dataset_registry, stru
 static int reserve_all(struct reservation *r, struct dx_error *err)
 {
     const struct dx_dataset_registry_change change = {
-        .edit = reserve, .ctx = r, .must_exist = true, .stopped = r->c->o->stopped
+        .edit = reserve_parts, .ctx = r, .must_exist = true, .stopped = r->c->o->stopped
     };
     struct dx_dataset_registry *dataset_registry = NULL;
     int rc = dx_dataset_registry_change(&r->c->root, &change, &dataset_registry, err);
@@ -388,8 +392,8 @@ static int place_all(struct compaction *c, struct dx_rewrite_out *out, struct dx
 
 /* ---- the whole ---- */
 
-static int rewrite(void *ctx, const struct dx_rewrite_in *in, struct dx_rewrite_out *out,
-                   struct dx_error *err)
+static int rewrite_lake(void *ctx, const struct dx_rewrite_in *in, struct dx_rewrite_out *out,
+                        struct dx_error *err)
 {
     struct compaction *c = ctx;
     int rc;
@@ -412,8 +416,8 @@ static int rewrite(void *ctx, const struct dx_rewrite_in *in, struct dx_rewrite_
 }
 
 /* From the names that they have to new ones. */
-static int move(struct compaction *c, const struct made *made, uint32_t part,
-                struct dx_rewrite_out *out, struct dx_error *err)
+static int move_file(struct compaction *c, const struct made *made, uint32_t part,
+                     struct dx_rewrite_out *out, struct dx_error *err)
 {
     struct dx_lake_path before = made->where;
     char name[DX_LAKE_PATH_MAX];
@@ -449,7 +453,7 @@ static int rename_all(void *ctx, const struct dx_rewrite_in *in, struct dx_rewri
     if (c->made_count > 0)
         rc = number(c, err);
     for (size_t i = 0; rc == DX_OK && i < c->made_count; i++)
-        rc = move(c, &c->made[i], part[i], out, err);
+        rc = move_file(c, &c->made[i], part[i], out, err);
     free(part);
     return rc;
 }
@@ -517,10 +521,10 @@ static int say_damaged(int rc, struct dx_error *err)
                    why.text);
 }
 
-static int run(struct compaction *c, struct dx_error *err)
+static int run_compaction(struct compaction *c, struct dx_error *err)
 {
     struct dx_error own = DX_ERROR_INIT;
-    const struct dx_publish_rewrite hook = { c, rewrite, rename_all };
+    const struct dx_publish_rewrite hook = { c, rewrite_lake, rename_all };
     struct dx_publish_options p = c->o->publish;
     int rc = read_rules(c, err);
 
@@ -556,7 +560,7 @@ int dx_compact(const struct dx_compact_options *options, struct dx_compact_resul
         options->dry_run && !options->publish.through_store ? DX_ROOT_LIST : DX_ROOT_WRITE, err);
     c.root.in_place = c.root.in_place && !options->publish.through_store;
     if (rc == DX_OK)
-        rc = run(&c, err);
+        rc = run_compaction(&c, err);
     dx_compact_survey_close(&c.survey);
     free(c.file);
     free(c.made);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/maintain/compact_merge.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -456,6 +457,7 @@ int dx_compact_merge_run(struct dx_compact_merge *m, dx_compact_made *made, void
     struct reading r = { .m = m };
     int rc = new_sort(&r, err);
 
+    assert(m->fetched && m->ranges > 0 && 256 % m->ranges == 0);
     if (rc == DX_OK)
         rc = dx_parallel(r.lanes, r.lanes, read_lane, &r, err);
     if (rc == DX_OK)
@@ -510,6 +512,7 @@ int dx_compact_hit(const struct dx_rewrite_in *in, uint32_t file, bool first, ui
     char path[PATH_MAX];
     int rc = fetch(in, file, path, err);
 
+    assert(file < in->file_count);
     *number = 0;
     if (rc == DX_OK)
         rc = find_hit(in, path, first, number, err);

@@ -137,6 +137,7 @@ int dx_compact_plan(struct dx_compact_plan *plan, struct dx_compact_file *file, 
     struct planning *p = calloc(1, sizeof *p);
     int rc = DX_OK;
 
+    assert(scale > 0);
     *plan = (struct dx_compact_plan){ NULL, 0, 0 };
     if (p == NULL)
         return dx_no_memory(err, "compact");

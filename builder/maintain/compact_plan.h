@@ -2,7 +2,7 @@
  * compact_plan.h - which lake files a compaction merges. Pure.
  *
  *   struct dx_compact_file f[] = { { .dataset_id, .first, .last, .rows, .ours, .hit, .fixed }, ... };
- *   rc = dx_compact_plan(&plan, f, count, 1, &err);      f in order of dataset_id
+ *   rc = dx_compact_plan(&plan, f, count, 1, &err);      those of a dataset together
  *   f[i].group           number of the group that takes it in, from 1; 0: it stays
  *   plan.group[g - 1]    dataset, ranges that it is written in, files, rows
  *   dx_compact_plan_release(&plan);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/maintain/dataset_remove.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -114,6 +115,7 @@ static int write_registry(struct removing *m, struct dx_error *err)
     };
     int rc = m->root.in_place ? DX_OK : dx_ingest_claim_check(m->claim, err);
 
+    assert(m->root.in_place == (m->claim == NULL));
     return rc < 0 ? rc
                   : dx_dataset_registry_change(&m->root, &change, &m->now.dataset_registry, err);
 }
@@ -130,7 +132,7 @@ static int remove_leftovers(const struct removing *m, struct dx_error *err)
                   : DX_OK;
 }
 
-static int run(struct removing *m, struct dx_error *err)
+static int remove_datasets(struct removing *m, struct dx_error *err)
 {
     struct dx_dataset_registry *registry = NULL;
     int rc = dx_dataset_registry_read(&registry, &m->root, err);
@@ -171,7 +173,7 @@ int dx_dataset_remove_run(struct dx_dataset_remove *r, struct dx_error *err)
     if (rc == DX_OK && m.root.in_place)
         rc = dx_root_enter(&m.root, r->lock_wait_ms, 0, err);
     if (rc == DX_OK)
-        rc = run(&m, err);
+        rc = remove_datasets(&m, err);
     free(m.leftovers);
     dx_lake_snapshot_close(&m.now);
     dx_ingest_claim_drop(&m.claim);

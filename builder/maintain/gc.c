@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/maintain/gc.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +55,7 @@ static void say(const struct pass *p, const char *fmt, ...)
 
 /* Lists go with their entries: one that is missing is of an entry that another collector has just
  * removed, or of a root that is damaged. */
-static int look(struct pass *p, struct dx_error *err)
+static int read_state(struct pass *p, struct dx_error *err)
 {
     char missing[DX_SOURCE_ETAG] = "";
 
@@ -154,7 +155,7 @@ static void count_marks(struct pass *p)
 /* 1: put, look again; 0: there is nothing to mark. */
 static int mark_once(struct pass *p, struct dx_error *err)
 {
-    int rc = look(p, err);
+    int rc = read_state(p, err);
 
     if (rc == DX_OK)
         rc = make_plan(p, err);
@@ -242,8 +243,10 @@ static int remove_objects(struct pass *p, const struct dx_gc_objects *lake,
                           const struct dx_gc_objects *index, struct dx_error *err)
 {
     struct dx_store *store = p->root.root.store;
-    int rc = dx_gc_root_raise(&p->root, (const char *const *)lake->name, lake->count, err);
+    int rc;
 
+    assert(p->o->remove);
+    rc = dx_gc_root_raise(&p->root, (const char *const *)lake->name, lake->count, err);
     if (rc == DX_OK)
         rc = dx_gc_objects_remove(lake, store, p->o->threads, err);
     if (rc == DX_OK)
@@ -270,11 +273,13 @@ static int remove_version(struct pass *p, size_t i, struct dx_error *err)
     char version[DX_VERSION_NAME];
     int rc;
 
+    assert(p->root.edit.manifest.versions[i].state == DX_VERSION_DROPPED);
     memcpy(version, p->root.edit.manifest.versions[i].version, sizeof version);
     rc = dx_gc_names_own(&p->names, p->root.root.source, &p->root.edit.manifest, i, &lake, &index,
                          &last, err);
     if (rc == DX_E_NOT_FOUND) {
-        p->names_etag[0] = '\0'; /* its list is gone: so is its entry, or look() will say more */
+        /* Its list is gone: so is its entry, or read_state will say more. */
+        p->names_etag[0] = '\0';
         rc = 0;
         goto out;
     }
@@ -336,11 +341,11 @@ static int is_part(const struct pass *p, const char *version)
 }
 
 /* The manifest is read (4) before the leases (5), and both after the put that dropped it. */
-static int finish(struct pass *p, const char *version, struct dx_error *err)
+static int finish_version(struct pass *p, const char *version, struct dx_error *err)
 {
     for (int round = 0; round < ROUNDS_MAX; round++) {
         const struct dx_manifest_version *v;
-        int rc = look(p, err);
+        int rc = read_state(p, err);
 
         v = rc < 0 ? NULL : dx_manifest_find(&p->root.edit.manifest, version);
         if (v == NULL || v->state != DX_VERSION_DROPPED)
@@ -379,7 +384,7 @@ static int finish_all(struct pass *p, struct dx_error *err)
         p->result->waiting += v->state == DX_VERSION_CONDEMNED && p->planned[i].step == DX_GC_WAIT;
     }
     for (size_t i = 0; rc == DX_OK && i < count; i++)
-        rc = finish(p, dropped[i], err);
+        rc = finish_version(p, dropped[i], err);
     free(dropped);
     return rc;
 }
@@ -412,7 +417,7 @@ static int find_leftovers(struct pass *p, struct dx_gc_leftovers *l, struct dx_e
 {
     for (int round = 0; round < ROUNDS_MAX; round++) {
         char etag[DX_SOURCE_ETAG];
-        int rc = look(p, err);
+        int rc = read_state(p, err);
 
         memcpy(etag, p->root.edit.etag, sizeof etag);
         if (rc == DX_OK)
@@ -420,7 +425,7 @@ static int find_leftovers(struct pass *p, struct dx_gc_leftovers *l, struct dx_e
         if (rc == DX_OK)
             rc = is_copied(p, err);
         if (rc == DX_OK)
-            rc = look(p, err);
+            rc = read_state(p, err);
         if (rc == DX_OK && strcmp(etag, p->root.edit.etag) == 0)
             return 1;
         dx_gc_leftovers_release(l);
@@ -481,7 +486,7 @@ static void say_later(const struct pass *p)
 
 static int dry_run(struct pass *p, struct dx_error *err)
 {
-    int rc = look(p, err);
+    int rc = read_state(p, err);
 
     if (rc == DX_OK)
         rc = make_plan(p, err);
@@ -522,6 +527,7 @@ int dx_gc(const struct dx_gc_options *o, struct dx_gc_result *result, struct dx_
     struct pass p = { .o = o, .result = result };
     int rc;
 
+    assert(o->keep > 0 && o->max_share <= MAX_SHARE_ALL);
     err = err != NULL ? err : &own;
     *result = (struct dx_gc_result){ 0 };
     rc = dx_gc_root_open(&p.root, o->root, o->remove, o->lock_wait_ms, err);

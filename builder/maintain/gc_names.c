@@ -200,6 +200,7 @@ int dx_gc_names_own(const struct dx_gc_names *n, struct dx_source *source,
     struct walk walk = { .v = &m->versions[i], .version = i, .all = n, .own = lake };
     int rc = walk_files(source, &walk, err);
 
+    assert(i < m->version_count);
     for (size_t k = 0; k < dx_manifest_object_count(walk.v) && rc == DX_OK; k++) {
         const struct dx_manifest_file *f = dx_manifest_object(walk.v, k);
         char object[DX_MANIFEST_FILE_PATH];

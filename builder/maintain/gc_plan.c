@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/maintain/gc_plan.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define SECOND_US 1000000
@@ -50,6 +51,7 @@ static struct dx_gc_planned plan_condemned(const struct dx_manifest_version *v,
 {
     struct dx_gc_planned p = { DX_GC_WAIT, due(v->condemned_us, o), NULL, NULL };
 
+    assert(v->state == DX_VERSION_CONDEMNED);
     if (now_us >= p.due_us)
         p.step = DX_GC_DROP;
     return p;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/maintain/gc_root.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -156,7 +157,7 @@ static bool is_on_its_way(const char *name)
            strspn(name + n, "0123456789abcdef") == DX_NONCE - 1;
 }
 
-static int sweep(int above, const char *name, int depth, struct dx_error *err)
+static int sweep_folder(int above, const char *name, int depth, struct dx_error *err)
 {
     int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -173,7 +174,7 @@ static int sweep(int above, const char *name, int depth, struct dx_error *err)
         if (e->d_type == DT_REG && is_on_its_way(e->d_name))
             (void)unlinkat(fd, e->d_name, 0); /* what stays is tried again */
         else if (e->d_type == DT_DIR && e->d_name[0] != '.' && depth > 0)
-            rc = sweep(fd, e->d_name, depth - 1, err);
+            rc = sweep_folder(fd, e->d_name, depth - 1, err);
     }
     (void)closedir(dir);
     return rc;
@@ -193,7 +194,7 @@ int dx_gc_root_sweep(const struct dx_gc_root *g, struct dx_error *err)
     if (rc == DX_E_BUSY) /* a writer: the next collector does it */
         return DX_OK;
     if (rc == DX_OK)
-        rc = sweep(AT_FDCWD, path, LAKE_DEPTH, err);
+        rc = sweep_folder(AT_FDCWD, path, LAKE_DEPTH, err);
     dx_root_lock_drop(&lock);
     return rc;
 }
@@ -203,6 +204,7 @@ int dx_gc_root_tidy(const struct dx_gc_root *g, const char *version, struct dx_e
     char path[PATH_MAX];
     int rc;
 
+    assert(version[0] != '\0' && strchr(version, '/') == NULL);
     if (!g->root.in_place)
         return DX_OK;
     rc = dx_path_format(path, sizeof path, err, "%s/" DX_INDEX_DIR "/%s", g->root.name, version);
