@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/publish/publish.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -107,7 +108,7 @@ static bool may_pass(int parent)
 
 /* Files that a compaction was copying when it died, in `name` and below it: only their list and
  * what it names is a collector's. Folders deeper than the lake's are not ours. */
-static int sweep(int parent, const char *name, unsigned depth, struct dx_error *err)
+static int sweep_folder(int parent, const char *name, unsigned depth, struct dx_error *err)
 {
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -125,7 +126,7 @@ static int sweep(int parent, const char *name, unsigned depth, struct dx_error *
             (void)unlinkat(fd, e->d_name, 0); /* what cannot go stays hidden by its name */
         else if (e->d_name[0] != '.' && depth > 0 &&
                  (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN))
-            rc = sweep(fd, e->d_name, depth - 1, err);
+            rc = sweep_folder(fd, e->d_name, depth - 1, err);
     }
     (void)closedir(dir);
     return rc;
@@ -140,8 +141,8 @@ static int sweep_all(const struct publish *p, struct dx_error *err)
     if (rc == DX_OK)
         rc = dx_path_format(lake, PATH_MAX, err, "%s/%s", p->root, DX_LAKE_DIR);
     if (rc == DX_OK)
-        rc = sweep(AT_FDCWD, claims, 0, err);
-    return rc == DX_OK ? sweep(AT_FDCWD, lake, LAKE_DEPTH, err) : rc;
+        rc = sweep_folder(AT_FDCWD, claims, 0, err);
+    return rc == DX_OK ? sweep_folder(AT_FDCWD, lake, LAKE_DEPTH, err) : rc;
 }
 
 /* The highest number of what is in the folder: versions, or lists of compactions. */
@@ -249,6 +250,7 @@ static int put_in_place(struct publish *p, struct dx_error *err)
     int rc = dx_path_format(makes, sizeof makes, err, "%s/" MAKES_PREFIX "%s", p->mark,
                             p->job->result->version);
 
+    assert(p->mark[0] != '\0');
     if (rc == DX_OK)
         rc = dx_dir_make(makes, err);
     /* Should we die between here and the flip, the next publish knows whose the version is. */
@@ -268,11 +270,13 @@ static int put_in_place(struct publish *p, struct dx_error *err)
     return rc;
 }
 
-/* A folder of this process, under the lock. */
+/* A folder of this process. */
 static int make_mark(struct publish *p, struct dx_error *err)
 {
-    int rc = remove_leftovers(p, err);
+    int rc;
 
+    assert(p->job->root.lock.fd >= 0);
+    rc = remove_leftovers(p, err);
     if (rc == DX_OK)
         rc = dx_path_format(p->mark, PATH_MAX, err, "%s/" WORK_PREFIX "%ld", p->index,
                             (long)getpid());
@@ -296,7 +300,7 @@ static int check_lost(const struct publish *p, struct dx_error *err)
     return rc;
 }
 
-static int prepare(struct publish *p, uint64_t *highest, struct dx_error *err)
+static int prepare_root(struct publish *p, uint64_t *highest, struct dx_error *err)
 {
     struct dx_publish_job *job = p->job;
     int rc = dx_path_format(p->index, PATH_MAX, err, "%s/" DX_INDEX_DIR, p->root);
@@ -344,11 +348,11 @@ static int choose(struct publish *p, uint64_t sequence, struct dx_error *err)
                                                         : rc;
 }
 
-static int run(struct publish *p, struct dx_error *err)
+static int run_publish(struct publish *p, struct dx_error *err)
 {
     struct dx_publish_job *job = p->job;
     uint64_t highest = 0;
-    int rc = prepare(p, &highest, err);
+    int rc = prepare_root(p, &highest, err);
 
     dx_publish_job_enter(job, DX_PUBLISH_SCAN, 0);
     if (rc == DX_OK)
@@ -445,7 +449,7 @@ static int publish_directory(struct dx_publish_job *job, struct dx_error *err)
     p->job = job;
     p->root = job->options->root;
     p->folder = (struct dx_work_folder)DX_WORK_FOLDER_INIT;
-    rc = job->options->merge ? run_merge(p, err) : run(p, err);
+    rc = job->options->merge ? run_merge(p, err) : run_publish(p, err);
     if ((rc != DX_OK && !job->edit.may_be_there) || job->result->unchanged)
         dx_publish_placed_undo(&job->placed);
     if (p->mark[0] != '\0')
@@ -461,6 +465,7 @@ static int publish_once(const struct dx_publish_options *options, struct dx_publ
     struct dx_publish_job *job = malloc(sizeof *job); /* too large for a small stack */
     int rc;
 
+    assert(options->memory >= DX_PUBLISH_MEMORY_MIN);
     *result = (struct dx_publish_result){ .manifest = DX_MANIFEST_INIT,
                                           .left_out = DX_LEFT_OUT_INIT };
     *again = false;

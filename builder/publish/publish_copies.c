@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/publish/publish_copies.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -87,6 +88,7 @@ static bool same_bytes(const struct search *s, const struct candidate *a, const 
     int y = open_file(s, b, paths[1]);
     bool same = x >= 0 && y >= 0;
 
+    assert(a->file->size == b->file->size);
     for (uint64_t at = 0; same && at < a->file->size; at += BLOCK_BYTES) {
         uint64_t left = a->file->size - at;
         size_t n = left < BLOCK_BYTES ? (size_t)left : BLOCK_BYTES;
@@ -146,6 +148,7 @@ static void note(struct search *s, const struct candidate *copy, const struct ca
 /* c[0 .. count): of one dataset and size, the fresh ones last. */
 static void search_group(struct search *s, struct candidate *c, size_t count)
 {
+    assert(count > 0 && c[0].file->size == c[count - 1].file->size);
     for (size_t i = 1; i < count; i++)
         for (size_t k = 0; c[i].file->fresh && k < i; k++)
             if (!s->goes[c[k].at] && is_copy(s, &c[k], &c[i])) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/publish/publish_etags.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -149,6 +150,7 @@ int dx_publish_etags_compare(struct dx_publish_etags *e, const struct dx_publish
     const struct dx_manifest_version *version = dx_manifest_current(of->manifest);
     int rc = DX_OK;
 
+    assert(version != NULL); /* something is published */
     *e = (struct dx_publish_etags){ 0 };
     for (size_t i = 0; rc == DX_OK && i < version->part_count; i++)
         rc = compare_part(e, of, dx_manifest_find(of->manifest, version->parts[i]), err);

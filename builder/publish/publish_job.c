@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/publish/publish_job.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <sys/statvfs.h>
@@ -250,6 +251,7 @@ int dx_publish_job_whole(struct dx_publish_job *job, const char *why, struct dx_
 {
     int rc;
 
+    assert(job->entry == NULL); /* it is not built */
     if (job->options->merge)
         return cannot_merge(why, err);
     rc = dx_publish_lake_again(&job->lake, err);
@@ -276,8 +278,9 @@ bool dx_publish_job_skips(const struct dx_publish_job *job)
            dx_hash128_equal(&current->psl_hash, &psl);
 }
 
-static int scan(struct dx_publish_job *job, const struct dx_index_fetch *fetch,
-                const struct dx_rules *rules, struct dx_scan_faults *faults, struct dx_error *err)
+static int scan_lake(struct dx_publish_job *job, const struct dx_index_fetch *fetch,
+                     const struct dx_rules *rules, struct dx_scan_faults *faults,
+                     struct dx_error *err)
 {
     struct dx_span psl_text = dx_span_of(job->psl.data, job->psl.size);
     struct dx_psl *psl = NULL;
@@ -317,7 +320,7 @@ static int scan_cleansed(struct dx_publish_job *job, const struct dx_index_fetch
     if (rc == DX_OK)
         rc = dx_rules_new(&rules, &log, err);
     if (rc == DX_OK)
-        rc = scan(job, fetch, rules, faults, err);
+        rc = scan_lake(job, fetch, rules, faults, err);
     if (rc == DX_OK) {
         uint64_t hit = job->lake.lake.suppressed_first;
 
@@ -335,7 +338,7 @@ static int scan_merged(struct dx_publish_job *job, const struct dx_index_fetch *
 {
     return job->base != NULL && job->base->entry.cleansed > 0
                ? scan_cleansed(job, fetch, faults, err)
-               : scan(job, fetch, NULL, faults, err);
+               : scan_lake(job, fetch, NULL, faults, err);
 }
 
 static int scan_once(struct dx_publish_job *job, const struct dx_index_fetch *fetch,
@@ -359,8 +362,8 @@ static int scan_once(struct dx_publish_job *job, const struct dx_index_fetch *fe
 
 /* The lake without them, merged with the same version as before, or with the current one after all
  * if what forbade it is frozen now. */
-static int refuse(struct dx_publish_job *job, const struct dx_scan_faults *faults,
-                  struct dx_error *err)
+static int refuse_files(struct dx_publish_job *job, const struct dx_scan_faults *faults,
+                        struct dx_error *err)
 {
     const struct dx_publish_refusal refusal = { .lake = &job->lake,
                                                 .left_out = &job->result->left_out,
@@ -390,7 +393,7 @@ static int scan_sound(struct dx_publish_job *job, const struct dx_index_fetch *f
 
         rc = scan_once(job, fetch, &faults, err);
         if (rc == DX_INDEX_FAULTS) {
-            int refused = refuse(job, &faults, err);
+            int refused = refuse_files(job, &faults, err);
 
             rc = refused < 0 ? refused : rc;
         }
@@ -524,8 +527,10 @@ static int build_once(struct dx_publish_job *job, enum dx_sync sync, struct dx_e
 int dx_publish_job_build(struct dx_publish_job *job, const struct dx_index_fetch *fetch,
                          enum dx_sync sync, struct dx_error *err)
 {
-    int rc = build_once(job, sync, err);
+    int rc;
 
+    assert(job->has_id && job->entry == NULL && job->result->version[0] != '\0');
+    rc = build_once(job, sync, err);
     if (rc != DX_INDEX_FULL)
         return rc;
     rc = dx_dir_remove(job->making, err);
@@ -627,8 +632,10 @@ int dx_publish_job_flip(struct dx_publish_job *job, struct dx_error *err)
                                                .version = job->result->version,
                                                .current = job->base_current,
                                                .sequence = job->base_sequence };
-    int rc = dx_manifest_edit_run(&job->edit, &change, err);
+    int rc;
 
+    assert(job->entry != NULL);
+    rc = dx_manifest_edit_run(&job->edit, &change, err);
     if (rc < 0) {
         (void)dx_fail_in(err,
                          job->edit.may_be_there

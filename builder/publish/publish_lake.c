@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/publish/publish_lake.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -250,6 +251,7 @@ static int look_until_same(struct dx_publish_lake *l, const struct dx_root *root
 static int open_empty(struct dx_publish_lake *l, const struct dx_root *root, const char *dir,
                       struct dx_error *err)
 {
+    assert(root->in_place || dir != NULL);
     *l = (struct dx_publish_lake){ .registry = DX_REGISTRY_INIT, .named = DX_LAKE_MEMBERSHIP_INIT };
     if (!root->in_place)
         l->root = strdup(dir);

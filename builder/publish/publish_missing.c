@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/publish/publish_missing.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,7 @@ static void tell_dataset(const struct dx_publish_allow *allow, const struct dx_r
 {
     const struct dx_dataset *d = dx_registry_by_id(r, list->file[from].dataset_id);
 
+    assert(from < to);
     for (size_t i = from; i < to && before + (i - from) < DX_PUBLISH_MISSING_SAID; i++)
         say_file(allow, root, &list->file[i]);
     if (++*datasets <= NAMED_MAX)
@@ -147,6 +149,7 @@ static int add_rows(struct dx_files_tsv_writer *w, const struct dx_lake_list *li
                                     .size = file->size,
                                     .etag = dx_span_str("missing") };
 
+        assert(strncmp(file->path, parquet_root, strlen(parquet_root)) == 0);
         rc = dx_files_tsv_write(w, &row, err);
     }
     return rc;

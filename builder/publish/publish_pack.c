@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/publish/publish_pack.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <unistd.h>
@@ -58,6 +59,7 @@ int dx_publish_pack(struct dx_manifest_version *entry, const char *dir, enum dx_
     struct dx_index_out out = DX_INDEX_OUT_INIT;
     int rc = dx_index_out_open(&out, dir, DX_FILE_PACK, sync, err);
 
+    assert(!dx_manifest_packed(entry));
     for (size_t i = 0; rc == DX_OK && i < entry->file_count; i++)
         rc = add_file(&out, dir, &entry->files[i], err);
     if (rc == DX_OK)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/publish/publish_refuse.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,7 @@ static int take_faults(const struct dx_publish_refusal *r, const struct dx_scan_
     const struct dx_lake_list *list = &r->lake->named.list;
     int rc = DX_OK;
 
+    assert(faults->count > 0);
     for (size_t i = 0; rc == DX_OK && i < faults->count; i++) {
         const struct dx_scan_fault *fault = &faults->list[i];
         const struct dx_index_file *file = &r->lake->lake.files[fault->file_id];

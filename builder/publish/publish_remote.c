@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/publish/publish_remote.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -72,7 +73,7 @@ static int share_space(struct publish *p, struct dx_error *err)
 }
 
 /* The manifest, and what its versions list. */
-static int look(struct publish *p, uint64_t *sequence, struct dx_error *err)
+static int read_state(struct publish *p, uint64_t *sequence, struct dx_error *err)
 {
     struct dx_publish_job *job = p->job;
     struct dx_publish_result *result = job->result;
@@ -109,7 +110,7 @@ static int look_until_whole(struct publish *p, uint64_t *sequence, struct dx_err
     char before[DX_SOURCE_ETAG] = "";
 
     for (;;) {
-        int rc = look(p, sequence, err);
+        int rc = read_state(p, sequence, err);
 
         if (is_first_now(p, rc))
             continue;
@@ -369,6 +370,7 @@ static int try_again(struct publish *p, struct dx_index_fetch *fetch, struct dx_
     uint64_t sequence = 0;
     int rc;
 
+    assert(job->options->rewrite != NULL);
     dx_publish_upload_undo(&p->upload);
     dx_publish_upload_release(&p->upload);
     dx_publish_placed_undo(&job->placed);
@@ -397,7 +399,7 @@ static int try_again(struct publish *p, struct dx_index_fetch *fetch, struct dx_
     return rc;
 }
 
-static int run(struct publish *p, struct dx_error *err)
+static int run_publish(struct publish *p, struct dx_error *err)
 {
     struct dx_publish_job *job = p->job;
     struct dx_lake_fetch b = { .lake = &job->lake.lake,
@@ -435,12 +437,13 @@ int dx_publish_remote(struct dx_publish_job *job, struct dx_error *err)
     struct publish *p = calloc(1, sizeof *p); /* too large for a small stack */
     int rc;
 
+    assert(!job->root.in_place);
     if (p == NULL)
         return dx_no_memory(err, "publish");
     p->job = job;
     p->root = job->options->root;
     p->folder = (struct dx_work_folder)DX_WORK_FOLDER_INIT;
-    rc = run(p, err);
+    rc = run_publish(p, err);
     if (rc != DX_OK && !job->edit.may_be_there)
         dx_publish_upload_undo(&p->upload);
     if ((rc != DX_OK && !job->edit.may_be_there) || job->result->unchanged)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/publish/publish_rewrite.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,7 @@ int dx_publish_job_rewrite(struct dx_publish_job *job, const struct dx_index_fet
     char out_dir[PATH_MAX];
     int rc = dx_path_format(out_dir, PATH_MAX, err, "%s/%s", job->work, "rewrite");
 
+    assert(job->options->rewrite != NULL && job->result->version[0] != '\0');
     if (rc == DX_OK)
         rc = dx_dir_make(out_dir, err);
     if (rc == DX_OK)

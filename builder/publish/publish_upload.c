@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/publish/publish_upload.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,6 +91,7 @@ int dx_publish_upload_one(struct dx_publish_upload *u, const char *name, struct 
     struct dx_publish_uploaded *file = &u->files[u->file_count++];
     int rc = dx_path_format(file->name, sizeof file->name, err, "%s", name);
 
+    assert(u->file_count <= dx_manifest_object_count(u->entry));
     return rc == DX_OK ? put_file(u, file, err) : rc;
 }
 

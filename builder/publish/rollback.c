@@ -128,7 +128,7 @@ static bool is_ours(void *ctx, const struct dx_manifest *m)
     return m->sequence == r->result->sequence && strcmp(m->current, r->result->to) == 0;
 }
 
-static int edit(void *ctx, struct dx_manifest_edit *e, struct dx_error *err)
+static int edit_manifest(void *ctx, struct dx_manifest_edit *e, struct dx_error *err)
 {
     struct rollback *r = ctx;
     const struct dx_manifest_version *v = dx_manifest_said(&r->edit.manifest, r->options->version);
@@ -161,7 +161,7 @@ static int edit(void *ctx, struct dx_manifest_edit *e, struct dx_error *err)
 static int run(struct rollback *r, struct dx_error *err)
 {
     const struct dx_manifest_change change = {
-        .edit = edit, .is_ours = is_ours, .ctx = r, .version = r->result->to
+        .edit = edit_manifest, .is_ours = is_ours, .ctx = r, .version = r->result->to
     };
     int rc = open_root(r, err);
 
