@@ -234,7 +234,7 @@ static bool fraction_us(struct dx_bytes *r, unsigned *us)
 }
 
 /* "Z", "UTC", nothing (UTC) or "+hh", "+hh:mm", "-hhmm"; in *minutes east of UTC. */
-static bool zone(struct dx_bytes *r, int *minutes)
+static bool parse_zone(struct dx_bytes *r, int *minutes)
 {
     unsigned hours;
     unsigned mins = 0;
@@ -307,7 +307,8 @@ bool dx_civil_parse(struct dx_span s, int64_t *us)
              ((literal(&r, '.') || literal(&r, ',')) && !fraction_us(&r, &fraction))))
             return false;
         (void)literal(&r, ' ');
-        if (!zone(&r, &offset) || dx_bytes_left(&r) > 0 || hour > 23 || minute > 59 || second > 59)
+        if (!parse_zone(&r, &offset) || dx_bytes_left(&r) > 0 || hour > 23 || minute > 59 ||
+            second > 59)
             return false;
     }
     *us = ((days_of(year, month, day) * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second) -

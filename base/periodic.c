@@ -34,7 +34,7 @@ static void rest(struct dx_periodic *p)
         ;
 }
 
-static void *run(void *argument)
+static void *run_periodic(void *argument)
 {
     struct dx_periodic *p = argument;
 
@@ -77,7 +77,7 @@ int dx_periodic_start(struct dx_periodic **out, const char *what, uint64_t first
     p->rest_ms = first_ms;
     (void)pthread_mutex_init(&p->lock, NULL);
     dx_cond_init(&p->changed);
-    e = dx_quiet_thread(&p->thread, run, p);
+    e = dx_quiet_thread(&p->thread, run_periodic, p);
     if (e != 0) {
         release(&p);
         return dx_fail_errno(err, e, "%s: cannot start a thread", what);

@@ -274,7 +274,7 @@ static void fish_help(const struct dx_completion *c, struct dx_buf *out)
     dx_buf_release(&names);
 }
 
-static void fish(const struct dx_completion *c, struct dx_buf *out)
+static void write_fish(const struct dx_completion *c, struct dx_buf *out)
 {
     dx_buf_fmt(out, "# fish completion of %s\n", c->program);
     if (has_commands(c))
@@ -297,8 +297,9 @@ static void fish(const struct dx_completion *c, struct dx_buf *out)
 
 void dx_completion_script(const struct dx_completion *c, enum dx_shell shell, struct dx_buf *out)
 {
-    static void (*const writers[DX_SHELL_COUNT])(
-        const struct dx_completion *, struct dx_buf *) = { NULL, write_bash, write_zsh, fish };
+    static void (*const writers[DX_SHELL_COUNT])(const struct dx_completion *,
+                                                 struct dx_buf *) = { NULL, write_bash, write_zsh,
+                                                                      write_fish };
 
     assert(writers[shell] != NULL);
 

@@ -18,7 +18,7 @@ static void fetch_cipher(void)
 
 /* A context that has the key and has read `with`; NULL: out of memory. tag: of what is to be
  * opened. */
-static EVP_CIPHER_CTX *begin(const uint8_t *key, struct dx_span with, const uint8_t *tag)
+static EVP_CIPHER_CTX *make_context(const uint8_t *key, struct dx_span with, const uint8_t *tag)
 {
     EVP_CIPHER_CTX *ctx;
     int size;
@@ -47,7 +47,7 @@ bool dx_seal(const uint8_t key[DX_SEAL_KEY], struct dx_span with, struct dx_span
 
     assert(with.size > 0 && plain.size > 0);
     assert(with.size <= DX_SEAL_MAX && plain.size <= DX_SEAL_MAX - with.size);
-    ctx = begin(key, with, NULL);
+    ctx = make_context(key, with, NULL);
     if (ctx == NULL)
         return false;
     ok = EVP_CipherUpdate(ctx, out + DX_SEAL_EXTRA, &size, plain.data, (int)plain.size) == 1 &&
@@ -68,7 +68,7 @@ int dx_unseal(const uint8_t key[DX_SEAL_KEY], struct dx_span with, struct dx_spa
     if (with.size == 0 || with.size > DX_SEAL_MAX || sealed.size <= DX_SEAL_EXTRA ||
         plain_size > DX_SEAL_MAX - with.size)
         return 0;
-    ctx = begin(key, with, sealed.data);
+    ctx = make_context(key, with, sealed.data);
     if (ctx == NULL)
         return DX_E_NOMEM;
     sound = EVP_CipherUpdate(ctx, out, &size, sealed.data + DX_SEAL_EXTRA, (int)plain_size) == 1 &&
