@@ -179,7 +179,8 @@ static struct block *victim(const struct dx_page_cache *c, struct segment *s)
     return b;
 }
 
-static struct dx_cached *get(struct dx_page_cache *c, const struct dx_cache_key *key, unsigned miss)
+static struct dx_cached *get_cached(struct dx_page_cache *c, const struct dx_cache_key *key,
+                                    unsigned miss)
 {
     uint64_t hash = key_hash(key);
     struct segment *s = segment_of(c, hash);
@@ -204,16 +205,16 @@ static struct dx_cached *get(struct dx_page_cache *c, const struct dx_cache_key 
 
 struct dx_cached *dx_page_cache_get(struct dx_page_cache *c, const struct dx_cache_key *key)
 {
-    return get(c, key, 1);
+    return get_cached(c, key, 1);
 }
 
 struct dx_cached *dx_page_cache_get_again(struct dx_page_cache *c, const struct dx_cache_key *key)
 {
-    return get(c, key, 0);
+    return get_cached(c, key, 0);
 }
 
 /* Longer chains only cost time, so failing to grow is not an error. */
-static void grow(struct segment *s)
+static void grow_chains(struct segment *s)
 {
     size_t count = s->chain_count * 2;
     struct block **chains = calloc(count, sizeof *chains);
@@ -264,7 +265,7 @@ struct dx_cached *dx_page_cache_add(struct dx_page_cache *c, const struct dx_cac
             s->stats.evictions++;
         }
         if (s->stats.blocks >= s->chain_count)
-            grow(s);
+            grow_chains(s);
         b->listed = true;
         b->chain = *chain_of(s, hash);
         *chain_of(s, hash) = b;
