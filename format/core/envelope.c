@@ -401,7 +401,7 @@ static int flush_block(struct dx_envelope_writer *w, struct dx_error *err)
     return w->sink(w->sink_ctx, block, err);
 }
 
-static int put(struct dx_envelope_writer *w, struct dx_span bytes, struct dx_error *err)
+static int put_bytes(struct dx_envelope_writer *w, struct dx_span bytes, struct dx_error *err)
 {
     while (bytes.size > 0) {
         size_t room = BLOCK - w->pending_size;
@@ -425,7 +425,7 @@ static int put_zeros_to(struct dx_envelope_writer *w, uint64_t align, struct dx_
 {
     static const uint8_t zeros[DX_ENVELOPE_ALIGN];
 
-    return put(w, dx_span_of(zeros, (size_t)(align_up(w->offset, align) - w->offset)), err);
+    return put_bytes(w, dx_span_of(zeros, (size_t)(align_up(w->offset, align) - w->offset)), err);
 }
 
 int dx_envelope_writer_header(struct dx_envelope_writer *w, struct dx_span header,
@@ -433,7 +433,7 @@ int dx_envelope_writer_header(struct dx_envelope_writer *w, struct dx_span heade
 {
     assert(w->offset == 0 && header.size >= HEADER_MIN);
     assert(dx_load_u32(header.data) == w->magic && dx_load_u32(header.data + 4) == w->version);
-    return put(w, header, err);
+    return put_bytes(w, header, err);
 }
 
 static void end_section(struct dx_envelope_writer *w)
@@ -460,7 +460,7 @@ int dx_envelope_writer_append(struct dx_envelope_writer *w, struct dx_span bytes
                               struct dx_error *err)
 {
     assert(w->section_count > 0);
-    return put(w, bytes, err);
+    return put_bytes(w, bytes, err);
 }
 
 static void append_trailer(struct dx_envelope_writer *w, struct dx_buf *tables, uint64_t body_size)

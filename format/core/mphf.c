@@ -978,7 +978,7 @@ static void place(struct part *p, uint32_t bucket, uint8_t pilot)
 }
 
 /* Places one bucket and all that it pushes out; false: not within the allowed evictions. */
-static bool settle(struct part *p, uint32_t bucket)
+static bool settle_bucket(struct part *p, uint32_t bucket)
 {
     heap_push(p, bucket);
     while (p->heap_size > 0) {
@@ -1014,7 +1014,7 @@ static bool build_part(struct part *p, const uint64_t *hashes, uint32_t count, u
     if (!order_buckets(p))
         return false;
     for (uint32_t i = 0; i < p->buckets && bucket_size(p, p->order[i]) > 0; i++) {
-        if (!settle(p, p->order[i]))
+        if (!settle_bucket(p, p->order[i]))
             return false;
     }
     return true;
@@ -1079,7 +1079,7 @@ static int run_workers(struct batch *batch, unsigned threads, struct dx_error *e
 }
 
 /* Collects the keys of the batch's parts, in one pass. starts: as run_workers wants them. */
-static void collect(struct batch *batch, const uint64_t *hashes, const uint32_t *counts)
+static void collect_keys(struct batch *batch, const uint64_t *hashes, const uint32_t *counts)
 {
     const struct dx_mphf_built *b = batch->built;
     uint32_t n = batch->last - batch->first;
@@ -1119,7 +1119,7 @@ static int build_batches(struct dx_mphf_built *b, const uint64_t *hashes, const 
         batch.first = batch.last;
         while (batch.last < b->parts && keys + counts[batch.last] <= room)
             keys += counts[batch.last++];
-        collect(&batch, hashes, counts);
+        collect_keys(&batch, hashes, counts);
         atomic_store(&batch.next, batch.first);
         rc = run_workers(&batch, threads, err);
     }

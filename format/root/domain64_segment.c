@@ -92,7 +92,7 @@ static int bucket_at(const struct dx_domain64_segment *b, uint64_t i, uint64_t *
 }
 
 /* The cursor stands before the first name of the bucket. */
-static int enter(struct dx_number_cursor *c, uint64_t bucket, struct dx_error *err)
+static int enter_bucket(struct dx_number_cursor *c, uint64_t bucket, struct dx_error *err)
 {
     const struct dx_domain64_segment *b = c->book;
     uint64_t end = b->names.size;
@@ -131,7 +131,7 @@ static int read_name(struct dx_number_cursor *c, struct dx_error *err)
     uint64_t shared;
     uint64_t rest;
     struct dx_span bytes;
-    int rc = first ? enter(c, c->rank / DX_NUMBER_BUCKET, err) : DX_OK;
+    int rc = first ? enter_bucket(c, c->rank / DX_NUMBER_BUCKET, err) : DX_OK;
 
     if (rc < 0)
         return rc;

@@ -365,8 +365,8 @@ bool dx_rules_of(const struct dx_rules *r, struct dx_span domain, struct dx_rule
     return of->whole.number != 0 || of->last != 0;
 }
 
-static bool hits(const struct dx_rule *rule, struct dx_span scheme, struct dx_span host,
-                 struct dx_span path_query)
+static bool hits_url(const struct dx_rule *rule, struct dx_span scheme, struct dx_span host,
+                     struct dx_span path_query)
 {
     const struct dx_suppress_parts *p = &rule->parts;
 
@@ -412,7 +412,7 @@ static void hit_equal(const struct dx_rules_of *of, const struct dx_rule *row,
     for (size_t i = first_of(of, target); i < of->end && of->rules->keys[i].target == target; i++) {
         const struct dx_rule *rule = &of->rules->rules[of->rules->keys[i].rule];
 
-        if (rule->kind == row->kind && hits(rule, p->scheme, p->host, p->path_query))
+        if (rule->kind == row->kind && hits_url(rule, p->scheme, p->host, p->path_query))
             hit_by(hit, rule);
     }
 }

@@ -150,7 +150,7 @@ struct fields {
 };
 
 /* What is wrong with the line that would be the next; NULL: nothing. */
-static const char *fault(const struct dx_suppressions *log, const struct fields *f)
+static const char *find_fault(const struct dx_suppressions *log, const struct fields *f)
 {
     struct dx_suppress_parts parts;
     char time[DX_CIVIL_TEXT];
@@ -207,7 +207,7 @@ static void append_line(struct dx_buf *text, const struct fields *f)
 static int add_line(struct dx_suppressions *log, struct fields *f, uint64_t *number,
                     struct dx_error *err)
 {
-    const char *why = fault(log, f);
+    const char *why = find_fault(log, f);
     size_t before = log->text.size;
 
     if (why != NULL)
@@ -339,7 +339,7 @@ static const char *read_line(struct dx_suppressions *log, struct dx_span line)
                : !dx_span_equal(at[2], dx_span_str("add")) ||
                      !dx_suppress_kind_parse(at[3], &f.kind) || !parse_policy(at[4], &f.policy))
         return "neither a rule that is added nor one that is lifted";
-    why = fault(log, &f);
+    why = find_fault(log, &f);
     if (why == NULL)
         take(log, &f);
     return why;

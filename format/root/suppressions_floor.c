@@ -89,8 +89,8 @@ bool dx_suppressions_floor_holds(const struct dx_suppressions_floor *floor,
 }
 
 /* by: what says it. */
-static int check(const struct dx_suppressions *log, const struct dx_suppressions_floor *floor,
-                 const char *by, const char *root, struct dx_error *err)
+static int check_floor(const struct dx_suppressions *log, const struct dx_suppressions_floor *floor,
+                       const char *by, const char *root, struct dx_error *err)
 {
     if (floor->lines == 0)
         return DX_OK;
@@ -114,7 +114,7 @@ int dx_suppressions_floor_check(const struct dx_suppressions *log,
                                 const struct dx_suppressions_floor *floor, const char *root,
                                 struct dx_error *err)
 {
-    return check(log, floor, DX_SUPPRESSIONS_FLOOR, root, err);
+    return check_floor(log, floor, DX_SUPPRESSIONS_FLOOR, root, err);
 }
 
 /* ---- in the manifest ---- */
@@ -134,5 +134,5 @@ int dx_suppressions_floor_check_bound(const struct dx_suppressions *log,
 {
     const struct dx_suppressions_floor floor = { m->suppressions, m->suppressions_hash };
 
-    return check(log, &floor, DX_MANIFEST_FILE, root, err);
+    return check_floor(log, &floor, DX_MANIFEST_FILE, root, err);
 }

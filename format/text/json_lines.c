@@ -7,7 +7,7 @@ static bool is_space(uint8_t c)
 }
 
 /* Inside an element: what stands for c, or -1 where c ends the element at the outer level. */
-static int within(struct dx_json_lines *f, uint8_t c)
+static int take_inner_byte(struct dx_json_lines *f, uint8_t c)
 {
     if (f->in_string) {
         f->in_string = f->escaped || c != '"';
@@ -46,9 +46,9 @@ static int take_byte(struct dx_json_lines *f, uint8_t c)
         if (c == ',' || c == ']' || c == '}')
             return -2;
         f->state = DX_JSON_LINES_WITHIN;
-        return within(f, c);
+        return take_inner_byte(f, c);
     case DX_JSON_LINES_WITHIN:
-        out = within(f, c);
+        out = take_inner_byte(f, c);
         if (out >= 0)
             return out;
         f->state = c == ',' ? DX_JSON_LINES_ELEMENT : DX_JSON_LINES_BEHIND;

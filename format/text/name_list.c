@@ -93,7 +93,7 @@ static bool drop_mark(struct dx_name_list *l)
 }
 
 /* 1: a record that is not empty; its bytes stay where they are until room is asked for. */
-static int cut(struct dx_name_list *l, struct dx_name *name)
+static int cut_record(struct dx_name_list *l, struct dx_name *name)
 {
     while (l->at < l->end) {
         struct dx_span rest = { l->bytes + l->at, l->end - l->at };
@@ -218,7 +218,7 @@ bool dx_name_list_next(struct dx_name_list *l, struct dx_name *name)
 {
     if (!l->begun && !drop_mark(l))
         return false;
-    while (l->format == DX_NAME_LIST_JSON ? cut_array(l, name) : cut(l, name)) {
+    while (l->format == DX_NAME_LIST_JSON ? cut_array(l, name) : cut_record(l, name)) {
         if (name->flaw != DX_FLAW_NONE) {
             l->header_due = false;
             set_flaw(name);

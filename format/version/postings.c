@@ -392,8 +392,8 @@ static const char *unpack_entry(struct unpacking *u, bool first, struct dx_posti
 }
 
 /* Entries ascend by how they are coded. */
-static const char *unpack(const struct dx_postings_page *page, struct dx_span packed,
-                          uint8_t *plain)
+static const char *unpack_page(const struct dx_postings_page *page, struct dx_span packed,
+                               uint8_t *plain)
 {
     struct dx_posting p = { 0 };
     struct unpacking u;
@@ -439,7 +439,7 @@ int dx_postings_idx_decode(const struct dx_postings_page *page, struct dx_zstd_d
     if (rc >= 0)
         why = front_fault(page, dx_span_of(packed, page->idx_packed));
     if (rc >= 0 && why == NULL)
-        why = unpack(page, dx_span_of(packed + front, page->idx_packed - front), plain);
+        why = unpack_page(page, dx_span_of(packed + front, page->idx_packed - front), plain);
     free(packed);
     if (rc < 0)
         return dx_fail_in(err, "postings page %" PRIu32 " of idx", page->number);
@@ -637,7 +637,7 @@ static unsigned choose_k(const struct dx_postings_draft *d)
 }
 
 /* The draft's entries as they are in the file. */
-static void pack(struct dx_postings_draft *d)
+static void pack_page(struct dx_postings_draft *d)
 {
     struct dx_bits_out bits = { .to = &d->packed };
     unsigned k = choose_k(d);
@@ -722,7 +722,7 @@ int dx_postings_draft_encode(struct dx_postings_draft *d, uint64_t number, uint6
     page->number = (uint32_t)number;
     page->pairs = pairs;
     page->build = *build;
-    pack(d);
+    pack_page(d);
     if (d->packed.failed)
         return dx_buf_fail(&d->packed, err, "postings: page");
     dx_buf_clear(&d->idx);

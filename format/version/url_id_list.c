@@ -152,7 +152,7 @@ int dx_url_id_list_find(const struct dx_url_id_list *list, uint64_t url_id, uint
 }
 
 /* Behind the last id there is the zero of its bucket, and then nothing. */
-static int end(const struct dx_url_id_list *list, struct dx_error *err)
+static int check_end(const struct dx_url_id_list *list, struct dx_error *err)
 {
     uint64_t low = (uint64_t)list->count * list->low_bits;
     size_t begins = begins_of(list->high_bits - list->count);
@@ -176,7 +176,7 @@ int dx_url_id_list_next(struct dx_url_id_list *list, uint64_t *id, struct dx_err
     uint64_t above;
 
     if (list->taken == list->count)
-        return end(list, err);
+        return check_end(list, err);
     while (list->at < list->high_bits && dx_bits_at(list->high, list->at, 1) == 0)
         list->at++;
     above = (list->at - list->taken) << list->low_bits |
