@@ -210,8 +210,8 @@ static void put_row(struct domaindex_batch *b, size_t i, const struct dx_url *ur
     b->url_ids[i] = dx_url_id(url->url);
 }
 
-static int fill(struct domaindex_batch *b, struct dx_canon *canon,
-                const struct domaindex_strings *s, struct dx_error *err)
+static int fill_batch(struct domaindex_batch *b, struct dx_canon *canon,
+                      const struct domaindex_strings *s, struct dx_error *err)
 {
     for (size_t i = 0; i < b->count; i++) {
         const struct dx_span raw = dx_span_of(s->data + s->offset[i],
@@ -243,7 +243,7 @@ int domaindex_canon_batch(struct domaindex_canon *canon, const struct domaindex_
     if (rc == DX_OK)
         rc = batch_new(&b, texts->count, &why);
     if (rc == DX_OK)
-        rc = fill(b, canon->canon, texts, &why);
+        rc = fill_batch(b, canon->canon, texts, &why);
     if (rc < 0) {
         domaindex_batch_free(&b);
         return dx_library_failed(err, &why);

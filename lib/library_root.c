@@ -245,8 +245,8 @@ static int refuse_own(const struct dx_ask *ask, struct dx_problem *problem)
 }
 
 /* The question of a target, and the version that answers it, pinned. */
-static int begin(struct domaindex_root *r, const char *target, bool post, struct dx_ask *ask,
-                 struct dx_version **v, struct dx_problem *problem)
+static int begin_ask(struct domaindex_root *r, const char *target, bool post, struct dx_ask *ask,
+                     struct dx_version **v, struct dx_problem *problem)
 {
     int rc = dx_target_parse(dx_span_str(target), post, ask, problem);
 
@@ -420,7 +420,7 @@ static int answer_with(struct domaindex_root *r, const char *target, answer_func
 
     if (ask == NULL)
         return dx_no_memory(err, "answer");
-    rc = begin(r, target, function == answer_list, ask, &v, &problem);
+    rc = begin_ask(r, target, function == answer_list, ask, &v, &problem);
     if (rc == 1 && ask->row_format != DX_ROWS_JSON)
         function = answer_rows;
     if (rc == 1)
@@ -434,8 +434,9 @@ static int answer_with(struct domaindex_root *r, const char *target, answer_func
     return dx_library_answer_end(a, rc, &problem, err);
 }
 
-static int answer(struct domaindex_root *r, const char *target, answer_function *function,
-                  struct dx_span list, struct domaindex_answer **out, struct domaindex_error *err)
+static int answer_target(struct domaindex_root *r, const char *target, answer_function *function,
+                         struct dx_span list, struct domaindex_answer **out,
+                         struct domaindex_error *err)
 {
     struct dx_error why = DX_ERROR_INIT;
     struct domaindex_answer *a;
@@ -459,13 +460,13 @@ static int answer(struct domaindex_root *r, const char *target, answer_function 
 int domaindex_get(struct domaindex_root *root, const char *target, struct domaindex_answer **out,
                   struct domaindex_error *err)
 {
-    return answer(root, target, answer_one, dx_span_of(NULL, 0), out, err);
+    return answer_target(root, target, answer_one, dx_span_of(NULL, 0), out, err);
 }
 
 int domaindex_post(struct domaindex_root *root, const char *target, const char *list, size_t size,
                    struct domaindex_answer **out, struct domaindex_error *err)
 {
-    return answer(root, target, answer_list, dx_span_of(list, size), out, err);
+    return answer_target(root, target, answer_list, dx_span_of(list, size), out, err);
 }
 
 /* As the one segment or value that it is. */
