@@ -43,7 +43,8 @@ static int reserve(const struct dx_cold_walk *w, uint8_t **bytes, size_t *capaci
 }
 
 /* The pages behind the first that lie right behind each other and are few enough to be one read. */
-static int plan(const struct dx_cold_walk *w, size_t *size, uint32_t *end, struct dx_error *err)
+static int plan_read(const struct dx_cold_walk *w, size_t *size, uint32_t *end,
+                     struct dx_error *err)
 {
     uint64_t to = w->page.offset + w->page.stored_size;
     int rc = 1;
@@ -69,7 +70,7 @@ static int read_ahead(struct dx_cold_walk *w, struct dx_error *err)
     struct dx_read read = { w->place.object, w->place.at + w->page.offset, 0, NULL };
     const struct dx_source_batch batch = { .reads = &read, .pins = &pin, .count = 1 };
     uint32_t end;
-    int rc = plan(w, &read.size, &end, err);
+    int rc = plan_read(w, &read.size, &end, err);
 
     w->raw_end = 0;
     if (rc == DX_OK)

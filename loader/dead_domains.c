@@ -49,8 +49,8 @@ static int add_ranks(struct dx_dead_domains *d, const struct dx_dead *file,
 }
 
 /* What a part says of an older one. */
-static int take(struct dx_dead_domains *d, const struct dx_part *newer,
-                struct dx_version_part *older, size_t i, struct dx_error *err)
+static int take_part(struct dx_dead_domains *d, const struct dx_part *newer,
+                     struct dx_version_part *older, size_t i, struct dx_error *err)
 {
     const struct dx_manifest_version *entry = &older->part->entry;
     struct dx_dataset_set set;
@@ -159,7 +159,7 @@ int dx_dead_domains_join(struct dx_version_part *parts, size_t count, struct dx_
         parts[i].first = numbers;
         numbers += part->entry.part.domains;
         for (size_t k = 0; rc == DX_OK && k < i; k++)
-            rc = take(d, part, &parts[k], k, err);
+            rc = take_part(d, part, &parts[k], k, err);
     }
     if (rc == DX_OK && numbers > UINT32_MAX)
         rc = dx_fail(err, DX_E_LIMIT, "the parts of a version have over %lu domains together",

@@ -71,8 +71,8 @@ static bool there(const struct dx_manifest *m, const char *version)
 }
 
 /* After the put, with the manifest that was read after it. */
-static int take(struct dx_lease *l, const char *const *names, size_t count,
-                const struct dx_manifest *m, uint64_t until_ms, struct dx_error *err)
+static int take_names(struct dx_lease *l, const char *const *names, size_t count,
+                      const struct dx_manifest *m, uint64_t until_ms, struct dx_error *err)
 {
     struct dx_lease_text next = DX_LEASE_TEXT_INIT;
     uint64_t now = dx_clock_ms();
@@ -217,7 +217,8 @@ static int write_text(struct dx_lease *l, const char *const *names, size_t count
 }
 
 /* 1 written; 0 what is there is not what we took it for: look again. */
-static int put(struct dx_lease *l, const char *const *names, size_t count, struct dx_error *err)
+static int put_lease(struct dx_lease *l, const char *const *names, size_t count,
+                     struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_LEASE_TEXT_MAX);
     char object[OBJECT_MAX];
@@ -253,7 +254,7 @@ static int write_rounds(struct dx_lease *l, const char *const *names, size_t cou
             continue;
         *sent_ms = dx_clock_ms();
         if (rc == DX_OK)
-            rc = put(l, names, count, err);
+            rc = put_lease(l, names, count, err);
         if (rc != 0)
             return rc < 0 ? rc : DX_OK;
     }
@@ -304,7 +305,7 @@ int dx_lease_hold(struct dx_lease *l, const char *const *names, size_t count,
     if (rc == DX_OK)
         rc = read_manifest(l, manifest, err);
     if (rc == DX_OK)
-        rc = take(l, names, count, manifest, sent_ms + (uint64_t)l->ttl_s * 1000, err);
+        rc = take_names(l, names, count, manifest, sent_ms + (uint64_t)l->ttl_s * 1000, err);
     if (rc < 0)
         dx_manifest_release(manifest);
     return rc;
@@ -411,7 +412,7 @@ static void take_back(struct dx_lease *l)
     object_of(l, object);
     while (fd >= 0 && flock(fd, LOCK_EX) < 0 && errno == EINTR)
         ;
-    if (put(l, NULL, 0, &ignored) == 1 && fd >= 0)
+    if (put_lease(l, NULL, 0, &ignored) == 1 && fd >= 0)
         (void)dx_store_remove(l->store, object, &ignored);
     if (fd >= 0)
         (void)close(fd);

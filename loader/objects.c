@@ -129,7 +129,7 @@ void dx_objects_seen(struct dx_objects *objects, struct dx_object o, const char 
 /* One reply's ETag may be refuted by another: otherwise an ETag that a cache on the way made up
  * would be trusted until the version ends. The next reply sets it again, and checksums decide what
  * the object is. */
-static void forget(struct dx_objects *objects, struct slot *slot)
+static void forget_etag(struct dx_objects *objects, struct slot *slot)
 {
     struct former *f;
 
@@ -157,7 +157,7 @@ void dx_objects_broke(struct dx_objects *objects, struct dx_object o)
 
     atomic_fetch_add_explicit(&objects->broken, 1, memory_order_relaxed);
     if (place_of(objects, o, &at) && !objects->slots[at].given)
-        forget(objects, &objects->slots[at]);
+        forget_etag(objects, &objects->slots[at]);
 }
 
 uint64_t dx_objects_broken(const struct dx_objects *objects)

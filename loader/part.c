@@ -93,8 +93,8 @@ struct located {
     const struct dx_map_range *range; /* NULL: the whole file */
 };
 
-static int locate(const struct dx_part *p, const char *name, const char *copy, struct located *at,
-                  struct dx_error *err)
+static int locate_file(const struct dx_part *p, const char *name, const char *copy,
+                       struct located *at, struct dx_error *err)
 {
     const struct dx_manifest_file *f = dx_manifest_file(&p->entry, name);
     struct dx_manifest_place place;
@@ -119,7 +119,7 @@ static int map_listed(struct dx_part *p, const char *name, const char *copy,
                       enum dx_map_advice advice, struct dx_map *map, struct dx_error *err)
 {
     struct located at;
-    int rc = locate(p, name, copy, &at, err);
+    int rc = locate_file(p, name, copy, &at, err);
 
     if (rc == DX_OK)
         rc = dx_guard_map_range(p->guard, map, at.path, at.range, advice, err);
@@ -515,7 +515,7 @@ int dx_part_check_others(const struct dx_part *p, struct dx_error *err)
         if (mapped_file(f->name) || f == dx_manifest_file(&p->entry, DX_FILE_DATASETS) ||
             f == dx_manifest_file(&p->entry, DX_FILE_PSL))
             continue;
-        rc = locate(p, f->name, NULL, &at, err);
+        rc = locate_file(p, f->name, NULL, &at, err);
         if (rc == DX_OK)
             rc = dx_map_open_range(&map, at.path, at.range, DX_MAP_SEQUENTIAL, err);
         if (rc == DX_OK)

@@ -30,7 +30,8 @@ struct dx_access {
 
 /* Whether the table may follow the one that holds; only who polls changes that, so it is read as it
  * is. */
-static int check(const struct dx_access *a, const struct dx_access_table *t, struct dx_error *err)
+static int check_table(const struct dx_access *a, const struct dx_access_table *t,
+                       struct dx_error *err)
 {
     uint64_t generation = dx_access_table_generation(t);
     uint64_t last = a->table == NULL ? 0 : dx_access_table_generation(a->table);
@@ -85,7 +86,7 @@ static int read_table(struct dx_access *a, char etag[DX_SOURCE_ETAG],
     if (rc == 1) {
         atomic_store(&a->there, true);
         rc = dx_access_table_parse(t, dx_span_of(text.data, text.size), a->name, a->table, err);
-        rc = rc == DX_OK ? check(a, *t, err) : rc;
+        rc = rc == DX_OK ? check_table(a, *t, err) : rc;
         rc = rc == DX_OK ? 1 : rc;
     }
     dx_buf_release(&text);

@@ -91,8 +91,8 @@ static int open_again(struct dx_domain64_live *n, uint64_t now_ms, struct dx_err
 }
 
 /* *seen: whether there is a list. */
-static int look(struct dx_domain64_live *n, bool asked, uint64_t now_ms, bool *seen,
-                struct dx_error *err)
+static int look_at_list(struct dx_domain64_live *n, bool asked, uint64_t now_ms, bool *seen,
+                        struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_DOMAIN64_MANIFEST_MAX);
     char etag[DX_SOURCE_ETAG];
@@ -123,7 +123,7 @@ int dx_domain64_live_poll(struct dx_domain64_live *n, bool asked, uint64_t now_m
 {
     struct dx_error why = DX_ERROR_INIT;
     bool seen = false;
-    int rc = look(n, asked, now_ms, &seen, &why);
+    int rc = look_at_list(n, asked, now_ms, &seen, &why);
 
     let_go(n, now_ms);
     if (rc < 0 && why.code == DX_OK) { /* as the look before this one */

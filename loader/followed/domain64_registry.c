@@ -16,8 +16,8 @@
 /* ---- opening ---- */
 
 /* To a file without a name, for as long as it is mapped. */
-static int fetch(struct dx_source *source, const char *dir, const char *object, uint64_t size,
-                 struct dx_map *map, struct dx_error *err)
+static int fetch_object(struct dx_source *source, const char *dir, const char *object,
+                        uint64_t size, struct dx_map *map, struct dx_error *err)
 {
     struct dx_download d = {
         .source = source, .object = object, .size = size, .pin = { size, NULL }
@@ -62,7 +62,7 @@ static int open_book(struct dx_domain64_registry *n, const struct opening *o, si
 
     dx_number_object(f, object);
     if (dx_source_remote(o->root)) {
-        rc = fetch(o->source, o->options->dir, object, f->size, &n->map[i], err);
+        rc = fetch_object(o->source, o->options->dir, object, f->size, &n->map[i], err);
     } else {
         rc = dx_path_format(path, sizeof path, err, "%s/%s", o->root, object);
         if (rc == DX_OK)

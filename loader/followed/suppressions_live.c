@@ -88,8 +88,8 @@ static void free_snapshot(struct snapshot *s)
     free(s);
 }
 
-static int take(struct dx_suppressions_live *o, const struct dx_suppressions *log,
-                struct dx_error *err)
+static int take_log(struct dx_suppressions_live *o, const struct dx_suppressions *log,
+                    struct dx_error *err)
 {
     struct snapshot *s = calloc(1, sizeof *s);
     struct snapshot *never;
@@ -243,7 +243,7 @@ static int poll_log(struct dx_suppressions_live *o, const struct dx_suppressions
     if (rc >= 0 && m != NULL && dx_suppressions_floor_check_bound(&log, m, o->root, err) < 0)
         rc = DX_E_CORRUPT;
     if (rc == 1)
-        rc = log.count > o->log.lines ? take(o, &log, err) : 0;
+        rc = log.count > o->log.lines ? take_log(o, &log, err) : 0;
     dx_suppressions_release(&log);
     if (rc >= 0)
         dx_followed_take(&o->followed, etag);

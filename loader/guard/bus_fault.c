@@ -39,7 +39,7 @@ struct range {
     unsigned value;
 };
 
-static bool find(uintptr_t address, struct range *found)
+static bool find_range(uintptr_t address, struct range *found)
 {
     size_t used = atomic_load(&table.used);
 
@@ -84,7 +84,7 @@ static void on_bus(int number, siginfo_t *info, void *context)
     int wake_fd;
 
     (void)context;
-    if (info->si_code <= 0 || !find((uintptr_t)info->si_addr, &r)) {
+    if (info->si_code <= 0 || !find_range((uintptr_t)info->si_addr, &r)) {
         pass_on(number, info);
         errno = saved;
         return;

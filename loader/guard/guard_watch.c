@@ -242,7 +242,7 @@ static int pause_ms(void)
     return quarter > 0 && quarter < LOOK_MS ? (int)quarter : LOOK_MS;
 }
 
-static void *run(void *argument)
+static void *run_watch(void *argument)
 {
     struct pollfd fds[] = { { watch.signal_fd, POLLIN, 0 },
                             { watch.event_fd, POLLIN, 0 },
@@ -306,7 +306,7 @@ static int start_thread(struct dx_error *err)
     rc = dx_bus_install(watch.event_fd, err);
     if (rc < 0)
         return rc;
-    rc = dx_quiet_thread(&watch.thread, run, NULL); /* it reads its signals from signal_fd */
+    rc = dx_quiet_thread(&watch.thread, run_watch, NULL); /* it reads its signals from signal_fd */
     if (rc != 0) {
         dx_bus_uninstall();
         return dx_fail_errno(err, rc, "guard of mapped files: cannot start a thread");
