@@ -662,7 +662,7 @@ static int set_range(struct all_urls_task *task, struct dx_canon *canon, struct 
     return 1;
 }
 
-static int begin(struct all_urls_task *task, struct dx_problem *problem)
+static int begin_task(struct all_urls_task *task, struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
     int rc = take_datasets(task, problem);
@@ -729,7 +729,7 @@ int dx_task_all_urls(const struct dx_view *view, struct dx_canon *canon,
     if (rc == 1) /* before all that would tell a hidden domain from one that is not there */
         rc = dx_suppression_view_of(view, &task->found, &task->withheld, problem);
     if (rc == 1)
-        rc = begin(task, problem);
+        rc = begin_task(task, problem);
     if (rc == 1)
         rc = ask->brief && is_long(task) ? DX_TASK_WAITS : step_task(&task->task, body, problem);
     return dx_task_begun(&task->task, rc, out);

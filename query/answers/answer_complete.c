@@ -94,8 +94,8 @@ static int find_next(void *ctx, const struct dx_part *part, uint64_t from, uint6
 }
 
 /* As /v1/domain: whether suppressions leave a row. */
-static int shows(void *ctx, const struct dx_part *part, uint64_t ordinal, struct dx_span domain,
-                 struct dx_error *err)
+static int shows_domain(void *ctx, const struct dx_part *part, uint64_t ordinal,
+                        struct dx_span domain, struct dx_error *err)
 {
     struct work *w = ctx;
     struct dx_found found = { .part = part, .ordinal = ordinal, .domain_size = domain.size };
@@ -122,7 +122,7 @@ static int shows(void *ctx, const struct dx_part *part, uint64_t ordinal, struct
 static int search_parts(struct work *w, const struct dx_completion_typed *typed,
                         struct dx_completion *found, size_t max, size_t *n, struct dx_error *err)
 {
-    const struct dx_completion_filter filter = { find_next, shows, w };
+    const struct dx_completion_filter filter = { find_next, shows_domain, w };
     const struct dx_version *v = w->view->version;
     int rc = DX_OK;
 
@@ -137,8 +137,8 @@ static int search_parts(struct work *w, const struct dx_completion_typed *typed,
     return rc;
 }
 
-static int search(struct work *w, const struct dx_completion_typed *typed,
-                  struct dx_completion *found, size_t max, size_t *n)
+static int search_version(struct work *w, const struct dx_completion_typed *typed,
+                          struct dx_completion *found, size_t max, size_t *n)
 {
     struct dx_completion *all = malloc(w->view->version->part_count * max * sizeof *all + 1);
     struct dx_error err = DX_ERROR_INIT;
@@ -231,7 +231,7 @@ int dx_answer_complete(const struct dx_view *view, struct dx_canon *canon,
      * one by one. */
     rc = dx_suppression_view_ruled(&w.ruled, view->version, canon, problem);
     if (rc == 1)
-        rc = search(&w, &typed, found, ask->limit + 1, &n);
+        rc = search_version(&w, &typed, found, ask->limit + 1, &n);
     if (rc == 1 && line != dx_suppressed_line(view->version))
         rc = dx_suppression_view_unknown(0, problem);
     if (rc == 1)

@@ -293,7 +293,7 @@ static uint64_t look_max(const struct page *p)
     return p->scan == NULL ? LOOK_MAX : p->pattern.regex.data == NULL ? SCAN_MAX : REGEX_MAX;
 }
 
-static int begin(struct page *p, struct dx_problem *problem)
+static int begin_page(struct page *p, struct dx_problem *problem)
 {
     const struct dx_cursor *from = p->ask->paging.from;
     struct dx_error err = DX_ERROR_INIT;
@@ -337,7 +337,7 @@ int dx_answer_domains(const struct dx_view *view, struct dx_canon *canon,
     if (rc == 1 && dx_domain_set_init(&p.set, view, p.of.dataset, suffix_of(&p), &err) < 0)
         rc = dx_problem_of_error(problem, &err);
     if (rc == 1)
-        rc = begin(&p, problem);
+        rc = begin_page(&p, problem);
     if (rc == 1 && ask->plan == 0)
         rc = dx_suppression_domains_take_out(&p.hidden, view, canon, p.set.numbers, problem);
     if (rc == 1 && write_page(&p, body, &err) < 0) {

@@ -310,7 +310,7 @@ static int answer_visible(struct paths_task *t, struct dx_buf *body, struct dx_p
     return finish(rc, &err, body, problem);
 }
 
-static int begin(struct paths_task *t, struct dx_buf *body, struct dx_problem *problem)
+static int begin_task(struct paths_task *t, struct dx_buf *body, struct dx_problem *problem)
 {
     const struct dx_domain_pages_of of = { t->view.version,  t->found.part,      DX_COLD_FACTS,
                                            t->found.ordinal, &t->ask.dataset_id, 1 };
@@ -370,6 +370,6 @@ int dx_task_paths(const struct dx_view *view, struct dx_canon *canon,
     if (rc == 1)
         rc = may_tell(t, problem);
     if (rc == 1)
-        rc = begin(t, body, problem);
+        rc = begin_task(t, body, problem);
     return dx_task_begun(&t->task, rc, out);
 }

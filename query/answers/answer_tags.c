@@ -380,7 +380,7 @@ static const struct dx_task_kind kind = { step_task, fetched, reading, release_t
 /* Which tags: of the prefix, from where the cursor goes on. A cursor says itself where its tags
  * end. Whether it is of this prefix is known by the prefix: where the tags of two begin and end
  * would tell whether hidden ones lie between. */
-static int begin(struct tags_task *t, struct dx_problem *problem)
+static int begin_names(struct tags_task *t, struct dx_problem *problem)
 {
     const struct dx_version *v = t->page.view.version;
     const struct dx_cursor *from = &t->page.from;
@@ -415,7 +415,7 @@ int dx_task_tags(const struct dx_view *view, struct dx_canon *canon, const struc
     rc = dx_tag_page_begin(&t->page, &urls, ask->paging.from, ask->one_dataset, ask->dataset_id,
                            problem);
     if (rc == 1)
-        rc = begin(t, problem);
+        rc = begin_names(t, problem);
     if (rc == 1)
         rc = step_task(&t->task, body, problem);
     t->canon = NULL;

@@ -265,7 +265,8 @@ static uint8_t *take_text(struct url_task *task, const struct dx_url *url, struc
 
 /* The asked one as the row's requested_url: the row's own URL is where it leads, if that may be
  * shown. */
-static int lead(void *ctx, size_t place, const struct dx_listing_row *row, struct dx_error *err)
+static int take_next_url(void *ctx, size_t place, const struct dx_listing_row *row,
+                         struct dx_error *err)
 {
     struct url_task *task = ctx;
     enum dx_reject reject = DX_REJECT_NONE;
@@ -334,7 +335,7 @@ static int lead_on(struct url_task *task, struct dx_error *err)
     if (task->chain_end != NULL)
         return 0;
     dx_buf_clear(&task->next);
-    rc = dx_url_rows_each(&task->rows, lead, task, err);
+    rc = dx_url_rows_each(&task->rows, take_next_url, task, err);
     if (rc < 0)
         return rc;
     task->chain_end = task->next.size == 0       ? "canonical"

@@ -85,7 +85,7 @@ static int by_urls(const void *a, const void *b, void *text)
 }
 
 /* Best first, and no more than the page and what comes before it. */
-static int cut(struct dx_host_merge *m, struct dx_error *err)
+static int cut_hosts(struct dx_host_merge *m, struct dx_error *err)
 {
     uint64_t keep = m->page.offset + m->page.limit;
     struct dx_buf text = DX_BUF_INIT(SIZE_MAX / 2);
@@ -117,8 +117,8 @@ static int make_room(struct dx_host_merge *m, struct dx_error *err)
 }
 
 /* h: counts; host: its text. */
-static int take(struct dx_host_merge *m, struct dx_host_total h, struct dx_span host,
-                struct dx_error *err)
+static int take_host(struct dx_host_merge *m, struct dx_host_total h, struct dx_span host,
+                     struct dx_error *err)
 {
     uint64_t number = m->host_count++;
     int rc;
@@ -136,7 +136,7 @@ static int take(struct dx_host_merge *m, struct dx_host_total h, struct dx_span 
     m->hosts[m->count++] = h;
     if (m->by_name || m->count < 2 * (m->page.offset + m->page.limit) + SLACK)
         return DX_OK;
-    return cut(m, err);
+    return cut_hosts(m, err);
 }
 
 /* ---- the merge ---- */
@@ -199,7 +199,7 @@ static int next_host(struct dx_host_merge *m, struct dx_buf *name, struct dx_err
         h.page_count += m->heap[0]->of_counts ? m->heap[0]->host.row_count : 0;
         rc = advance(m, err);
     }
-    return rc < 0 ? rc : take(m, h, host, err);
+    return rc < 0 ? rc : take_host(m, h, host, err);
 }
 
 int dx_host_merge_run(struct dx_host_merge *m, struct dx_error *err)
@@ -214,7 +214,7 @@ int dx_host_merge_run(struct dx_host_merge *m, struct dx_error *err)
     dx_buf_release(&name);
     if (rc < 0 || m->by_name)
         return rc;
-    rc = cut(m, err);
+    rc = cut_hosts(m, err);
     if (rc >= 0 && m->count <= m->page.offset)
         m->count = 0;
     else if (rc >= 0) {

@@ -221,8 +221,8 @@ static void put_back(struct dx_overlap_sums *s, const uint64_t urls[2])
 
 /* The first domain of the part at hand from `ordinal` on that either has: 1, with what each has of
  * it; 0 there is none. */
-static int either_here(struct dx_overlap *o, uint64_t ordinal, uint64_t *found, uint64_t urls[2],
-                       struct dx_error *err)
+static int find_either_here(struct dx_overlap *o, uint64_t ordinal, uint64_t *found,
+                            uint64_t urls[2], struct dx_error *err)
 {
     int rc[2];
 
@@ -243,8 +243,8 @@ static int either_here(struct dx_overlap *o, uint64_t ordinal, uint64_t *found, 
 }
 
 /* The same by numbers of the version, of live domains. */
-static int either(struct dx_overlap *o, uint64_t number, uint64_t *found, uint64_t urls[2],
-                  struct dx_error *err)
+static int find_either(struct dx_overlap *o, uint64_t number, uint64_t *found, uint64_t urls[2],
+                       struct dx_error *err)
 {
     const struct dx_version *v = o->view.version;
     int rc = 0;
@@ -257,9 +257,9 @@ static int either(struct dx_overlap *o, uint64_t number, uint64_t *found, uint64
         if (i != o->part)
             rc = enter_part(o, i, err);
         if (rc >= 0)
-            rc = either_here(o, number > first ? number - first : 0, found, urls, err);
+            rc = find_either_here(o, number > first ? number - first : 0, found, urls, err);
         while (rc == 1 && dx_version_is_dead(v, i, *found))
-            rc = either_here(o, *found + 1, found, urls, err);
+            rc = find_either_here(o, *found + 1, found, urls, err);
         *found += first;
     }
     return rc;
@@ -323,7 +323,7 @@ static int exchange_next(struct dx_overlap *o, struct dx_problem *problem)
     uint64_t urls[2];
     uint64_t found;
     uint64_t ruled;
-    int rc = either(o, o->next_number, &found, urls, &err);
+    int rc = find_either(o, o->next_number, &found, urls, &err);
 
     if (rc != 1)
         return rc < 0 ? failed(problem, &err) : 0;

@@ -52,8 +52,8 @@ static int take_field(struct dx_cdx_filter *one, enum dx_cdx_dialect dialect, st
     return 1;
 }
 
-static int parse(struct dx_cdx_filters *f, struct dx_cdx_filter *one, struct dx_span filter,
-                 struct dx_problem *problem)
+static int parse_filter(struct dx_cdx_filters *f, struct dx_cdx_filter *one, struct dx_span filter,
+                        struct dx_problem *problem)
 {
     enum dx_cdx_dialect dialect = f->ask->dialect;
     bool equals;
@@ -87,7 +87,7 @@ int dx_cdx_filters_init(struct dx_cdx_filters *f, const struct dx_cdx_ask *ask,
     f->work = (struct dx_regex_work){ .most = DX_CDX_REGEX_STEPS };
     dx_buf_init(&f->line, LINE_MAX_BYTES);
     for (size_t i = 0; rc == 1 && i < ask->filter_count; i++)
-        rc = parse(f, &f->list[f->count++], ask->filters[i], problem);
+        rc = parse_filter(f, &f->list[f->count++], ask->filters[i], problem);
     return rc;
 }
 

@@ -310,7 +310,7 @@ static int want_stretches(struct dx_cdx_places *p, struct dx_error *err)
     return rc;
 }
 
-static int search(struct dx_cdx_places *p, struct dx_error *err)
+static int search_places(struct dx_cdx_places *p, struct dx_error *err)
 {
     int rc = p->has_strays ? DX_OK : look_up_strays(p, err);
 
@@ -452,5 +452,5 @@ static int sample(struct dx_cdx_places *p, struct dx_error *err)
 
 int dx_cdx_places_step(struct dx_cdx_places *p, struct dx_error *err)
 {
-    return p->samples ? sample(p, err) : search(p, err);
+    return p->samples ? sample(p, err) : search_places(p, err);
 }

@@ -50,7 +50,7 @@ static size_t slot_of(const struct dx_cdx_revisits *r, struct dx_span digest)
     }
 }
 
-static int grow(struct dx_cdx_revisits *r, struct dx_error *err)
+static int grow_slots(struct dx_cdx_revisits *r, struct dx_error *err)
 {
     struct dx_cdx_revisits more = *r;
 
@@ -71,8 +71,8 @@ static int grow(struct dx_cdx_revisits *r, struct dx_error *err)
     return DX_OK;
 }
 
-static int keep(struct dx_cdx_revisits *r, size_t slot, const struct dx_span *columns,
-                struct dx_error *err)
+static int keep_values(struct dx_cdx_revisits *r, size_t slot, const struct dx_span *columns,
+                       struct dx_error *err)
 {
     size_t at = r->text.size;
 
@@ -126,13 +126,13 @@ int dx_cdx_revisits_row(struct dx_cdx_revisits *r, struct dx_span *columns, stru
         dx_span_equal(columns[DX_CDX_DIGEST], dx_span_str("-")))
         return DX_OK;
     if (r->count * 2 >= r->slot_count)
-        rc = grow(r, err);
+        rc = grow_slots(r, err);
     if (rc < 0)
         return rc;
     slot = slot_of(r, columns[DX_CDX_DIGEST]);
     if (revisit && r->slots[slot] != 0)
         resolve(r, slot, columns);
     if (!revisit && r->slots[slot] == 0)
-        rc = keep(r, slot, columns, err);
+        rc = keep_values(r, slot, columns, err);
     return rc;
 }

@@ -164,7 +164,7 @@ static size_t count_kept(const struct dx_cdx_select *s)
 }
 
 /* Text of the first n alone. */
-static int compact(struct dx_cdx_select *s, size_t n, struct dx_error *err)
+static int compact_text(struct dx_cdx_select *s, size_t n, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(s->bytes_max * 2);
 
@@ -199,7 +199,7 @@ static int sort(struct dx_cdx_select *s, struct dx_error *err)
         return dx_fail(err, DX_E_LIMIT, "a row has columns of over %zu bytes", s->bytes_max / 2);
     s->cut = true;
     s->bound = n;
-    return compact(s, n, err);
+    return compact_text(s, n, err);
 }
 
 /* ---- rows ---- */

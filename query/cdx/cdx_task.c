@@ -343,9 +343,10 @@ static bool is_enough(struct cdx_task *task, struct dx_error *err)
 }
 
 /* A domain, into the group if it has rows of use, with *added. withheld: of it. */
-static int enter(struct cdx_task *task, const struct dx_found *found,
-                 const struct dx_suppression_view *withheld, const struct dx_domain_pairs *pairs,
-                 struct dx_ahead_domain **added, struct dx_error *err)
+static int enter_domain(struct cdx_task *task, const struct dx_found *found,
+                        const struct dx_suppression_view *withheld,
+                        const struct dx_domain_pairs *pairs, struct dx_ahead_domain **added,
+                        struct dx_error *err)
 {
     struct dx_ahead_domain *s = dx_domains_ahead_add(&task->ahead, found, DX_CAPTURE_ROW_FIELDS,
                                                      err);
@@ -393,7 +394,7 @@ static int enter_first(struct cdx_task *task, struct dx_error *err)
     int rc = dx_view_pairs(&pairs, &task->view, task->found.part, task->found.ordinal, err);
 
     if (rc >= 0)
-        rc = enter(task, &task->found, &task->withheld, &pairs, &s, err);
+        rc = enter_domain(task, &task->found, &task->withheld, &pairs, &s, err);
     task->datasets = pairs.count;
     dx_domain_pairs_release(&pairs);
     if (rc < 0)
@@ -470,7 +471,7 @@ static int enter_next(struct cdx_task *task, struct dx_error *err)
     rows = count_rows(task, w);
     if (rows == 0 || ((task->by_domains || task->ask.count_pages) && is_counted(task, rows)))
         return DX_OK;
-    rc = enter(task, &w->found, &w->withheld, &w->pairs, &s, err);
+    rc = enter_domain(task, &w->found, &w->withheld, &w->pairs, &s, err);
     if (rc < 0)
         return rc;
     dx_domain_walk_keep(w, &s->withheld);
@@ -574,7 +575,7 @@ static int keep_place(struct cdx_task *task, struct dx_error *err)
                    DX_CDX_KEY_URLKEY_MAX);
 }
 
-static int emit(struct cdx_task *task, const struct dx_span *columns, struct dx_error *err)
+static int emit_row(struct cdx_task *task, const struct dx_span *columns, struct dx_error *err)
 {
     if (task->skipped < task->ask.offset) {
         task->skipped++;
@@ -759,7 +760,7 @@ static int use_selection(struct cdx_task *task, struct dx_error *err)
             columns[c] = dx_span_of(NULL, 0);
         rc = dx_cdx_sequence_row(&task->sequence, columns, timestamp, err);
         if (rc == 1)
-            rc = in_order(&task->ask) ? emit(task, columns, err)
+            rc = in_order(&task->ask) ? emit_row(task, columns, err)
                                       : keep_piece(task, columns, timestamp, err);
     }
     if (rc >= 0 && !task->more &&
@@ -1080,9 +1081,9 @@ static void begin_selection(struct cdx_task *task, const struct dx_cdx_request *
     }
 }
 
-static int begin(struct cdx_task *task, struct dx_canon *canon,
-                 const struct dx_cdx_request *request, struct dx_buf *body,
-                 struct dx_problem *problem)
+static int begin_task(struct cdx_task *task, struct dx_canon *canon,
+                      const struct dx_cdx_request *request, struct dx_buf *body,
+                      struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
     int rc = dx_cdx_query_parse(request->query, request->dialect, &task->text, &task->ask, problem);
@@ -1128,7 +1129,7 @@ int dx_task_cdx(const struct dx_view *view, struct dx_canon *canon,
     dx_urlkey_init(&task->key);
     dx_capture_row_init(&task->row, view->version);
     dx_domains_ahead_init(&task->ahead, view->version, request->deadline_ms);
-    rc = begin(task, canon, request, body, problem);
+    rc = begin_task(task, canon, request, body, problem);
     if (rc != 1 && rc != DX_TASK_WAITS)
         problem->says_message = true;
     return dx_task_begun(&task->task, rc, out);

@@ -107,8 +107,8 @@ static int count_rows(struct suffix_task *task, struct dx_canon *canon, struct d
         (int)task->name.suffix.size, (const char *)task->name.suffix.data, (unsigned long long)max);
 }
 
-static int begin(struct suffix_task *task, struct dx_canon *canon, struct dx_buf *body,
-                 struct dx_problem *problem)
+static int begin_task(struct suffix_task *task, struct dx_canon *canon, struct dx_buf *body,
+                      struct dx_problem *problem)
 {
     const struct dx_cursor *from = &task->of.page.from;
     uint64_t numbers = task->of.page.view.version->numbers;
@@ -143,6 +143,6 @@ int dx_task_suffix_urls(const struct dx_view *view, struct dx_canon *canon,
     if (rc == 1)
         rc = dx_suffix_name_read(&task->name, canon, ask->asked, problem);
     if (rc == 1)
-        rc = begin(task, canon, body, problem);
+        rc = begin_task(task, canon, body, problem);
     return dx_task_begun(&task->of.task, rc, out);
 }

@@ -69,9 +69,9 @@ static int compare_places(const struct dx_range_order_at *a, const struct dx_ran
 }
 
 /* An entry and its URL with one that is kept in `rows`. */
-static int compare(const struct dx_range_order *o, const struct dx_range_order_entry *a,
-                   struct dx_span host, struct dx_span path, const struct dx_range_order_entry *b,
-                   const struct dx_kept_rows *rows)
+static int compare_kept(const struct dx_range_order *o, const struct dx_range_order_entry *a,
+                        struct dx_span host, struct dx_span path,
+                        const struct dx_range_order_entry *b, const struct dx_kept_rows *rows)
 {
     struct dx_span other_host;
     struct dx_span other_path;
@@ -98,7 +98,7 @@ static int compare_entries(const void *a, const void *b, void *ctx)
     struct dx_span path;
 
     dx_kept_rows_url(&o->rows, x->at, &host, &path);
-    return compare(o, x, host, path, b, &o->rows);
+    return compare_kept(o, x, host, path, b, &o->rows);
 }
 
 static void sort(struct dx_range_order *o)
@@ -213,7 +213,8 @@ int dx_range_order_add(struct dx_range_order *o, const struct dx_listing_row *ro
 {
     struct dx_range_order_entry e = entry_of(o, row, of);
     struct dx_range_order_entry *to;
-    int c = o->goes_on ? compare(o, &e, row->host, row->path_query, &o->after, &o->after_row) : 1;
+    int c = o->goes_on ? compare_kept(o, &e, row->host, row->path_query, &o->after, &o->after_row)
+                       : 1;
     int rc;
 
     o->total++;
@@ -222,7 +223,7 @@ int dx_range_order_add(struct dx_range_order *o, const struct dx_listing_row *ro
     if (c < 0)
         return DX_OK;
     if (o->kept > 0 &&
-        compare(o, &e, row->host, row->path_query, &o->entries[o->kept - 1], &o->rows) > 0)
+        compare_kept(o, &e, row->host, row->path_query, &o->entries[o->kept - 1], &o->rows) > 0)
         return DX_OK;
     if (o->held >= 2 * o->wanted + ROOM || o->rows.bytes.size >= 2 * DX_RANGE_ORDER_BYTES) {
         rc = let_go(o, err);

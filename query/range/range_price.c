@@ -38,7 +38,7 @@ static void add_domain(struct dx_range_price *p)
     p->domains += any;
 }
 
-static int check(const struct dx_range_price *p, struct dx_problem *problem)
+static int check_price(const struct dx_range_price *p, struct dx_problem *problem)
 {
     static const char *const of[] = { "domains", "domains of datasets", "rows" };
     const uint64_t have[] = { p->domains, p->pairs, p->rows };
@@ -69,7 +69,7 @@ int dx_range_price_step(struct dx_range_price *p, struct dx_problem *problem)
         if (rc != 1)
             return rc < 0 ? rc : 1;
         add_domain(p);
-        rc = check(p, problem);
+        rc = check_price(p, problem);
         if (rc < 0)
             return rc;
     }

@@ -368,7 +368,7 @@ static int check_line(const struct dx_range_task *task, struct dx_error *err)
                    v->entry.version);
 }
 
-static int end(struct dx_range_task *task, struct dx_buf *body, struct dx_problem *problem)
+static int end_task(struct dx_range_task *task, struct dx_buf *body, struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
     int rc = check_line(task, &err);
@@ -463,7 +463,7 @@ static int step_task(struct dx_task *of, struct dx_buf *body, struct dx_problem 
 
     if (rc == 1 && reads)
         rc = dx_range_rows_step(&task->rows, problem);
-    return rc == 1 ? end(task, body, problem) : rc;
+    return rc == 1 ? end_task(task, body, problem) : rc;
 }
 
 static struct dx_read_batch *reading(struct dx_task *of)

@@ -9,7 +9,8 @@
 
 /* What a page needs of its part to be read; the page itself is known. The same lake gives the same build id, and
  * another program may have cut it into other pages: so the key has what the bytes sum up to as well. */
-static int want(struct dx_cold_page_wanted *p, const struct dx_caches *caches, struct dx_error *err)
+static int want_page(struct dx_cold_page_wanted *p, const struct dx_caches *caches,
+                     struct dx_error *err)
 {
     const struct dx_manifest_version *entry = &p->part->entry;
     const struct dx_manifest_file *listed = dx_manifest_file(entry,
@@ -42,7 +43,7 @@ int dx_cold_page_find(struct dx_cold_page_wanted *p, const struct dx_part *part,
 
     *p = (struct dx_cold_page_wanted){ .part = part };
     rc = dx_cold_find(&part->cold, file, key, sub, &p->page, err);
-    return rc == 1 ? want(p, caches, err) : rc;
+    return rc == 1 ? want_page(p, caches, err) : rc;
 }
 
 int dx_cold_page_at(struct dx_cold_page_wanted *p, const struct dx_part *part,
@@ -53,7 +54,7 @@ int dx_cold_page_at(struct dx_cold_page_wanted *p, const struct dx_part *part,
 
     *p = (struct dx_cold_page_wanted){ .part = part };
     rc = dx_cold_page(&part->cold, file, number, &p->page, err);
-    return rc == 1 ? want(p, caches, err) : rc;
+    return rc == 1 ? want_page(p, caches, err) : rc;
 }
 
 struct decoding {
@@ -61,8 +62,8 @@ struct decoding {
     struct dx_zstd_decoder *decoder;
 };
 
-static int decode(void *ctx, const struct dx_block_request *w, uint8_t **bytes, size_t *size,
-                  struct dx_error *err)
+static int decode_page(void *ctx, const struct dx_block_request *w, uint8_t **bytes, size_t *size,
+                       struct dx_error *err)
 {
     const struct decoding *d = ctx;
     const struct dx_part *part = d->p->part;
@@ -87,7 +88,7 @@ int dx_cold_page_advance(struct dx_cold_page_wanted *p, struct dx_read_batch *re
     int rc;
 
     p->wanted.of.name = p->name; /* here, for p may have been copied since it was found */
-    rc = dx_block_request_advance(&p->wanted, reading, decode, &d, err);
+    rc = dx_block_request_advance(&p->wanted, reading, decode_page, &d, err);
     if (rc == DX_OK && p->wanted.block != NULL && p->wanted.block->bytes.size != p->page.plain_size)
         rc = dx_fail(err, DX_E_CORRUPT,
                      "%s, page %u: %zu bytes are cached, and cold.dxp says %u: two versions have "

@@ -164,7 +164,7 @@ static int digit_value(uint8_t c)
 }
 
 /* False: too long, another character, or bits behind the last byte that are not zero. */
-static bool decode(struct dx_span text, uint8_t out[BYTES_MAX], size_t *size)
+static bool decode_digits(struct dx_span text, uint8_t out[BYTES_MAX], size_t *size)
 {
     uint32_t bits = 0;
     unsigned have = 0;
@@ -724,7 +724,7 @@ static int open_text(struct dx_span text, const struct dx_cursor_key *key, const
     size_t size;
     int rc;
 
-    if ((key->kind == DX_CURSOR_KEY_NONE && !front) || !decode(text, bytes, &size) ||
+    if ((key->kind == DX_CURSOR_KEY_NONE && !front) || !decode_digits(text, bytes, &size) ||
         size < front_size + DX_SEAL_EXTRA || bytes[0] != DX_CURSOR_FORMAT)
         return 0;
     if (!seal_with(&s, key, principal, bytes + 1))

@@ -94,7 +94,7 @@ static bool is_named(const struct dx_listing *l, struct dx_span name)
     return false;
 }
 
-static bool wanted(const struct dx_listing *l, const struct dx_page_column *column)
+static bool wants_column(const struct dx_listing *l, const struct dx_page_column *column)
 {
     unsigned fields = l->fields;
 
@@ -284,7 +284,7 @@ static int want_piece(struct dx_listing *l, const struct dx_run *run, uint64_t s
     piece->column_count = 0;
     rc = DX_OK;
     while (rc == DX_OK && dx_page_group_next(&group, &column) == 1)
-        if (wanted(l, &column))
+        if (wants_column(l, &column))
             rc = want_column(l, part, &file, object, piece, &column, err);
     if (rc == DX_OK && (l->fields & (DX_FIELD_URL | DX_FIELD_URL_ID)) != 0 &&
         !has_url_columns(l, piece))
@@ -310,7 +310,7 @@ static int keep_run(struct dx_listing *l, const struct dx_run *run, uint64_t ski
 }
 
 /* Which parts of which runs lie in the window. */
-static int plan(struct dx_listing *l, struct dx_payload *payload, struct dx_error *err)
+static int plan_runs(struct dx_listing *l, struct dx_payload *payload, struct dx_error *err)
 {
     uint64_t skip = l->window.offset;
     uint64_t left = l->window.limit;
@@ -384,7 +384,7 @@ static int take_postings(struct dx_listing *l, struct dx_error *err)
         return rc;
     l->found = true;
     l->total = payload.rows;
-    rc = plan(l, &payload, err);
+    rc = plan_runs(l, &payload, err);
     l->state = TAKE_PAGES;
     return rc;
 }

@@ -213,7 +213,7 @@ static int take_pair(struct dx_pair_runs *p, size_t i, struct dx_error *err)
 }
 
 /* Part by part: the files of each may have a source of their own. */
-static int advance(struct dx_pair_runs *p, size_t n, struct dx_error *err)
+static int advance_frames(struct dx_pair_runs *p, size_t n, struct dx_error *err)
 {
     const struct dx_part *part = NULL;
     int rc = DX_OK;
@@ -240,7 +240,7 @@ static int batch(struct dx_pair_runs *p, struct dx_error *err)
 
     n = p->end - p->first;
     if (rc == DX_OK)
-        rc = advance(p, n, err);
+        rc = advance_frames(p, n, err);
     if (rc != DX_LISTING_DONE)
         return rc;
     for (size_t i = 0; rc == DX_OK && i < n; i++)

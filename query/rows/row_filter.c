@@ -93,7 +93,7 @@ static bool is_mime(struct dx_span s)
 }
 
 /* Of the times and the terms: NULL, or what is wrong, and with which. */
-static const char *compile(struct dx_row_filter *f, const char **which)
+static const char *compile_terms(struct dx_row_filter *f, const char **which)
 {
     struct dx_row_term term;
     const char *why = NULL;
@@ -152,7 +152,7 @@ int dx_row_filter_check(struct dx_row_filter *f, struct dx_problem *problem)
 {
     struct dx_span parts[PARTS];
     const char *which;
-    const char *why = compile(f, &which);
+    const char *why = compile_terms(f, &which);
     size_t bytes = 0;
 
     if (f->tag.data != NULL && !dx_tag_fits(f->tag))
@@ -462,5 +462,5 @@ bool dx_row_filter_unpack(struct dx_span packed, struct dx_row_filter *f)
     }
     return !r.failed && dx_bytes_left(&r) == 0 &&
            (i <= PARTS_ALWAYS || parts[i - 1]->data != NULL) && has_no_gap(f) &&
-           compile(f, &which) == NULL;
+           compile_terms(f, &which) == NULL;
 }

@@ -151,7 +151,7 @@ static int step_domain(struct dx_domains_ahead *a, size_t i, struct dx_error *er
 }
 
 /* All reads of one source that something waits for; there are others' blocks to wait for only where nothing is to be read. */
-static int join(struct dx_domains_ahead *a, struct dx_error *err)
+static int join_reads(struct dx_domains_ahead *a, struct dx_error *err)
 {
     struct dx_source *source = NULL;
     struct dx_flight *flight = NULL;
@@ -203,7 +203,7 @@ int dx_domains_ahead_step(struct dx_domains_ahead *a, struct dx_error *err)
         *err = a->domains[0]->err;
     if (a->domains[0]->ready)
         return a->domains[0]->err.code != DX_OK ? (int)err->code : DX_LISTING_DONE;
-    rc = join(a, err);
+    rc = join_reads(a, err);
     if (dx_read_batch_state(&a->reading) == DX_READ_BATCH_DONE)
         wake(a);
     return rc < 0 ? rc : DX_LISTING_WAITS;

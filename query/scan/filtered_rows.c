@@ -327,7 +327,7 @@ static void note_seen(struct dx_filtered_rows *f)
     f->bytes_seen += f->listing.read_bytes;
 }
 
-static int look(struct dx_filtered_rows *f, struct dx_error *err)
+static int look_at_chunk(struct dx_filtered_rows *f, struct dx_error *err)
 {
     const struct dx_listing_taker taker = { .ctx = f, .row = look_at };
     int rc = dx_listing_step(&f->listing, err);
@@ -497,7 +497,7 @@ int dx_filtered_rows_step(struct dx_filtered_rows *f, struct dx_error *err)
     static int (*const steps[DONE])(struct dx_filtered_rows *,
                                     struct dx_error *) = { [FIND_RUNS] = find_runs,
                                                            [BEGIN_CHUNK] = begin_chunk,
-                                                           [LOOK] = look,
+                                                           [LOOK] = look_at_chunk,
                                                            [BEGIN_TRY] = begin_try,
                                                            [TRY] = try_place,
                                                            [BEGIN_TAKE] = begin_take,

@@ -609,7 +609,7 @@ static int look_at_slice(void *ctx, size_t stream, uint64_t place, const struct 
     return rc < 0 ? rc : 1;
 }
 
-static int fill(struct dx_merged_rows *m, struct dx_error *err)
+static int fill_windows(struct dx_merged_rows *m, struct dx_error *err)
 {
     const struct dx_row_streams_taker taker = { m, look_at_row, look_at_slice };
     int rc = DX_OK;
@@ -1063,7 +1063,7 @@ static int take_row(void *ctx, size_t stream, uint64_t place, const struct dx_li
     return dx_kept_rows_add(&m->kept_rows, row, &t->at, err);
 }
 
-static int take(struct dx_merged_rows *m, struct dx_error *err)
+static int read_found_rows(struct dx_merged_rows *m, struct dx_error *err)
 {
     const struct dx_row_streams_taker taker = { m, take_row, NULL };
     int rc = m->order == NULL ? order_taken(m, err) : DX_OK;
@@ -1092,8 +1092,9 @@ static int take(struct dx_merged_rows *m, struct dx_error *err)
 int dx_merged_rows_step(struct dx_merged_rows *m, struct dx_error *err)
 {
     static int (*const steps[DONE])(struct dx_merged_rows *, struct dx_error *) = {
-        [OPEN] = open_streams, [RANGE] = find_range,    [AFTER] = find_after,   [RESUME] = resume,
-        [FILL] = fill,         [MERGE] = merge_windows, [GATHER] = gather_rows, [TAKE] = take
+        [OPEN] = open_streams,  [RANGE] = find_range,    [AFTER] = find_after,
+        [RESUME] = resume,      [FILL] = fill_windows,   [MERGE] = merge_windows,
+        [GATHER] = gather_rows, [TAKE] = read_found_rows
     };
     int rc = DX_LISTING_DONE;
 

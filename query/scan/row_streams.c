@@ -587,7 +587,7 @@ static int side_at(const struct sides *of, uint64_t place)
 
 /* Narrows [*from, *to], where the first row lies whose side is at least `bound`. Rows beyond are asked for their nearest one, which
  * must not contradict: false. */
-static bool narrow(const struct sides *of, int bound, uint64_t *from, uint64_t *to)
+static bool narrow_range(const struct sides *of, int bound, uint64_t *from, uint64_t *to)
 {
     uint64_t end = of->place + of->count;
     uint64_t low = *from > of->place ? *from : of->place;
@@ -622,8 +622,8 @@ static int take_sides(void *ctx, size_t stream, uint64_t place, const struct dx_
     const struct sides of = { s, stream, place, slice, first, count };
 
     if (!slice->ordered ||
-        (st->low_from < st->low_to && !narrow(&of, 0, &st->low_from, &st->low_to)) ||
-        (st->high_from < st->high_to && !narrow(&of, 1, &st->high_from, &st->high_to)))
+        (st->low_from < st->low_to && !narrow_range(&of, 0, &st->low_from, &st->low_to)) ||
+        (st->high_from < st->high_to && !narrow_range(&of, 1, &st->high_from, &st->high_to)))
         return dx_row_streams_disorder(s, stream, err);
     return 1;
 }

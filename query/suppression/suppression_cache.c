@@ -184,8 +184,8 @@ static void supersede_others(struct suppression_cache *c, const struct dx_suppre
 }
 
 /* What reading the rows came to. rows: taken. */
-static void settle(struct suppression_cache *c, struct dx_suppression_entry *e, int rc,
-                   struct dx_suppression_rows *rows, const struct dx_error *err)
+static void settle_entry(struct suppression_cache *c, struct dx_suppression_entry *e, int rc,
+                         struct dx_suppression_rows *rows, const struct dx_error *err)
 {
     c->bytes -= bytes_of(e);
     free(e->failure);
@@ -241,7 +241,7 @@ static void perform_job(struct suppression_cache *c, struct job *job)
     if (e != NULL && !current)
         forget(c, e); /* other rules by now: they are another entry */
     else if (e != NULL && e->state == WANTED)
-        settle(c, e, rc, &rows, &err);
+        settle_entry(c, e, rc, &rows, &err);
     make_room(c);
     c->jobs--;
     (void)pthread_cond_broadcast(&c->done);
@@ -249,7 +249,7 @@ static void perform_job(struct suppression_cache *c, struct job *job)
     dx_suppression_rows_release(&rows);
 }
 
-static void *run(void *argument)
+static void *run_jobs(void *argument)
 {
     struct suppression_cache *c = argument;
 
@@ -276,14 +276,14 @@ static void *run(void *argument)
 }
 
 /* With the lock. false: out of memory, or no thread. */
-static bool enqueue(struct suppression_cache *c, struct dx_version *v, const struct dx_found *found,
-                    const struct key *key)
+static bool enqueue_job(struct suppression_cache *c, struct dx_version *v,
+                        const struct dx_found *found, const struct key *key)
 {
     struct job *job = malloc(sizeof *job);
 
     if (job == NULL)
         return false;
-    if (!c->started && dx_quiet_thread(&c->thread, run, c) != 0) {
+    if (!c->started && dx_quiet_thread(&c->thread, run_jobs, c) != 0) {
         free(job);
         return false;
     }
@@ -365,7 +365,7 @@ static int ask_thread(struct suppression_cache *c, struct dx_version *v,
         rc = dx_fail(err, DX_E_IO, "%s", e->failure == NULL ? "out of memory" : e->failure);
     } else if (e == NULL || e->state == FAILED) {
         e = e == NULL ? make(c, key) : e;
-        if (e == NULL || !enqueue(c, v, found, key)) {
+        if (e == NULL || !enqueue_job(c, v, found, key)) {
             if (e != NULL)
                 forget(c, e);
             rc = dx_no_memory(err, "suppressed rows");
@@ -405,7 +405,7 @@ static int ask_here(struct suppression_cache *c, struct dx_version *v, const str
     if (e == NULL)
         e = make(c, key);
     if (e != NULL && e->state != READY)
-        settle(c, e, DX_OK, &rows, NULL);
+        settle_entry(c, e, DX_OK, &rows, NULL);
     if (e != NULL)
         e->pins++;
     make_room(c);

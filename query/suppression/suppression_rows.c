@@ -108,7 +108,7 @@ static int add_url(struct scan *s, const struct dx_listing_row *row, struct dx_e
 
 /* ---- rows ---- */
 
-static int hide(struct scan *s, struct dx_error *err)
+static int hide_row(struct scan *s, struct dx_error *err)
 {
     struct dx_suppression_pair *p = &s->pair;
     struct dx_suppression_range *to;
@@ -130,8 +130,8 @@ static int hide(struct scan *s, struct dx_error *err)
 }
 
 /* What the index says of all rows of a pair, of the visible ones. */
-static int show(struct scan *s, const struct dx_listing_row *row, uint64_t weight,
-                struct dx_error *err)
+static int show_row(struct scan *s, const struct dx_listing_row *row, uint64_t weight,
+                    struct dx_error *err)
 {
     const struct dx_pair_count one = { .row_count = weight,
                                        .has_ts = row->has_ts,
@@ -167,10 +167,10 @@ static int each_row(void *ctx, const struct dx_listing_row *row, struct dx_error
         return dx_fail(err, DX_E_CORRUPT, "%s: dataset %u is of counts, and has a row of a URL",
                        s->part->directory, (unsigned)s->pair.dataset_id);
     if (hit.effect == DX_EFFECT_NONE) {
-        rc = show(s, row, weight, err);
+        rc = show_row(s, row, weight, err);
     } else {
         s->pair.withheld_rows += hit.effect == DX_EFFECT_WITHHELD ? weight : 0;
-        rc = hide(s, err);
+        rc = hide_row(s, err);
         if (rc == DX_OK && !s->of_counts)
             rc = add_url(s, row, err);
     }

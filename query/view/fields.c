@@ -14,8 +14,8 @@ const char *const dx_domains_field_names[DX_DOMAINS_FIELD_COUNT] = { "domain",  
                                                                      "domain_id", "dataset_count",
                                                                      "url_count", "row_count" };
 
-static bool parse(struct dx_span text, const char *const *names, unsigned count, unsigned *fields,
-                  struct dx_span *bad)
+static bool parse_words(struct dx_span text, const char *const *names, unsigned count,
+                        unsigned *fields, struct dx_span *bad)
 {
     size_t at = 0;
 
@@ -40,15 +40,15 @@ static bool parse(struct dx_span text, const char *const *names, unsigned count,
 
 bool dx_fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad)
 {
-    return parse(text, dx_field_names, DX_FIELD_COUNT, fields, bad);
+    return parse_words(text, dx_field_names, DX_FIELD_COUNT, fields, bad);
 }
 
 bool dx_domain_fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad)
 {
-    return parse(text, dx_domain_field_names, DX_DOMAIN_FIELD_COUNT, fields, bad);
+    return parse_words(text, dx_domain_field_names, DX_DOMAIN_FIELD_COUNT, fields, bad);
 }
 
 bool dx_domains_fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad)
 {
-    return parse(text, dx_domains_field_names, DX_DOMAINS_FIELD_COUNT, fields, bad);
+    return parse_words(text, dx_domains_field_names, DX_DOMAINS_FIELD_COUNT, fields, bad);
 }

@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 /* What the caller can do about each reject. */
-static const char *advice(enum dx_reject why)
+static const char *advise_reject(enum dx_reject why)
 {
     switch (why) {
     case DX_REJECT_EMPTY:
@@ -42,7 +42,7 @@ static const char *advice(enum dx_reject why)
 int dx_lookup_no_name(enum dx_reject why, struct dx_problem *problem)
 {
     return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "not-a-domain",
-                          "This is not a domain name", "%s (%s).", advice(why),
+                          "This is not a domain name", "%s (%s).", advise_reject(why),
                           dx_reject_name(why));
 }
 
@@ -62,7 +62,7 @@ int dx_lookup_url(struct dx_canon *canon, struct dx_span asked, struct dx_url *u
     if (dx_canon_url(canon, asked, url, &why) != 0)
         return 1;
     return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "not-a-url",
-                          "This cannot be an indexed URL", "%s (%s).", advice(why),
+                          "This cannot be an indexed URL", "%s (%s).", advise_reject(why),
                           dx_reject_name(why));
 }
 

@@ -89,7 +89,7 @@ static bool is_simple(struct dx_span p)
     return true;
 }
 
-static pcre2_code *compile(struct dx_span pattern, unsigned flags, int *code, size_t *at)
+static pcre2_code *compile_pattern(struct dx_span pattern, unsigned flags, int *code, size_t *at)
 {
     pcre2_compile_context *context = pcre2_compile_context_create(NULL);
     uint32_t options = PCRE2_NEVER_UTF | PCRE2_NEVER_UCP | PCRE2_DOLLAR_ENDONLY |
@@ -113,7 +113,7 @@ static pcre2_code *compile(struct dx_span pattern, unsigned flags, int *code, si
  * one with it. */
 static pcre2_code *compile_to_end(struct dx_span pattern, unsigned flags, int *code, size_t *at)
 {
-    pcre2_code *plain = compile(pattern, flags, code, at);
+    pcre2_code *plain = compile_pattern(pattern, flags, code, at);
     char text[DX_REGEX_MAX + sizeof "(?:)\\z"];
     int size = snprintf(text, sizeof text, "(?:%.*s)\\z", (int)pattern.size,
                         (const char *)pattern.data);
@@ -121,7 +121,7 @@ static pcre2_code *compile_to_end(struct dx_span pattern, unsigned flags, int *c
     if (plain == NULL || (flags & DX_REGEX_END) == 0)
         return plain;
     pcre2_code_free(plain);
-    return compile(dx_span_of(text, (size_t)size), flags, code, at);
+    return compile_pattern(dx_span_of(text, (size_t)size), flags, code, at);
 }
 
 /* Of each item that is tried. */
