@@ -4,7 +4,7 @@
 #include <assert.h>
 
 /* Makes the first slot free; false: it has users, and the other slots too. */
-static bool vacate(struct dx_loop_versions *p, const struct dx_answers *answers)
+static bool vacate_slot(struct dx_loop_versions *p, const struct dx_answers *answers)
 {
     struct dx_loop_ref *first = &p->slots[0];
 
@@ -58,7 +58,7 @@ struct dx_version *dx_loop_versions_take(struct dx_loop_versions *p,
             first->users++;
             return v;
         }
-    *loop_ref = v != NULL && vacate(p, answers);
+    *loop_ref = v != NULL && vacate_slot(p, answers);
     if (*loop_ref)
         *first = (struct dx_loop_ref){ v, 1 };
     return v;
@@ -83,7 +83,7 @@ void dx_loop_versions_refresh(struct dx_loop_versions *p, const struct dx_answer
     struct dx_version *v = p->slots[0].version;
 
     if (v != NULL && !answers->is_current(answers->from, v))
-        (void)vacate(p, answers);
+        (void)vacate_slot(p, answers);
 }
 
 void dx_loop_versions_release(struct dx_loop_versions *p, const struct dx_answers *answers)

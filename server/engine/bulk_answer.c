@@ -100,7 +100,7 @@ static bool is_intact(struct dx_connection *c, struct dx_problem *problem)
 
 /* Sends what there is of the answer, if it may be believed. True: the next batch may be worked
  * on. */
-static bool flush(struct dx_connection *c, bool last)
+static bool flush_batch(struct dx_connection *c, bool last)
 {
     struct dx_chunked_head head;
     struct dx_problem broken;
@@ -124,7 +124,7 @@ static bool flush(struct dx_connection *c, bool last)
 /* The body has more to come, or never will. */
 static void want_body(struct dx_connection *c)
 {
-    if (!flush(c, false))
+    if (!flush_batch(c, false))
         return;
     if (c->stream.eof) {
         refuse(c, 400, "the body ends before its end");
@@ -138,7 +138,7 @@ static void want_later(struct dx_connection *c, const struct dx_problem *problem
 {
     if (c->list_waits == WAITS_MAX)
         fail(c, problem);
-    else if (flush(c, false))
+    else if (flush_batch(c, false))
         dx_stream_wait(&c->stream, DX_WAIT_LATER);
     c->list_waits++;
 }
@@ -187,7 +187,7 @@ static bool step_names(struct dx_connection *c)
     }
     if (did == DX_BULK_END) {
         dx_charge_owe(c, dx_cost_of_names(dx_bulk_counts_of(c->bulk).names - c->bulk_paid));
-        (void)flush(c, true);
+        (void)flush_batch(c, true);
         return false;
     }
     if (did == DX_BULK_FAILED) {
@@ -200,7 +200,7 @@ static bool step_names(struct dx_connection *c)
         refuse(c, why.status, why.words);
         return false;
     }
-    return c->stream.out_body.size < DX_BULK_OUT_MAX || flush(c, false);
+    return c->stream.out_body.size < DX_BULK_OUT_MAX || flush_batch(c, false);
 }
 
 /* Names are charged when they have been read. A client without budget waits, with its list:

@@ -89,7 +89,7 @@ bool dx_chunked_push(struct dx_connection *c)
     return true;
 }
 
-static void begin(struct dx_connection *c, const struct dx_chunked_head *h)
+static void begin_reply(struct dx_connection *c, const struct dx_chunked_head *h)
 {
     struct dx_loop *loop = c->stream.loop;
     struct dx_reply r = {
@@ -121,7 +121,7 @@ void dx_chunked_frame(struct dx_connection *c, const struct dx_chunked_head *h, 
 
     dx_buf_clear(&s->out_head);
     if (!c->list_begun)
-        begin(c, h);
+        begin_reply(c, h);
     c->list_ended = last;
     if (c->head.method == DX_METHOD_HEAD)
         dx_buf_clear(&s->out_body);

@@ -316,7 +316,7 @@ static void keep_for_log(struct dx_connection *c, struct dx_span head, struct dx
         dx_buf_append(&c->target, target.data, target.size);
 }
 
-static void answer(struct dx_connection *c, struct dx_span head)
+static void answer_request(struct dx_connection *c, struct dx_span head)
 {
     struct dx_loop *loop = c->stream.loop;
     struct dx_span target = dx_head_slice(head, c->head.target);
@@ -366,7 +366,7 @@ static size_t serve_requests(struct dx_connection *c, struct dx_span bytes)
             return bytes.size;
         }
         used += c->head.size;
-        answer(c, rest);
+        answer_request(c, rest);
     }
     return used;
 }

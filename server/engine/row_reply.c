@@ -240,7 +240,7 @@ static size_t bytes_of(const struct dx_row_reply *r)
 }
 
 /* x->ask is resolved, and paid for. */
-static void begin(struct dx_exchange *x)
+static void begin_reply(struct dx_exchange *x)
 {
     struct dx_connection *c = x->c;
     struct dx_row_reply *r = new_reply(x);
@@ -283,5 +283,5 @@ void dx_row_reply(struct dx_exchange *x)
     if (x->rc != 1 && x->rc != DX_ASK_NOT_OPEN)
         dx_deliver_no_answer(c, x->rc, x->problem);
     else if (!dx_delivery_is_broken(c) && !dx_delivery_is_overloaded(c, DX_ROW_REPLY_BYTES))
-        begin(x);
+        begin_reply(x);
 }

@@ -362,7 +362,7 @@ static int begin(const struct dx_answers *answers, struct dx_canon_slot *slot, s
                                                  .problem = &job->problem });
 }
 
-static void serve(struct dx_workers *w, struct dx_canon_slot *slot, struct dx_job *job)
+static void serve_job(struct dx_workers *w, struct dx_canon_slot *slot, struct dx_job *job)
 {
     const struct dx_answers *answers = w->answers;
 
@@ -409,7 +409,7 @@ static void *run_worker(void *argument)
         if (job != NULL) {
             atomic_store_explicit(&self->since_ms, fetches ? BRINGS : dx_clock_ms(),
                                   memory_order_relaxed);
-            serve(w, &slot, job);
+            serve_job(w, &slot, job);
             atomic_store_explicit(&self->since_ms, 0, memory_order_relaxed);
         }
         (void)pthread_mutex_lock(&w->lock);

@@ -34,7 +34,7 @@ static int refuse_address(const char *at, struct dx_error *err)
 }
 
 /* "host:port" or "[v6]:port" into two strings. */
-static int split(const char *at, char host[NI_MAXHOST], char port[8], struct dx_error *err)
+static int split_address(const char *at, char host[NI_MAXHOST], char port[8], struct dx_error *err)
 {
     const char *colon = strrchr(at, ':');
     size_t host_size = colon == NULL ? 0 : (size_t)(colon - at);
@@ -117,7 +117,7 @@ static int find_address(const char *at, bool any_port, struct addrinfo **found,
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
     char host[NI_MAXHOST];
     char port[8];
-    int rc = split(at, host, port, err);
+    int rc = split_address(at, host, port, err);
 
     if (rc < 0)
         return rc;
@@ -261,7 +261,7 @@ int dx_listening_check(const char *at, struct dx_error *err)
     char host[NI_MAXHOST];
     char port[8];
 
-    return is_unix(at) ? check_unix(at, err) : split(at, host, port, err);
+    return is_unix(at) ? check_unix(at, err) : split_address(at, host, port, err);
 }
 
 int dx_listening_look(const char *at, struct dx_error *err)

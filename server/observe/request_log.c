@@ -250,7 +250,7 @@ static void sleep_ms(unsigned ms)
     (void)nanosleep(&t, NULL);
 }
 
-static void *run(void *argument)
+static void *run_writer(void *argument)
 {
     struct dx_request_log *log = argument;
     unsigned looks = 0;
@@ -337,7 +337,7 @@ int dx_request_log_open(struct dx_request_log **out, const struct dx_request_log
     if (rc == DX_OK)
         rc = make_rings(log, options->rings, options->ring_bytes, err);
     if (rc == DX_OK) {
-        int failed = pthread_create(&log->thread, NULL, run, log);
+        int failed = pthread_create(&log->thread, NULL, run_writer, log);
 
         if (failed != 0)
             rc = dx_fail_errno(err, failed, "log of requests: cannot start a thread");

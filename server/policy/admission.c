@@ -117,7 +117,7 @@ static double loss_of(struct bucket *b, int64_t now_ms)
            (b->rate.burst > 0 ? (b->rate.burst - b->has) / b->rate.burst : 0);
 }
 
-static struct bucket *make(const struct place *p, const uint8_t key[KEY], int64_t now_ms)
+static struct bucket *make_bucket(const struct place *p, const uint8_t key[KEY], int64_t now_ms)
 {
     struct bucket *at = &p->line[0];
     double least = loss_of(at, now_ms);
@@ -145,7 +145,7 @@ static struct bucket *bucket_of(const struct place *p, const uint8_t key[KEY], s
     struct bucket *b = find(p, key);
 
     if (b == NULL) {
-        b = make(p, key, now_ms);
+        b = make_bucket(p, key, now_ms);
         b->has = rate.burst;
         b->at_ms = now_ms;
     }
@@ -309,7 +309,7 @@ static bool count_up(struct dx_admission *a, struct table *t, const uint8_t key[
     bool taken;
 
     if (b == NULL) {
-        b = make(&p, key, 0);
+        b = make_bucket(&p, key, 0);
         b->rate = rate;
         b->has = rate.burst;
     }

@@ -268,8 +268,8 @@ static void *stop_server(void *argument)
 }
 
 /* Returns whether all threads have ended; false as well when a second signal came. */
-static bool stop(struct dx_server **server, const struct dx_settings *settings,
-                 struct dx_supervisor *supervisor, const sigset_t *signals)
+static bool end_server(struct dx_server **server, const struct dx_settings *settings,
+                       struct dx_supervisor *supervisor, const sigset_t *signals)
 {
     struct stopping s = { server, settings->grace_ms, false, false };
     pthread_t thread;
@@ -590,7 +590,7 @@ static int start_server(struct daemon *d, struct dx_error *err)
 }
 
 /* All but the server. */
-static int start(struct daemon *d, struct dx_error *err)
+static int start_parts(struct daemon *d, struct dx_error *err)
 {
     const struct dx_settings *settings = d->settings;
     const char *root = dx_source_remote(settings->root) ? NULL : settings->root;
@@ -614,9 +614,9 @@ static int start(struct daemon *d, struct dx_error *err)
 }
 
 /* NULL, or what does not end: then what it uses stays. */
-static const char *end(struct daemon *d, const sigset_t *signals)
+static const char *end_daemon(struct daemon *d, const sigset_t *signals)
 {
-    if (d->server != NULL && !stop(&d->server, d->settings, d->supervisor, signals))
+    if (d->server != NULL && !end_server(&d->server, d->settings, d->supervisor, signals))
         return "read";
     if (d->reloader != NULL && !dx_reloader_stop(&d->reloader))
         return "reload";
@@ -753,7 +753,7 @@ static int load(struct daemon *d, struct dx_error *err)
     int rc;
 
     dx_supervisor_begin(d->supervisor);
-    rc = start(d, err);
+    rc = start_parts(d, err);
     dx_supervisor_loaded(d->supervisor);
     if (stoppable) {
         (void)pthread_kill(stopper, LOADED);
@@ -780,7 +780,7 @@ static int serve_root(const struct dx_settings *settings, struct dx_supervisor *
         rc = DX_OK;
         serve_until_stopped(&d, &signals);
     }
-    hangs = end(&d, &signals);
+    hangs = end_daemon(&d, &signals);
     if (hangs != NULL) {
         dx_log(DX_LOG_WARN, "a %s does not end; ending without it", hangs);
         (void)fflush(stdout);

@@ -147,7 +147,7 @@ static void plan_look(struct dx_reloader *r)
 
 /* Until something is asked for or noticed, or it is time for a look or for tending; whether
  * there is reason to look. */
-static bool rest(struct dx_reloader *r, uint64_t tend_ms)
+static bool await_look(struct dx_reloader *r, uint64_t tend_ms)
 {
     struct pollfd fds[2] = { { r->wake_fd, POLLIN, 0 }, { r->notice_fd, POLLIN, 0 } };
     uint64_t now = dx_clock_ms();
@@ -174,14 +174,14 @@ static void tell_done(struct dx_reloader *r)
     (void)pthread_mutex_unlock(&r->lock);
 }
 
-static void *run(void *argument)
+static void *run_reloader(void *argument)
 {
     struct dx_reloader *r = argument;
     bool stopping = false;
 
     plan_look(r);
     while (!stopping) {
-        bool look_now = rest(r, dx_current_tend(r->current));
+        bool look_now = await_look(r, dx_current_tend(r->current));
         bool asked;
 
         (void)pthread_mutex_lock(&r->lock);
@@ -231,7 +231,7 @@ int dx_reloader_start(struct dx_reloader **out, struct dx_current *current, cons
     rc = r->wake_fd < 0 ? errno : 0;
     if (rc == 0) {
         open_notice(r, directory);
-        rc = pthread_create(&r->thread, NULL, run, r);
+        rc = pthread_create(&r->thread, NULL, run_reloader, r);
     }
     if (rc != 0) {
         reloader_free(&r);

@@ -541,7 +541,7 @@ static bool is_refusal(int error)
            error == EXDEV; /* of a link or rename that landlock refuses */
 }
 
-static bool renew(struct trial *t); /* what a deed may have used up */
+static bool renew_trial(struct trial *t); /* what a deed may have used up */
 
 static long make_call(size_t i)
 {
@@ -560,7 +560,7 @@ static int may_write_root(const struct trial *t)
 }
 
 /* In a process of its own, since some of them succeed. */
-static int control(const struct trial *t, bool call, size_t i)
+static int run_control(const struct trial *t, bool call, size_t i)
 {
     pid_t child = fork();
     int status = 0;
@@ -585,10 +585,10 @@ static bool take_controls(struct trial *t, struct controls *c)
     bool ok = true;
 
     for (size_t i = 0; i < CALLS; i++)
-        c->call[i] = control(t, true, i);
+        c->call[i] = run_control(t, true, i);
     for (size_t i = 0; i < ACTS && ok; i++) {
-        c->act[i] = control(t, false, i);
-        ok = renew(t);
+        c->act[i] = run_control(t, false, i);
+        ok = renew_trial(t);
     }
     return ok;
 }
@@ -743,7 +743,7 @@ static void remove_traces(const struct trial *t)
         (void)unlink(t->planted);
 }
 
-static bool renew(struct trial *t)
+static bool renew_trial(struct trial *t)
 {
     shut(&t->client);
     shut(&t->accepted);
@@ -772,7 +772,8 @@ static bool set_out(struct trial *t)
            open_inet(&t->datagrams, SOCK_DGRAM, &t->datagram_address) &&
            open_unix(t, &t->abstract, SOCK_STREAM, NULL, &t->abstract_address, &t->abstract_size) &&
            open_unix(t, &t->named, SOCK_STREAM, "stream", &t->named_address, &size) &&
-           open_unix(t, &t->letters, SOCK_DGRAM, "letters", &t->letters_address, &size) && renew(t);
+           open_unix(t, &t->letters, SOCK_DGRAM, "letters", &t->letters_address, &size) &&
+           renew_trial(t);
 }
 
 static void clean_up(struct trial *t)

@@ -197,7 +197,7 @@ static long long work_us(void)
            used.ru_utime.tv_usec + used.ru_stime.tv_usec;
 }
 
-static void *pulse(void *argument)
+static void *send_pulses(void *argument)
 {
     struct dx_supervisor *s = argument;
     long long before = work_us();
@@ -228,7 +228,7 @@ void dx_supervisor_begin(struct dx_supervisor *s)
     if (s->notify_fd < 0 || s->loading)
         return;
     s->loading = true;
-    rc = pthread_create(&s->thread, NULL, pulse, s);
+    rc = pthread_create(&s->thread, NULL, send_pulses, s);
     if (rc == 0)
         return;
     s->loading = false;

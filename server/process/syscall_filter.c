@@ -271,9 +271,9 @@ static int add_rules(scmp_filter_ctx ctx, const struct dx_syscall_filter_options
 }
 
 /* Loads what fill put into a filter of which the rest gets `action`. */
-static int load(uint32_t action, const struct dx_syscall_filter_options *options, bool first,
-                int (*put)(scmp_filter_ctx, const struct dx_syscall_filter_options *),
-                struct dx_error *err)
+static int load_filter(uint32_t action, const struct dx_syscall_filter_options *options, bool first,
+                       int (*put)(scmp_filter_ctx, const struct dx_syscall_filter_options *),
+                       struct dx_error *err)
 {
     scmp_filter_ctx ctx = seccomp_init(action);
     int rc;
@@ -299,7 +299,7 @@ int dx_syscall_filter_enter(const struct dx_syscall_filter_options *options, str
 {
     if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
         return 0;
-    return load(SCMP_ACT_ERRNO(EPERM), options, true, add_rules, err);
+    return load_filter(SCMP_ACT_ERRNO(EPERM), options, true, add_rules, err);
 }
 
 /* A list of what is taken away: what is not on it is still as the first filter says. */
@@ -321,5 +321,5 @@ static int take_away(scmp_filter_ctx ctx, const struct dx_syscall_filter_options
 
 int dx_syscall_filter_narrow(const struct dx_syscall_filter_options *options, struct dx_error *err)
 {
-    return load(SCMP_ACT_ALLOW, options, false, take_away, err);
+    return load_filter(SCMP_ACT_ALLOW, options, false, take_away, err);
 }

@@ -136,7 +136,7 @@ static bool agrees_filter(const struct dx_row_filter *said, const struct dx_curs
 }
 
 /* Everything that is said beside a cursor must be what it says itself. */
-static int agrees(const struct dx_ask *ask, struct dx_problem *problem)
+static int check_cursor(const struct dx_ask *ask, struct dx_problem *problem)
 {
     const struct dx_cursor *c = &ask->from;
 
@@ -171,7 +171,7 @@ static int take_cursor(const struct dx_answers *answers, struct dx_ask *ask,
         c->kind = (enum dx_cursor_kind)0;
         return rc;
     }
-    rc = agrees(ask, problem);
+    rc = check_cursor(ask, problem);
     if (rc == 1 && route->take_cursor != NULL)
         rc = route->take_cursor(ask, problem);
     if (rc != 1)

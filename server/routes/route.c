@@ -75,7 +75,7 @@ bool dx_route_answer_lasts(const struct dx_ask *ask, struct dx_span body)
 
 /* ---- text ---- */
 
-static bool decode(struct dx_ask *ask, struct dx_span raw, struct dx_span *out)
+static bool unescape_text(struct dx_ask *ask, struct dx_span raw, struct dx_span *out)
 {
     uint8_t *to = ask->text + ask->text_size;
     size_t n = 0;
@@ -101,7 +101,7 @@ static bool decode(struct dx_ask *ask, struct dx_span raw, struct dx_span *out)
 int dx_ask_decode(struct dx_ask *ask, struct dx_span raw, struct dx_span *out,
                   struct dx_problem *problem)
 {
-    if (decode(ask, raw, out))
+    if (unescape_text(ask, raw, out))
         return 1;
     return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-percent-encoding",
                           "Malformed percent-encoding",

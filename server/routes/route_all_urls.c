@@ -29,7 +29,7 @@ static bool may_be_brief(const struct dx_ask *ask)
            (!dx_row_filter_any(&ask->filter) || dx_row_filter_is_times(&ask->filter));
 }
 
-static int answer(const struct dx_answering *a)
+static int answer_all_urls(const struct dx_answering *a)
 {
     const struct dx_all_urls_ask urls = {
         .asked = a->ask->asked,
@@ -102,7 +102,7 @@ const struct dx_route dx_route_all_urls = {
     .listing = true,
     .canon = true,
     .restart = restart,
-    .answer = answer,
+    .answer = answer_all_urls,
 };
 
 static const struct dx_route_words host_urls_words = {
@@ -144,5 +144,5 @@ const struct dx_route dx_route_host_urls = {
     .take_cursor = take_host_cursor,
     .canon = true,
     .restart = restart,
-    .answer = answer,
+    .answer = answer_all_urls,
 };

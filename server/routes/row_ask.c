@@ -39,8 +39,8 @@ bool dx_row_accept_is_plain(struct dx_span accept)
 }
 
 /* JSON before all that weigh the same; also where a client takes nothing that there is. */
-static void choose(const struct dx_route_rows *rows, struct dx_span accept, bool web,
-                   struct dx_ask *ask)
+static void choose_format(const struct dx_route_rows *rows, struct dx_span accept, bool web,
+                          struct dx_ask *ask)
 {
     int best = dx_accept_weight(accept, "application/json");
 
@@ -68,7 +68,7 @@ int dx_row_ask_choose(struct dx_ask *ask, struct dx_span accept, bool web,
     if (rows == NULL)
         return 1;
     if (!ask->row_format_given && !dx_row_accept_is_plain(accept))
-        choose(rows, accept, web, ask);
+        choose_format(rows, accept, web, ask);
     ask->row_limit = ask->limit_given ? ask->page.limit : INT64_MAX;
     if (ask->row_format != DX_ROWS_JSON && ask->plan > 0)
         return dx_route_refuse(problem,

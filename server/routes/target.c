@@ -83,8 +83,8 @@ static bool take_capture(struct dx_span segment, struct dx_span want, struct dx_
     return true;
 }
 
-static bool fits(const struct dx_span *segments, size_t count, const char *pattern,
-                 struct dx_span captures[2])
+static bool fits_pattern(const struct dx_span *segments, size_t count, const char *pattern,
+                         struct dx_span captures[2])
 {
     size_t captured = 0;
 
@@ -111,8 +111,9 @@ static enum dx_route_id find_route(const struct dx_span *segments, size_t count,
     size_t found = DX_ROUTE_COUNT;
 
     for (size_t r = 0; r < DX_ROUTE_COUNT; r++) {
-        if (dx_routes[r]->admin || (!fits(segments, count, dx_routes[r]->pattern, captures) &&
-                                    !fits(segments, count, dx_routes[r]->alias, captures)))
+        if (dx_routes[r]->admin ||
+            (!fits_pattern(segments, count, dx_routes[r]->pattern, captures) &&
+             !fits_pattern(segments, count, dx_routes[r]->alias, captures)))
             continue;
         if (dx_routes[r]->post == post)
             return (enum dx_route_id)r;

@@ -155,7 +155,7 @@ static int refuse_expired(const struct dx_tls *tls, const struct dx_certificate 
                          tls->files.certificate);
 }
 
-static int load(struct dx_tls *tls, int64_t now_s, struct dx_error *err)
+static int load_certificate(struct dx_tls *tls, int64_t now_s, struct dx_error *err)
 {
     struct dx_certificate c;
     SSL_CTX *ctx = NULL;
@@ -191,7 +191,7 @@ int dx_tls_open(struct dx_tls **out, const struct dx_tls_files *files, int64_t n
     tls->files = *files;
     (void)pthread_mutex_init(&tls->lock, NULL);
     stamp_files(files, tls->stamps);
-    rc = load(tls, now_s, err);
+    rc = load_certificate(tls, now_s, err);
     if (rc < 0)
         dx_tls_close(&tls);
     *out = tls;
@@ -209,7 +209,7 @@ int dx_tls_poll(struct dx_tls *tls, bool asked, int64_t now_s, struct dx_error *
     if (same && !asked && tls->health.sound && now_s - tls->health.loaded_s < DX_TLS_KEYS_S)
         return 0;
     memcpy(tls->stamps, stamps, sizeof stamps);
-    rc = load(tls, now_s, err);
+    rc = load_certificate(tls, now_s, err);
     return rc < 0 ? rc : same && !asked ? 0 : 1;
 }
 
