@@ -305,6 +305,7 @@ struct dx_mphf_probe dx_mphf_probe(const struct dx_mphf *m, struct dx_span domai
 {
     struct dx_mphf_probe p = { .hash = hash_from(m, domain, hash) };
 
+    assert(m->n > 0);
     p.at = pilot_at(m, p.hash);
     __builtin_prefetch(p.at);
     return p;

@@ -88,7 +88,7 @@ void dx_mphf_find_batch(const struct dx_mphf *m, const struct dx_dictionary *d,
                         const struct dx_span *domains, const uint64_t *hashes, size_t count,
                         struct dx_mphf_hit *hits);
 
-/* hash: dx_id64 of the domain. Files without domains have no probes: m->n is not 0. */
+/* hash: dx_id64 of the domain. Files without domains have no probes. */
 struct dx_mphf_probe {
     uint64_t hash;
     const uint8_t *at; /* what the next step reads */

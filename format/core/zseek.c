@@ -214,6 +214,7 @@ struct dx_zseek_frame dx_zseek_at(const struct dx_zseek *z, uint32_t i)
 {
     const uint8_t *entry = z->table + (size_t)i * ENTRY;
 
+    assert(i < z->frame_count);
     return (struct dx_zseek_frame){ .offset = z->starts[2 * (size_t)i],
                                     .plain_offset = z->starts[2 * (size_t)i + 1],
                                     .size = dx_load_u32(entry),

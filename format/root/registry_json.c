@@ -177,6 +177,7 @@ int dx_registry_add(struct dx_registry *r, struct dx_span name, struct dx_datase
 
 void dx_registry_set_kind(struct dx_registry *r, struct dx_dataset *d, enum dx_dataset_kind kind)
 {
+    assert(d >= r->datasets && d < r->datasets + r->count);
     d->kind = kind;
     r->has_counts = r->has_counts || kind == DX_DATASET_COUNTS;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/root/scope.h"
 
+#include <assert.h>
 #include <roaring/roaring.h>
 
 #include <stdatomic.h>
@@ -30,6 +31,7 @@ uint64_t dx_scope_key(const struct dx_scope *scope)
 
 uint64_t dx_scope_hash(const struct dx_scope *scope)
 {
+    assert(scope != NULL); /* which means everything, and is in no table of scopes */
     return scope->hash;
 }
 

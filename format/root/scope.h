@@ -31,7 +31,7 @@ int dx_scope_more(struct dx_scope **scope, const struct dx_scope *base, const ui
                   size_t count, struct dx_error *err);
 bool dx_scope_equal(const struct dx_scope *a, const struct dx_scope *b);
 bool dx_scope_within(const struct dx_scope *a, const struct dx_scope *b); /* b has all that a has */
-uint64_t dx_scope_hash(const struct dx_scope *scope); /* the same for equal ones; not NULL */
+uint64_t dx_scope_hash(const struct dx_scope *scope); /* the same for equal ones */
 uint64_t dx_scope_count(const struct dx_scope *scope);
 size_t dx_scope_bytes(const struct dx_scope *scope); /* of memory, about */
 const struct dx_scope *dx_scope_hold(const struct dx_scope *scope);

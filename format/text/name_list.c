@@ -5,6 +5,7 @@
 #include "format/text/json_array.h"
 #include "format/text/record_fields.h"
 
+#include <assert.h>
 #include <jansson.h>
 #include <stdlib.h>
 
@@ -68,6 +69,7 @@ uint8_t *dx_name_list_room(struct dx_name_list *l, size_t *size)
 
 void dx_name_list_put(struct dx_name_list *l, size_t size)
 {
+    assert(size <= CAPACITY - l->end && (size == 0 || !l->ended));
     l->end += size;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/text/record_cut.h"
 
+#include <assert.h>
+
 struct csv_end {
     const uint8_t *next; /* behind the line end */
     uint64_t lines;      /* line ends passed */
@@ -71,6 +73,7 @@ int dx_record_cut(struct dx_span bytes, bool csv, bool eof, size_t size_max,
     bool full = bytes.size > size_max;
     int rc = 1;
 
+    assert(bytes.size > 0);
     *cut = (struct dx_record_cut){ .flaw = DX_FLAW_NONE };
     if (csv) {
         /* Never looks further than the longest record, so that the answer is the same

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/version/dead.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <roaring/roaring.h>
 
@@ -95,6 +96,7 @@ int dx_dead_ordinals(const struct dx_dead *d, const struct dx_dead_part *p,
     const uint8_t *at = d->sets.data + p->set_at;
     int rc = dx_envelope_check(&d->envelope, at, p->set_size, err);
 
+    assert(p->domains > 0);
     if (rc >= 0)
         rc = dx_dataset_set_open(set, dx_span_of(at, p->set_size), d->envelope.name, err);
     if (rc >= 0 && (dx_dataset_set_count(set) != p->domains || dx_dataset_set_last(set) >= p->of))
@@ -148,6 +150,7 @@ int dx_dead_rank(const struct dx_dead *d, const struct dx_dead_part *p, uint64_t
     struct dx_dead_rank before;
     int rc = read_rank(d, number, rank, err);
 
+    assert(k < p->ranks);
     if (rc == DX_OK && k > 0)
         rc = read_rank(d, number - 1, &before, err);
     if (rc == DX_OK && (rank->domains == 0 || rank->domains > p->domains || rank->url_count == 0 ||
@@ -228,6 +231,7 @@ int dx_dead_writer_rank(struct dx_dead_writer *w, const struct dx_dead_rank *ran
 int dx_dead_writer_gone(struct dx_dead_writer *w, struct roaring_bitmap_s *file_ids,
                         struct dx_error *err)
 {
+    assert(w->gone == 0); /* once */
     w->gone = roaring_bitmap_get_cardinality(file_ids);
     return w->gone == 0 ? DX_OK : dx_dataset_set_encode_bitmap(file_ids, &w->files, err);
 }

@@ -7,6 +7,7 @@
 #include "base/search.h"
 #include "format/version/files_tsv.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -295,6 +296,7 @@ size_t dx_manifest_object_count(const struct dx_manifest_version *v)
 
 const struct dx_manifest_file *dx_manifest_object(const struct dx_manifest_version *v, size_t i)
 {
+    assert(i < dx_manifest_object_count(v));
     return dx_manifest_packed(v) ? &v->pack : &v->files[i];
 }
 
@@ -320,6 +322,7 @@ void dx_manifest_place(const struct dx_manifest_version *v, const struct dx_mani
 {
     bool packed = dx_manifest_packed(v);
 
+    assert(f >= v->files && f < v->files + v->file_count);
     dx_manifest_file_path(v, packed ? &v->pack : f, place->object);
     place->at = packed ? pack_offset(v, (size_t)(f - v->files)) : 0;
     place->total = packed ? v->pack.size : f->size;

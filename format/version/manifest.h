@@ -161,7 +161,7 @@ struct dx_manifest_place {
     uint64_t total;                     /* bytes of the object */
 };
 
-/* Where the bytes of a file are; f is one of v->files. */
+/* Where the bytes of a file are. */
 void dx_manifest_place(const struct dx_manifest_version *v, const struct dx_manifest_file *f,
                        struct dx_manifest_place *place);
 

@@ -171,6 +171,7 @@ void dx_pair_tally_begin(struct dx_pair_tally *t, struct dx_span domain)
 
 void dx_pair_tally_all_paths(struct dx_pair_tally *t)
 {
+    assert(t->pair.rows == 0); /* before the first row */
     t->all_paths = true;
 }
 

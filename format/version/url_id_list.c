@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #define HEADER_SIZE 8
@@ -255,6 +256,7 @@ uint64_t dx_url_id_list_append(struct dx_buf *section, const struct dx_url_place
     uint64_t buckets;
     unsigned low_bits;
 
+    assert(count > 0);
     if (section->size / UNIT > UINT32_MAX)
         section->failed = true;
     divide(id_of(&places[count - 1]) - first, (uint32_t)count, &low_bits, &buckets);
