@@ -518,11 +518,11 @@ static int find_bounds(struct all_urls_task *task, struct dx_error *err)
                                                    s->streams[i].high };
     rc = dx_row_bounds_keep(task->view.version->caches->pages, &task->bounds, ranges, s->count,
                             err);
+    dx_domain_rows_rewind(&task->rows);
     if (rc == DX_OK)
         rc = dx_domain_rows_narrow(&task->rows, ranges, s->count, err);
     free(ranges);
     dx_row_streams_release(s);
-    dx_domain_rows_rewind(&task->rows);
     task->bounding = false;
     return rc;
 }

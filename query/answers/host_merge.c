@@ -207,6 +207,7 @@ int dx_host_merge_run(struct dx_host_merge *m, struct dx_error *err)
     struct dx_buf name = DX_BUF_INIT(DX_FACTS_HOST_MAX);
     int rc = DX_OK;
 
+    assert(m->host_count == 0 && m->count == 0); /* once */
     for (size_t i = m->left / 2; i > 0; i--)
         sift_down(m, i - 1);
     while (rc >= 0 && m->left > 0)

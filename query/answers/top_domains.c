@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/answers/top_domains.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "loader/version_parts.h"
@@ -492,6 +493,7 @@ int dx_top_domains_read(struct dx_top_domains *t, uint64_t first, size_t n,
     uint64_t place = 0;
     int rc;
 
+    assert(n == 0 || (first < t->domain_count && n <= t->domain_count - first));
     if (n == 0)
         return DX_OK;
     rc = read_window(t, first, n + t->stored_count, &got, err);

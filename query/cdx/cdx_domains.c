@@ -3,6 +3,7 @@
 
 #include "format/core/surt.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* What is looked up at a name: its own domain; "www" below it; "www" and digits. */
@@ -209,6 +210,7 @@ struct dx_span dx_cdx_domains_key(struct dx_cdx_domains *d)
 {
     size_t size = dx_surt_key(dx_span_of(d->at->found.domain, d->at->found.domain_size), d->key);
 
+    assert(d->at->pairs.count > 0); /* else nothing is said of `found` */
     if (came_before(d, dx_span_of(d->key, size))) {
         while (d->key[size - 1] != ' ')
             size--;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/cdx/cdx_host.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -147,6 +148,7 @@ uint64_t dx_cdx_host_visible(const struct dx_cdx_host *h, const struct dx_domain
     uint64_t before = 0;
     uint64_t upto = 0;
 
+    assert(r->pair < h->rows.pair_count);
     (void)dx_domain_rows_before(&h->rows, &first, &before);
     (void)dx_domain_rows_before(&h->rows, &end, &upto);
     return upto - before;

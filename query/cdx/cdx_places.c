@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/cdx/cdx_places.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -14,6 +15,7 @@
 
 void dx_cdx_places_init(struct dx_cdx_places *p, struct dx_cdx_host *host, uint64_t leaf)
 {
+    assert(host->streams.open); /* the host was searched for */
     *p = (struct dx_cdx_places){ .host = host, .leaf = leaf < LEAF_MIN ? LEAF_MIN : leaf };
     dx_cdx_between_init(&p->between);
     dx_buf_init(&p->looked, LOOKED_MAX);
@@ -337,6 +339,7 @@ static int search_places(struct dx_cdx_places *p, struct dx_error *err)
 
 void dx_cdx_places_sample(struct dx_cdx_places *p, const struct dx_cdx_keys *keys, size_t count)
 {
+    assert(count > 0 && !p->samples); /* of what a search has found */
     p->keys = keys;
     p->samples = true;
     p->reads = false;

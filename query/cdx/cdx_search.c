@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/cdx/cdx_search.h"
 
+#include <assert.h>
+
 #define LEAF_ROWS 1024u
 #define LEAVES 32   /* of each file, that a look_max has at least */
 #define SAMPLES 128 /* rows, at least */
@@ -132,6 +134,7 @@ int dx_cdx_search_piece(struct dx_cdx_search *s, struct dx_span from, uint64_t r
 {
     bool before = dx_span_compare(from, s->keys.low) < 0;
 
+    assert(s->in_pieces && !s->last);
     dx_buf_clear(&s->low);
     dx_buf_append(&s->low, before ? s->keys.low.data : from.data,
                   before ? s->keys.low.size : from.size);

@@ -265,6 +265,7 @@ int dx_cdx_select_again(struct dx_cdx_select *s, struct dx_error *err)
     const struct dx_cdx_entry *last = &s->entries[s->count - 1];
     struct dx_span key = column_at(&s->text, last->at, DX_CDX_URLKEY);
 
+    assert(s->cut && s->count > 0);
     dx_buf_clear(&s->from_key);
     dx_buf_clear(&s->from_text);
     dx_buf_append(&s->from_key, key.data, key.size);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/cdx/cdx_text.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/civil_time.h"
@@ -267,6 +268,7 @@ uint64_t dx_cdx_pages(const struct dx_cdx_ask *ask, uint64_t rows)
 {
     uint64_t page = (uint64_t)ask->page_size * DX_CDX_BLOCK_ROWS;
 
+    assert(page > 0); /* dx_cdx_query_parse refuses a pageSize of 0 */
     return rows / page + (rows % page > 0);
 }
 

@@ -8,6 +8,7 @@
 #include "canon/idna.h"
 #include "loader/version.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 /* A name-based UUID as RFC 9562 has it in version 8: of a hash that is ours. */
@@ -149,6 +150,7 @@ int dx_changes_feed_entry(struct dx_buf *entries, struct dx_span base,
     struct tally tally = { { 0 } };
     int rc = write_pairs(&pairs, item, before, after, &tally, err);
 
+    assert(item->change != DX_CHANGE_SAME);
     dx_buf_str(entries, "<entry><id>");
     write_uuid(entries, after->entry.version, domain);
     dx_buf_str(entries, "</id>");

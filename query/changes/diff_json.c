@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/changes/diff_json.h"
 
+#include <assert.h>
+
 #include "loader/version.h"
 #include "loader/version_parts.h"
 #include "query/suppression/suppression_view.h"
@@ -138,6 +140,7 @@ const struct dx_dataset *dx_diff_dataset(const struct dx_pairs_diff *p,
 
 enum dx_change dx_pairs_change(const struct dx_pairs_diff *p)
 {
+    assert(p->before != NULL || p->after != NULL);
     return p->before == NULL  ? DX_CHANGE_ADDED
            : p->after == NULL ? DX_CHANGE_REMOVED
                               : DX_CHANGE_CHANGED;

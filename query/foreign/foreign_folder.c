@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/foreign/foreign_folder.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -177,6 +178,7 @@ int dx_foreign_file_again(struct dx_foreign_file *f, const struct dx_foreign_fol
 {
     struct stat st;
 
+    assert(f->known && f->fd < 0); /* one descriptor at a time */
     f->fd = open_below(folder, f->name, &st, err);
     return f->fd < 0 ? f->fd : check_same(f, err);
 }
@@ -185,6 +187,7 @@ int dx_foreign_file_end(struct dx_foreign_file *f, struct dx_error *err)
 {
     int rc = check_same(f, err);
 
+    assert(f->fd >= 0);
     pause_reads(f);
     return rc;
 }
@@ -194,6 +197,7 @@ int dx_foreign_file_read(void *file, uint64_t offset, size_t size, uint8_t *to,
 {
     const struct dx_foreign_file *f = file;
 
+    assert(f->fd >= 0); /* between open or again, and end */
     if (f->deadline_ms != 0 && dx_clock_ms() > f->deadline_ms)
         return dx_fail(err, DX_E_TIMEOUT, "%.200s: not read in time", f->name);
     return dx_file_pread(f->fd, f->name, offset, size, to, err);

@@ -4,6 +4,7 @@
 #include "parquet/footer.h"
 #include "parquet/page_write.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define LEVEL 1 /* of zstd: the network or the disk is slower, and a server waits for neither */
@@ -226,6 +227,7 @@ int dx_parquet_stream_add(struct dx_parquet_stream *p, const struct dx_column_ba
     size_t held = 0;
     int rc = batch->row_count == 0 ? DX_OK : need_spans(p, batch->row_count, err);
 
+    assert(batch->column_count == p->column_count);
     begin_file(p, out);
     if (batch->row_count == 0 || rc < 0)
         return rc;

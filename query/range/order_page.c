@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/range/order_page.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +72,7 @@ struct dx_order_page dx_order_page_rest(const struct dx_order_page *p, uint64_t 
 {
     struct dx_order_page rest = *p;
 
+    assert(n <= p->head.count);
     rest.head.count -= n;
     rest.entries += n;
     rest.block = NULL;
@@ -126,6 +128,7 @@ void dx_order_page_keep(const struct dx_order_page *p, struct dx_page_cache *cac
 const struct dx_range_order_at *dx_order_page_get(const struct dx_order_page *p, uint64_t i,
                                                   struct dx_listing_row *row)
 {
+    assert(i < p->head.count);
     dx_kept_rows_get(&p->rows, p->entries[i].at, row);
     return &p->entries[i].of;
 }

@@ -136,6 +136,7 @@ static int let_go(struct dx_range_order *o, struct dx_error *err)
 int dx_range_order_begin(struct dx_range_order *o, const struct dx_listing_row *row,
                          const struct dx_range_order_at *of, struct dx_error *err)
 {
+    assert(o->total == 0); /* before rows are added */
     o->goes_on = true;
     if (o->wanted < DX_RANGE_ORDER_ROWS)
         o->wanted = DX_RANGE_ORDER_ROWS;
@@ -190,6 +191,7 @@ static int meet(struct dx_range_order *o, const struct dx_listing_row *row,
 
 void dx_range_order_like(struct dx_range_order *o, const uint8_t value[DX_CURSOR_VALUE])
 {
+    assert(o->total == 0);
     dx_collapse_last_go_on(&o->taken_last, value);
 }
 

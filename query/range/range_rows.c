@@ -32,6 +32,8 @@ int dx_range_rows_init(struct dx_range_rows *r, const struct dx_view *view,
     const struct dx_view urls = dx_view_urls(view);
     uint64_t now_ms = dx_clock_ms();
 
+    assert(what->limit > 0 || what->whole);
+    assert(what->whole || !what->with_digest);
     *r = (struct dx_range_rows){
         .what = *what, .take = take, .take_ctx = take_ctx, .skip = what->offset
     };
@@ -58,6 +60,7 @@ int dx_range_rows_begin(struct dx_range_rows *r, const struct dx_range_place *fr
 {
     int rc = dx_domain_walk_from(&r->walk, from->number, err);
 
+    assert(r->passed == 0 && (end == NULL || r->what.numbers == NULL));
     r->goes_on = true;
     r->next = *from;
     return rc == DX_OK && end != NULL ? dx_domain_walk_to(&r->walk, *end, err) : rc;

@@ -3,6 +3,7 @@
 
 #include "loader/version.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define KIND_COLD DX_KIND('C', 'O', 'L', 'D')
@@ -100,6 +101,7 @@ int dx_cold_page_advance(struct dx_cold_page_wanted *p, struct dx_read_batch *re
 
 struct dx_span dx_cold_page_bytes(const struct dx_cold_page_wanted *p)
 {
+    assert(p->wanted.block != NULL); /* advanced until it is there */
     return dx_span_of(p->wanted.block->bytes.data, p->page.plain_size);
 }
 

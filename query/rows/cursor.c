@@ -385,6 +385,7 @@ int dx_cursor_write(const struct dx_cursor *c, const struct dx_cursor_key *key,
     struct sealing s;
     int rc = DX_OK;
 
+    assert(c->filter_size <= sizeof c->filter && c->dataset_count <= DX_DATASET_LIST_MAX);
     if (key == NULL)
         return dx_fail(err, DX_E_INVALID, "cursor: this server gives none");
     if (key->kind == DX_CURSOR_KEY_NONE && !of_build(key, principal))

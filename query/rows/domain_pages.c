@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/rows/domain_pages.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -92,6 +93,7 @@ int dx_domain_pages_init(struct dx_domain_pages *p, const struct dx_domain_pages
 {
     int rc;
 
+    assert(of->file == DX_COLD_FACTS || of->file == DX_COLD_SKETCHES);
     *p = (struct dx_domain_pages){ .of = *of, .bytes_max = bytes_max, .deadline_ms = deadline_ms };
     if (dx_cold_page_count(&of->part->cold, of->file) == 0)
         return dx_fail(err, DX_E_UNSUPPORTED, "%s: this version has no %s", of->part->directory,

@@ -339,6 +339,7 @@ static int plan_runs(struct dx_listing *l, struct dx_payload *payload, struct dx
 
 int dx_listing_run(struct dx_listing *l, const struct dx_run *run, struct dx_error *err)
 {
+    assert(l->part == NULL); /* begun for rows by their place, not for a pair */
     l->state = TAKE_PAGES;
     l->found = true;
     l->total += run->row_count;

@@ -4,6 +4,8 @@
 #include "query/rows/listing.h"
 #include "query/rows/listing_parts.h"
 
+#include <assert.h>
+
 /* A column while rows are walked: the page that the row is in. */
 struct walk {
     const struct dx_listing_column *column;
@@ -232,6 +234,7 @@ int dx_listing_rows_of(struct dx_listing *l, size_t first, size_t count,
 {
     int rc = DX_OK;
 
+    assert(first <= l->piece_count && count <= l->piece_count - first);
     for (size_t i = first; i < first + count && rc == DX_OK; i++)
         rc = piece_rows(l, &l->pieces[i], taker, err);
     return rc;

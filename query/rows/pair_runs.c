@@ -6,6 +6,7 @@
 #include "loader/domain_pairs.h"
 #include "loader/version_parts.h"
 
+#include <assert.h>
 #include <roaring/roaring.h>
 #include <stdlib.h>
 
@@ -286,6 +287,7 @@ size_t dx_pair_runs_from(const struct dx_pair_runs *p, size_t from, uint64_t num
     size_t low = from;
     size_t high = p->pair_count;
 
+    assert((p->sorted || p->pair_count == 0) && from <= p->pair_count);
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
@@ -334,6 +336,7 @@ size_t dx_pair_runs_with(const struct dx_pair_runs *p, size_t i, size_t end,
 {
     roaring_uint32_iterator_t it;
 
+    assert(i <= end && end <= p->run_count);
     roaring_init_iterator(rows, &it);
     while (i < end && p->runs[i].row <= UINT32_MAX &&
            roaring_move_uint32_iterator_equalorlarger(&it, (uint32_t)p->runs[i].row)) {

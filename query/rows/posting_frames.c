@@ -4,6 +4,7 @@
 #include "format/core/zseek.h"
 #include "loader/version.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -123,6 +124,7 @@ int dx_posting_frames_payload(const struct dx_posting_frames *f, struct dx_pair_
     struct dx_posting posting;
     int rc = dx_postings_entry_find(&f->page, f->idx.block->bytes, place, &posting, err);
 
+    assert(f->idx.block != NULL && f->dat.block != NULL); /* advanced until they are there */
     if (rc <= 0)
         return rc;
     rc = dx_postings_payload(&f->page, f->dat.block->bytes, &posting, bytes, err);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/rows/row_number.h"
 
+#include <assert.h>
+
 #include "loader/followed/domain64_registry.h"
 #include "query/rows/listing.h"
 
@@ -61,5 +63,6 @@ int dx_row_number_within(struct dx_row_number *r, const struct dx_listing_row *r
 {
     int rc = find_number(r, row, &r->key, err);
 
+    assert(r->within != NULL);
     return rc == 1 ? dx_domain64_in(r->within, r->key) : rc;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/rows/url_rows.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -350,6 +351,7 @@ int dx_url_rows_are_known(const struct dx_url_rows *u, size_t place, struct dx_e
     const struct dx_version *v = u->view.version;
     const struct dx_pages_file *file = &u->places[place].file;
 
+    assert(place < u->place_count);
     if (v->entry.rows_left_out == 0 ||
         dx_cold_is_old(&dx_version_part_of_file(v, file->file_id)->cold))
         return DX_OK;
@@ -423,6 +425,7 @@ int dx_url_rows_each(struct dx_url_rows *u, dx_url_rows_take *take, void *ctx, s
 {
     struct giver g = { .rows = u, .take = take, .ctx = ctx };
 
+    assert(u->state == DONE);
     if (u->place_count == 0)
         return DX_OK;
     g.left = u->places[0].rows;

@@ -219,6 +219,7 @@ int dx_domain_rows_narrow(struct dx_domain_rows *r, const struct dx_domain_rows_
     struct dx_domain_rows_pair *pairs = malloc((count + 1) * sizeof *pairs);
     size_t n = 0;
 
+    assert(r->segment_count == 0);
     if (pairs == NULL)
         return dx_no_memory(err, "listing");
     r->total = 0;
@@ -267,6 +268,7 @@ static struct dx_domain_rows_segment *add_segment(struct dx_domain_rows *r, size
 
 int dx_domain_rows_begin_runs(struct dx_domain_rows *r, struct dx_error *err)
 {
+    assert(r->segment_count == 0);
     if (r->pair_count > DX_DOMAIN_ROWS_RUNS)
         return dx_fail(err, DX_E_LIMIT, "more than %u datasets have this domain",
                        DX_DOMAIN_ROWS_RUNS);
@@ -306,6 +308,7 @@ int dx_domain_rows_begin(struct dx_domain_rows *r, uint64_t offset, uint64_t lim
     uint64_t left = offset >= r->total ? 0 : limit;
     bool cut = false;
 
+    assert(r->segment_count == 0); /* rewound, if a window was open */
     r->next = dx_domain_rows_place(r, offset);
     for (size_t i = left == 0 ? r->pair_count : pair_of(r, offset);
          i < r->pair_count && left > 0 && !cut && r->segment_count < DX_DOMAIN_ROWS_PAIRS; i++) {
@@ -646,6 +649,7 @@ int dx_domain_rows_each(struct dx_domain_rows *r, const struct dx_domain_rows_ta
     const struct dx_listing_taker of = { &g, give_row, give_stretch };
     int rc = DX_OK;
 
+    assert(r->state == DONE);
     for (size_t i = 0; rc == DX_OK && i < r->segment_count; i++) {
         const struct dx_domain_rows_segment *s = &r->segments[i];
 

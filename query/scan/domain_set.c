@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/scan/domain_set.h"
 
+#include <assert.h>
 #include <roaring/roaring.h>
 
 #include "loader/version_parts.h"
@@ -58,6 +59,7 @@ int dx_domain_set_key(const struct dx_domain_set *s, uint64_t number,
     const struct dx_version_part *of = part_of(s, dx_version_part_at(s->view.version, number));
     int rc;
 
+    assert(number < s->view.version->numbers);
     dx_dictionary_seek(c, &of->part->dictionary, number - of->first);
     rc = dx_dictionary_next(c, key, err);
     return rc != 0 ? (rc < 0 ? rc : DX_OK)
@@ -72,6 +74,7 @@ int dx_domain_set_places(const struct dx_domain_set *s, uint64_t number, uint64_
     struct dx_span key;
     int rc = DX_OK;
 
+    assert(number <= s->view.version->numbers);
     for (size_t i = 0; i < parts_of(s); i++)
         at[i] = part_of(s, i)->part->dictionary.info.n;
     if (number == s->view.version->numbers)
@@ -290,6 +293,7 @@ int dx_domain_set_find(struct dx_domain_set *s, uint64_t max, struct dx_error *e
     uint64_t looked = 0;
     int rc = DX_OK;
 
+    assert(s->scan == NULL || s->found != NULL);
     roaring_bitmap_clear(s->numbers);
     for (size_t i = 0; i < parts_of(s); i++)
         s->range[i].known = s->range[i].next;

@@ -67,7 +67,7 @@ bool dx_domain_set_is_whole(const struct dx_domain_set *s);
 /* Which are visible of the whole range; over `max` of their entries: DX_E_LIMIT. Nothing where the set is whole. */
 int dx_domain_set_count(struct dx_domain_set *s, uint64_t max, struct dx_error *err);
 
-/* The key of the domain with a number, which is below the version's `numbers`. */
+/* The key of the domain with a number. */
 int dx_domain_set_key(const struct dx_domain_set *s, uint64_t number,
                       struct dx_dictionary_cursor *c, struct dx_span *key, struct dx_error *err);
 /* Where the domain with a number stands in each part, or would: at[i]. */

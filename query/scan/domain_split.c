@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/scan/domain_split.h"
 
+#include <assert.h>
 #include <roaring/roaring.h>
 
 #include "loader/version_parts.h"
@@ -93,6 +94,7 @@ int dx_domain_split(const struct dx_domain_set *set, uint64_t end, uint64_t part
     uint64_t total = 0;
     int rc = DX_OK;
 
+    assert(parts > 0 && end <= set->view.version->numbers);
     for (size_t i = 0; i < set->view.version->part_count; i++)
         total += count_before(set, i, set->range[i].end);
     for (uint64_t k = 0; k <= parts; k++) {

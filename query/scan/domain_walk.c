@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/scan/domain_walk.h"
 
+#include <assert.h>
+
 #include "loader/followed/domain64_registry.h"
 #include "loader/version_parts.h"
 
@@ -40,6 +42,7 @@ static void leave(struct dx_domain_walk *w)
 
 void dx_domain_walk_keep(struct dx_domain_walk *w, struct dx_suppression_view *withheld)
 {
+    assert(withheld->entry == NULL); /* what it had would not be released */
     *withheld = w->withheld;
     w->withheld = (struct dx_suppression_view){ .entry = NULL };
 }
@@ -53,6 +56,7 @@ void dx_domain_walk_release(struct dx_domain_walk *w)
 
 int dx_domain_walk_from(struct dx_domain_walk *w, uint64_t number, struct dx_error *err)
 {
+    assert(!w->begun);
     if (w->numbers == NULL)
         return dx_domain_set_from(&w->set, number, err);
     w->range.from = number;
@@ -61,12 +65,14 @@ int dx_domain_walk_from(struct dx_domain_walk *w, uint64_t number, struct dx_err
 
 int dx_domain_walk_to(struct dx_domain_walk *w, uint64_t number, struct dx_error *err)
 {
+    assert(!w->begun && w->numbers == NULL); /* a range of domain64 has its end */
     return dx_domain_set_to(&w->set, number, err);
 }
 
 int dx_domain_walk_between(struct dx_domain_walk *w, struct dx_span low, struct dx_span high,
                            struct dx_error *err)
 {
+    assert(!w->begun && w->numbers == NULL);
     return dx_domain_set_between(&w->set, low, high, err);
 }
 

@@ -49,6 +49,7 @@ struct dx_ahead_domain *dx_domains_ahead_add(struct dx_domains_ahead *a,
 void dx_ahead_domain_filter(struct dx_ahead_domain *s, const struct dx_filtered_domain_ask *ask,
                             const struct dx_domain_rows_taker *taker)
 {
+    assert(!s->is_filtered);
     dx_filtered_domain_init(&s->filtered, &s->rows, ask, taker);
     s->filtered.hold = true;
     s->is_filtered = true;
@@ -66,6 +67,7 @@ void dx_ahead_domain_again(struct dx_ahead_domain *s)
 
 void dx_ahead_domain_give(struct dx_ahead_domain *s)
 {
+    assert(s->is_filtered && s->filtered.hold && s->ready);
     s->filtered.hold = s->ready = false;
 }
 

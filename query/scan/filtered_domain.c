@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/scan/filtered_domain.h"
 
+#include <assert.h>
+
 #include "base/clock.h"
 #include "loader/version.h"
 #include "query/suppression/suppression_view.h"
@@ -231,6 +233,7 @@ int dx_filtered_domain_step(struct dx_filtered_domain *f, struct dx_error *err)
 
 bool dx_filtered_domain_limit(struct dx_filtered_domain *f, uint64_t limit)
 {
+    assert(f->hold); /* none of its rows was given yet */
     if (f->busy && f->pair.taken_count > limit)
         return false;
     f->ask.limit = limit < f->ask.limit ? limit : f->ask.limit;

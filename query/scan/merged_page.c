@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/scan/merged_page.h"
 
+#include <assert.h>
+
 #include "loader/version.h"
 
 static struct dx_page_cache *kept_of(const struct dx_merged_page *p)
@@ -28,6 +30,7 @@ int dx_merged_page_init(struct dx_merged_page *p, struct dx_domain_rows *rows,
 {
     uint64_t limit = (ask->limit + DX_MERGED_STRETCH - 1) / DX_MERGED_STRETCH * DX_MERGED_STRETCH;
 
+    assert(ask->limit > 0);
     *p = (struct dx_merged_page){ .rows = rows, .ask = *ask };
     p->by_stretches = has_stretches(rows, ask);
     if (!p->by_stretches) {
@@ -259,6 +262,7 @@ int dx_merged_page_each(struct dx_merged_page *p, dx_merged_page_take *take, voi
     struct giver g = { p, take, ctx };
     int rc = DX_OK;
 
+    assert(p->done || !p->by_stretches);
     if (!p->by_stretches)
         return dx_merged_rows_each(&p->merged, give_row, &g, err);
     for (size_t i = 0; i < p->part_count; i++) {

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define TEXT_MAX ((size_t)128 << 20)
@@ -77,6 +78,7 @@ int dx_merged_window_add_rows(struct dx_merged_window *w, const struct dx_merged
     size_t end = last->at + last->scheme + last->host + last->path_query + last->digest;
     size_t to = w->text.size;
 
+    assert(count > 0);
     if (!has_room(w, count))
         return dx_no_memory(err, "rows of a listing");
     w->text.max = TEXT_MAX;

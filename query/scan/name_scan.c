@@ -5,6 +5,7 @@
 #include "query/view/problem.h"
 #include "query/view/regex.h"
 
+#include <assert.h>
 #include <roaring/roaring.h>
 #include <stdlib.h>
 
@@ -176,6 +177,7 @@ int dx_name_scan_numbers(struct dx_name_scan *s, const struct dx_dictionary *d, 
     roaring_uint32_iterator_t it;
     int rc = DX_OK;
 
+    assert(first <= end);
     if (count > (end - first) / SPARSE)
         return dx_name_scan_range(s, d, first, end, base, found, err);
     roaring_init_iterator(among, &it);

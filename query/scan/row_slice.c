@@ -3,6 +3,7 @@
 
 #include "query/rows/listing.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@ void dx_row_slice_key(struct dx_cache_key *key, const struct dx_build_id *build,
     uint8_t names[sizeof build->bytes + sizeof file_hash->bytes];
     struct dx_hash128 hash;
 
+    assert(count > 0 && count <= DX_ROW_SLICE_ROWS);
     memcpy(names, build->bytes, sizeof build->bytes);
     memcpy(names + sizeof build->bytes, file_hash->bytes, sizeof file_hash->bytes);
     hash = dx_hash128_of(dx_span_of(names, sizeof names));
@@ -87,6 +89,7 @@ int dx_row_slice_make(struct dx_row_slice_maker *maker, struct dx_page_cache *ca
     };
     struct dx_cached *cached = dx_page_cache_join(cache, key, pieces, 3);
 
+    assert(w->count > 0 && w->count <= DX_ROW_SLICE_ROWS);
     dx_merged_window_clear(w);
     if (cached == NULL)
         return dx_no_memory(err, "rows of a listing");

@@ -209,6 +209,7 @@ int dx_row_streams_strays(const struct dx_row_streams *s, size_t stream, uint64_
                  ? 0
                  : dx_pages_strays(&part->pages, runs[st->first_run].file_id, &at, &records, err);
 
+    assert(s->open && stream < s->count);
     *count = 0;
     if (rc != 1 || records == 0)
         return rc;
@@ -431,6 +432,7 @@ int dx_row_streams_want(struct dx_row_streams *s, size_t stream, uint64_t place,
     uint64_t end = place + count;
     int rc = DX_OK;
 
+    assert(stream < s->count);
     assert(count > 0 && place >= st->first && end <= st->end);
     if (s->wanted_count == 0)
         init_listing(s);
@@ -516,6 +518,7 @@ int dx_row_streams_each(struct dx_row_streams *s, const struct dx_row_streams_ta
 
 void dx_row_streams_search(struct dx_row_streams *s, const struct dx_row_streams_question *question)
 {
+    assert(s->open);
     s->question = *question;
     s->by_slices = true;
     s->at = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/scan/tag_places.h"
 
+#include <assert.h>
 #include <roaring/roaring.h>
 #include <stdlib.h>
 
@@ -9,6 +10,7 @@
 
 void dx_tag_places_init(struct dx_tag_places *p, const struct dx_version *v, struct dx_span tag)
 {
+    assert(dx_tag_fits(tag)); /* no other is indexed */
     *p = (struct dx_tag_places){ .version = v, .tag = tag };
 }
 
@@ -125,6 +127,7 @@ int dx_tag_places_next(struct dx_tag_places *p, const struct dx_run *runs, const
 {
     int rc = 0;
 
+    assert(count > 0 && places[0] <= from);
     for (size_t i = run_of(places, count, from); rc == 0 && i < count; i++) {
         uint64_t skip = from > places[i] ? from - places[i] : 0;
         uint64_t at = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/scan/tag_sets.h"
 
+#include <assert.h>
 #include <roaring/roaring.h>
 #include <stdlib.h>
 
@@ -258,6 +259,7 @@ int dx_tag_sets_domains(struct dx_tag_sets *s, struct dx_error *err)
 
 void dx_tag_sets_count(struct dx_tag_sets *s)
 {
+    assert(s->domains != NULL); /* dx_tag_sets_domains has read them */
     for (size_t k = 0; k < s->dataset_count; k++)
         s->datasets[k].domain_count = roaring_bitmap_get_cardinality(s->datasets[k].domains);
     s->domain_count = roaring_bitmap_get_cardinality(s->domains);
@@ -270,6 +272,7 @@ int dx_tag_sets_want(const struct dx_tag_sets *s, struct dx_suppression_tags *hi
 {
     int rc = 1;
 
+    assert(s->domains != NULL);
     for (size_t k = 0; rc == 1 && k < s->dataset_count; k++)
         rc = dx_suppression_tags_want(hidden, s->datasets[k].domains, s->datasets[k].dataset_id,
                                       err);
@@ -338,6 +341,7 @@ int dx_tag_sets_hide(struct dx_tag_sets *s, const struct dx_suppression_tags *hi
     uint64_t *left = calloc(hidden->runs.pair_count + 1, sizeof *left);
     int rc = left == NULL ? dx_no_memory(err, "rows of a tag") : DX_OK;
 
+    assert(s->domains != NULL);
     s->row_count = 0;
     for (size_t k = 0; rc == DX_OK && k < s->dataset_count; k++) {
         s->datasets[k].row_count = 0;

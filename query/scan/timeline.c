@@ -6,6 +6,7 @@
 #include "loader/part.h"
 #include "query/suppression/suppression_view.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define US_PER_DAY INT64_C(86400000000)
@@ -72,6 +73,7 @@ int dx_timeline_add(struct dx_timeline *t, uint32_t dataset_id, const struct dx_
     const struct dx_pair_count *visible = hidden == NULL ? counts : &hidden->visible;
     int rc = DX_OK;
 
+    assert(t->rows == NULL); /* not begun: the days are not laid out */
     if (visible->has_ts &&
         (visible->first_us > visible->last_us || !dx_civil_is_stored(visible->first_us) ||
          !dx_civil_is_stored(visible->last_us)))

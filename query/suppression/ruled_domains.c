@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/suppression/ruled_domains.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -52,6 +53,7 @@ size_t dx_hidden_range_from(const struct dx_hidden_range *ranges, size_t count, 
     size_t low = from;
     size_t high = count;
 
+    assert(from <= count);
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
@@ -68,6 +70,7 @@ size_t dx_ruled_part_from(const uint64_t *parts, size_t count, size_t from, uint
     size_t low = from;
     size_t high = count;
 
+    assert(from <= count);
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 

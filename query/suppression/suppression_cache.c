@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/suppression/suppression_cache.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -440,6 +441,7 @@ void dx_suppression_cache_release(struct dx_suppression_entry *e)
     if (e == NULL)
         return;
     (void)pthread_mutex_lock(&e->cache->lock);
+    assert(e->pins > 0);
     e->pins--;
     (void)pthread_mutex_unlock(&e->cache->lock);
 }

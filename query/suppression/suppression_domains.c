@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/suppression/suppression_domains.h"
 
+#include <assert.h>
 #include <roaring/roaring.h>
 #include <stdlib.h>
 
@@ -27,6 +28,7 @@ size_t dx_suppression_domains_part_from(const struct dx_suppression_domains *h, 
     size_t low = from;
     size_t high = h->part_count;
 
+    assert(from <= h->part_count);
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 

@@ -18,6 +18,7 @@
 
 int dx_suppression_view_unknown(int rc, struct dx_problem *problem)
 {
+    assert(rc <= 0);
     (void)dx_problem_set(
         problem, DX_PROBLEM_UNAVAILABLE, "suppressions-not-applied",
         "What is suppressed is not known yet",
@@ -130,6 +131,7 @@ size_t dx_suppression_view_show(const struct dx_suppression_view *w, uint32_t *i
 int dx_suppression_view_no_pair(const struct dx_view *view, const struct dx_found *found,
                                 const struct dx_suppression_pair *pair, struct dx_problem *problem)
 {
+    assert(pair->visible.row_count == 0);
     return pair->withheld_rows > 0
                ? dx_suppressed_problem(dx_span_of(found->domain, found->domain_size), problem)
                : dx_lookup_no_pair(view, found, pair->dataset_id, problem);

@@ -4,6 +4,7 @@
 #include "canon/url.h"
 #include "loader/part.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Suffixes with many registered domains, the largest first. docs/API.md lists them. */
@@ -266,6 +267,7 @@ int dx_completion_search(const struct dx_part *part, const struct dx_completion_
     uint8_t text[DX_SURT_MAX];
     int rc = DX_OK;
 
+    assert(max > 0);
     *n = 0;
     if (t->domain_size > 0)
         rc = add_domain(&s, RANK_DOMAIN, dx_span_of(t->domain, t->domain_size), err);

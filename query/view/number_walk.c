@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/view/number_walk.h"
 
+#include <assert.h>
+
 #include "loader/version_parts.h"
 
 static uint64_t end_of(const struct dx_version *v, size_t i)
@@ -91,6 +93,7 @@ int dx_number_walk_next(struct dx_number_walk *w, struct dx_error *err)
 {
     int rc;
 
+    assert(w->has);
     (void)roaring_advance_uint32_iterator(&w->at[w->part].it);
     rc = look(w, w->part, err);
     w->has = false;
