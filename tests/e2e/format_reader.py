@@ -109,9 +109,6 @@ class Bytes:
     def u32(self):
         return int.from_bytes(self.take(4), "little")
 
-    def u64(self):
-        return int.from_bytes(self.take(8), "little")
-
     def varint(self):
         value, data, at = 0, self.data, self.at
         for shift in range(0, 70, 7):

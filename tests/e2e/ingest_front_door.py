@@ -44,7 +44,7 @@ def ingest(root, *arguments, expect=0, **more):
 def rows(root, dataset=1):
     """[(url, time)] of the domain that all pages are of."""
     dxtest.domaindex("publish", "--root", root, "--memory", "64M", "--quiet")
-    done = dxtest.domaindex("lookup", "--root", root, "--dataset", dataset, "--limit", 1000, "example.com")
+    done = dxtest.domaindex("lookup", "--root", root, "--dataset", dataset, "--limit", 10000, "example.com")
     return sorted((item["url"], item["ts"]) for item in dxtest.json.loads(done.stdout)["items"])
 
 
@@ -154,18 +154,17 @@ def refused(tmp):
 
 
 def streams(tmp):
-    """bzip2 and xz as bz2 and lzma of Python read them: many streams, padding; damage and bombs are errors with file and offset."""
+    """bzip2 and xz as bz2 and lzma of Python write them: many streams, padding (which lzma.decompress takes for the end, xz does not); damage and
+    bombs are errors with file and offset."""
     data = table("url,date\n", "{u},{t}")
-    many = b"url\n" + b"".join(b"http://site%d.com/%d\n" % (i % 100, i) for i in range(20000))
+    many = b"url\n" + b"".join(b"http://site%d.example.com/%d\n" % (i % 100, i) for i in range(10000))
     parts = [many[i:i + 7777] for i in range(0, len(many), 7777)]
     packed = {"many.csv.bz2": b"".join(bz2.compress(p) for p in parts), "many.csv.xz": bytes(4).join(lzma.compress(p, preset=0) for p in parts),
               "crc32.csv.xz": lzma.compress(many, check=lzma.CHECK_CRC32), "sha.csv.xz": lzma.compress(many, check=lzma.CHECK_SHA256)}
     for name, stored in packed.items():
-        read = (bz2 if name.endswith("bz2") else lzma).decompress(stored)
-        equal(read, many, f"{name}: what Python reads")
         (tmp / name).write_bytes(stored)
         ingest(tmp / f"root-{name}", "--dataset", "d", tmp / name)
-        equal(rows(tmp / f"root-{name}"), sorted((u.decode(), None) for u in read.split()[1:]), f"{name}: rows")
+        equal(rows(tmp / f"root-{name}"), sorted((u.decode(), None) for u in many.split()[1:]), f"{name}: rows")
     for name in ("many.csv.bz2", "many.csv.xz"):
         stored, at = packed[name], len(packed[name]) // 2
         for words, bad in (("damaged at offset", stored[:at] + bytes(40) + stored[at + 40:]), ("inside a", stored[:-9]), ("damaged at offset", stored + b"junk...")):
@@ -178,7 +177,7 @@ def streams(tmp):
         with stores.Nginx(tmp) as server:
             for name in ("many.csv.bz2", "many.csv.xz"):
                 ingest(tmp / f"http-{name}", "--dataset", "d", f"{server.url}/{name}")
-                equal(len(rows(tmp / f"http-{name}")), 20000, f"{name} over http: rows")
+                equal(len(rows(tmp / f"http-{name}")), 10000, f"{name} over http: rows")
             said = ingest(tmp / "http-bad", "--dataset", "d", f"{server.url}/bad-many.csv.xz", expect=1)
             check(f"{server.url}/bad-many.csv.xz: damaged at offset" in said, f"damage over http: {said}")
     line = b"http://a.com/" + bytes(64 << 20).replace(b"\0", b"x")       # a record of 64 MB in some kB
@@ -489,7 +488,7 @@ def json_summary(tmp):
 
 def main():
     dxtest.need_programs()
-    for part in (good, refused, pipes, rejects, lists, left_out, json_summary, times, columns, untimed, lacking, dry_runs, words, waiting):
+    for part in (good, refused, streams, pipes, rejects, lists, left_out, json_summary, times, columns, untimed, lacking, dry_runs, words, waiting):
         with dxtest.tempdir() as tmp:
             part(tmp)
     dxtest.finish()

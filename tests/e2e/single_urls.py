@@ -68,9 +68,6 @@ class Model:
         for row in rows:
             self.of[row.url][row.dataset].append(row)
 
-    def hosts(self):
-        return sorted({urllib.parse.urlsplit(url).netloc for url in self.of})
-
 
 def names_of(server):
     return {d["name"]: d["dataset_id"] for d in server.get("/v1/datasets").json["datasets"]}

@@ -40,10 +40,6 @@ def grouped(number):
     return f"{number:,}"
 
 
-def column(tab, table, at):
-    return tab.texts(f"section:nth-of-type({table}) tbody td:nth-child({at})")
-
-
 def sound(tab, server, what):
     """After a view: no violation, no error, no other host; each request is one of the page's files or of a documented endpoint."""
     equal(tab.axe(), [], f"{what}: axe")

@@ -558,18 +558,3 @@ unsigned sim_store_losses(void)
 {
     return losses;
 }
-
-size_t sim_store_count(void)
-{
-    return object_count;
-}
-
-const char *sim_store_name(size_t i)
-{
-    return objects[i].name;
-}
-
-bool sim_store_has(const char *object)
-{
-    return find(object) != NULL;
-}

@@ -37,10 +37,6 @@ unsigned sim_store_losses(void);
 /* Within a watcher: the put is one that takes effect late, and the running actor is not the one who made it. */
 bool sim_store_is_late(void);
 
-size_t sim_store_count(void);
-const char *sim_store_name(size_t i); /* in byte order */
-bool sim_store_has(const char *object);
-
 /* Defects to plant, one at a time: each must be found. 0: none. */
 enum sim_plant {
     SIM_PLANT_NONE,
