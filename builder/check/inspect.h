@@ -32,9 +32,6 @@ int dx_inspect_text(struct dx_span json, struct dx_buf *out, struct dx_error *er
 /* Whether a URL names a file of an index or a lake, by the end of its last component; what does
  * not is a root. */
 bool dx_inspect_is_object(const char *url);
-/* "s3://b/x/y.json" is the object "y.json" of the root "s3://b/x". Of http and https the name is
- * percent-decoded. The root is to be freed. */
-int dx_inspect_split(const char *url, char **root, char object[1025], struct dx_error *err);
 
 int dx_inspect_span(const char *name, struct dx_span bytes, bool deep, struct dx_buf *json,
                     struct dx_error *err);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/hex.h"
 #include "builder/root/root_probe.h"
 #include "fetch/source_open.h"
 #include "fetch/store/store.h"
@@ -162,4 +163,62 @@ const char *dx_root_shown(const char *url, char out[DX_ROOT_SHOWN])
         }
     (void)snprintf(out, DX_ROOT_SHOWN, "%.*s%.*s", (int)before, url, (int)(end - host), host);
     return out;
+}
+
+/* In place; false: a % without two digits behind it, or %00. */
+static bool percent_decode(char *text)
+{
+    const char *end = text + strlen(text);
+    char *to = text;
+
+    for (const char *from = text; from < end; from++) {
+        int c = dx_hex_escape(from, end);
+
+        if (*from == '%' && c <= 0)
+            return false;
+        *to++ = c < 0 ? *from : (char)c;
+        from += c < 0 ? 0 : 2;
+    }
+    *to = '\0';
+    return true;
+}
+
+static int copy_parts(const char *url, const char *slash, char **root, char **object,
+                      struct dx_error *err)
+{
+    *root = strndup(url, (size_t)(slash - url));
+    *object = strdup(slash + 1);
+    return *root == NULL || *object == NULL ? dx_no_memory(err, "root") : DX_OK;
+}
+
+int dx_root_split(const char *url, char **root, char **object, struct dx_error *err)
+{
+    bool is_s3 = strncasecmp(url, "s3://", 5) == 0;
+    const char *host = strstr(url, "://");
+    const char *slash = host == NULL ? NULL : strrchr(host + 3, '/');
+    char shown[DX_ROOT_SHOWN];
+    int rc;
+
+    *root = NULL;
+    *object = NULL;
+    (void)dx_root_shown(url, shown);
+    if (!is_s3 && strpbrk(url, "?#") != NULL)
+        return dx_fail(err, DX_E_UNSUPPORTED,
+                       "%s: a URL with '?' or '#' cannot be read by ranges; download the object "
+                       "first: curl -fsS -o FILE URL",
+                       shown);
+    if (slash == NULL || slash == host + 3 || slash[1] == '\0')
+        return dx_fail(err, DX_E_INVALID, "%s: names no object", shown);
+    rc = copy_parts(url, slash, root, object, err);
+    if (rc == DX_OK && ((!is_s3 && !percent_decode(*object)) || !dx_object_name_valid(*object)))
+        rc = dx_fail(err, DX_E_INVALID,
+                     "%s: its last part is not the plain name of an object; download it first",
+                     shown);
+    if (rc < 0) {
+        free(*root);
+        free(*object);
+        *root = NULL;
+        *object = NULL;
+    }
+    return rc;
 }

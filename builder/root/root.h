@@ -83,4 +83,8 @@ int dx_root_identity(const char *name, char **id, struct dx_error *err);
  * (of s3://, where they belong to the key, with them). Returns out. */
 const char *dx_root_shown(const char *url, char out[DX_ROOT_SHOWN]);
 
+/* The URL of one object: "https://host/a/b%2B.gz" is root "https://host/a" and object "b+.gz", both to be
+ * freed. Of s3:// the object is the key as it stands. Of http(s):// a query or fragment is refused. */
+int dx_root_split(const char *url, char **root, char **object, struct dx_error *err);
+
 #endif

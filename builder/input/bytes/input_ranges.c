@@ -4,12 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/hex.h"
 #include "builder/root/root.h"
 
 #define AT_ONCE (DX_INPUT_WINDOW / DX_INPUT_CHUNK)
@@ -25,54 +23,6 @@ struct dx_input_ranges {
     char etag
         [DX_SOURCE_ETAG]; /* of the first reply, and demanded of all; "": the store gives none */
 };
-
-/* In place; false: a % without two digits behind it, or %00. */
-static bool percent_decode(char *text)
-{
-    const char *end = text + strlen(text);
-    char *to = text;
-
-    for (const char *from = text; from < end; from++) {
-        int c = dx_hex_escape(from, end);
-
-        if (*from == '%' && c <= 0)
-            return false;
-        *to++ = c < 0 ? *from : (char)c;
-        from += c < 0 ? 0 : 2;
-    }
-    *to = '\0';
-    return true;
-}
-
-int dx_input_remote_split(const char *url, char **root, char **object, struct dx_error *err)
-{
-    bool is_s3 = strncasecmp(url, "s3://", 5) == 0;
-    const char *host = strstr(url, "://");
-    const char *slash = host == NULL ? NULL : strrchr(host + 3, '/');
-    char shown[DX_ROOT_SHOWN];
-
-    *root = NULL;
-    *object = NULL;
-    (void)dx_root_shown(url, shown);
-    if (!is_s3 && strpbrk(url, "?#") != NULL)
-        return dx_fail(err, DX_E_UNSUPPORTED,
-                       "%s: an address with '?' or '#' cannot be read by ranges here; fetch it "
-                       "first: curl -fsS URL | domaindex ingest ... -",
-                       shown);
-    if (slash == NULL || slash == host + 3 || slash[1] == '\0')
-        return dx_fail(err, DX_E_INVALID, "%s: names no object", shown);
-    *root = strndup(url, (size_t)(slash - url));
-    *object = strdup(slash + 1);
-    if (*root != NULL && *object != NULL && (is_s3 || percent_decode(*object)) &&
-        dx_object_name_valid(*object))
-        return DX_OK;
-    free(*root);
-    free(*object);
-    *root = NULL;
-    *object = NULL;
-    return dx_fail(err, DX_E_INVALID,
-                   "%s: its last part is not the plain name of an object; fetch it first", shown);
-}
 
 /* n ranges from offset on, of a chunk each but for the last one: all of them, or an error. A reply
  * that is shorter is one of another object, or was cut: never the end. */
@@ -130,7 +80,7 @@ static int begin_object(struct dx_input_ranges *r, struct dx_error *err)
 static int open_object(struct dx_input_ranges *r, const char *url, struct dx_error *err)
 {
     char *root = NULL;
-    int rc = dx_input_remote_split(url, &root, &r->object, err);
+    int rc = dx_root_split(url, &root, &r->object, err);
 
     if (rc == DX_OK)
         rc = dx_root_open(&r->root, root, DX_ROOT_READ, err);

@@ -36,7 +36,4 @@ int dx_input_ranges_read(struct dx_input_ranges *r, uint64_t offset, size_t size
 int dx_input_range_read(const char *path, uint64_t offset, size_t size, uint8_t *to,
                         struct dx_error *err);
 
-/* "https://host/a/b%2B.gz" is root "https://host/a" and object "b+.gz"; both to be freed. Pure. */
-int dx_input_remote_split(const char *url, char **root, char **object, struct dx_error *err);
-
 #endif
