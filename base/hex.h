@@ -4,6 +4,7 @@
  *   high = dx_hex_digit(text[0]);      0 to 15, in either case; -1: not a digit
  *   ok = dx_hex_number(at, 16, &v);    digits that are there, at most 16
  *   c = dx_hex_escape(at, end);        the byte that the three bytes at `at` stand for; -1: not an escape
+ *   ok = dx_hex_unescape(text);        all escapes of a string, in place
  *
  * Nothing at end or behind it is read. Any thread.
  */
@@ -43,5 +44,8 @@ static inline int dx_hex_escape(const void *at, const void *end)
 
     return low < 0 ? -1 : high << 4 | low;
 }
+
+/* false: there was "%00" or a "%" without two digits behind it, which stay as they are. */
+bool dx_hex_unescape(char *text);
 
 #endif

@@ -165,24 +165,6 @@ const char *dx_root_shown(const char *url, char out[DX_ROOT_SHOWN])
     return out;
 }
 
-/* In place; false: a % without two digits behind it, or %00. */
-static bool percent_decode(char *text)
-{
-    const char *end = text + strlen(text);
-    char *to = text;
-
-    for (const char *from = text; from < end; from++) {
-        int c = dx_hex_escape(from, end);
-
-        if (*from == '%' && c <= 0)
-            return false;
-        *to++ = c < 0 ? *from : (char)c;
-        from += c < 0 ? 0 : 2;
-    }
-    *to = '\0';
-    return true;
-}
-
 static int copy_parts(const char *url, const char *slash, char **root, char **object,
                       struct dx_error *err)
 {
@@ -210,7 +192,7 @@ int dx_root_split(const char *url, char **root, char **object, struct dx_error *
     if (slash == NULL || slash == host + 3 || slash[1] == '\0')
         return dx_fail(err, DX_E_INVALID, "%s: names no object", shown);
     rc = copy_parts(url, slash, root, object, err);
-    if (rc == DX_OK && ((!is_s3 && !percent_decode(*object)) || !dx_object_name_valid(*object)))
+    if (rc == DX_OK && ((!is_s3 && !dx_hex_unescape(*object)) || !dx_object_name_valid(*object)))
         rc = dx_fail(err, DX_E_INVALID,
                      "%s: its last part is not the plain name of an object; download it first",
                      shown);

@@ -184,19 +184,9 @@ static bool keep_number(const char *text, uint64_t *number)
 /* As encoding-type=url writes it: %XX, and + for a blank. */
 static bool decode_key(char *key)
 {
-    const char *end = key + strlen(key);
-    char *to = key;
-
-    for (const char *p = key; p < end; p++) {
-        int c = dx_hex_escape(p, end);
-
-        if (*p == '%' && c <= 0)
-            return false;
-        *to++ = c >= 0 ? (char)c : *p == '+' ? ' ' : *p;
-        p += c < 0 ? 0 : 2;
-    }
-    *to = '\0';
-    return true;
+    for (char *plus = key; (plus = strchr(plus, '+')) != NULL;)
+        *plus = ' ';
+    return dx_hex_unescape(key);
 }
 
 #define RAW_KEY_MAX (3 * DX_S3_KEY_MAX)

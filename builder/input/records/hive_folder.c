@@ -8,20 +8,6 @@
 
 #define HIVE_NULL "__HIVE_DEFAULT_PARTITION__"
 
-static void percent_decode(char *text)
-{
-    const char *end = text + strlen(text);
-    char *to = text;
-
-    for (const char *from = text; from < end; from++) {
-        int c = dx_hex_escape(from, end);
-
-        *to++ = c <= 0 ? *from : (char)c;
-        from += c <= 0 ? 0 : 2;
-    }
-    *to = '\0';
-}
-
 int dx_hive_folder_value(const char *path, const char *name, char **value, struct dx_error *err)
 {
     size_t n = strlen(name);
@@ -34,7 +20,7 @@ int dx_hive_folder_value(const char *path, const char *name, char **value, struc
         *value = strndup(at + n + 1, (size_t)(end - at) - n - 1);
         if (*value == NULL)
             return dx_no_memory(err, "%s", path);
-        percent_decode(*value);
+        (void)dx_hex_unescape(*value); /* %00 and a lone % stay as they are written */
         if (strcmp(*value, HIVE_NULL) == 0) {
             free(*value);
             *value = NULL;

@@ -54,10 +54,34 @@ static void test_escapes(void)
     EXPECT(escape_of("%2g") == -1 && escape_of("%g2") == -1 && escape_of("2f%") == -1, "no digits");
 }
 
+static void test_unescape(void)
+{
+    static const struct {
+        const char *text, *want;
+        bool ok;
+    } rows[] = {
+        { "", "", true },         { "a", "a", true },        { "a%2Fb%2f", "a/b/", true },
+        { "%2525", "%25", true }, { "%ff+", "\xff+", true }, { "%00a%41", "%00aA", false },
+        { "%4", "%4", false },    { "%41%", "A%", false },   { "%zz%41", "%zzA", false },
+        { "%%41", "%A", false },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *text = strdup(rows[i].text);
+
+        if (text == NULL)
+            abort();
+        EXPECT(dx_hex_unescape(text) == rows[i].ok && strcmp(text, rows[i].want) == 0, "%s: %s",
+               rows[i].text, text);
+        free(text);
+    }
+}
+
 int main(void)
 {
     test_digits();
     test_numbers();
     test_escapes();
+    test_unescape();
     return failures > 0;
 }
