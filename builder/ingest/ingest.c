@@ -218,8 +218,7 @@ static int read_all(struct run *r, struct dx_error *err)
     return rc < 0 ? rc : dx_ingest_read(&read, err);
 }
 
-/* Whether enough of the records are rows. Before anything is added: all of a run or nothing. */
-static int check_accepted(const struct run *r, struct dx_error *err)
+static int check_share(const struct run *r, struct dx_error *err)
 {
     const struct dx_ingest_stats *s = r->stats;
     uint64_t records = s->records - s->rejected[DX_ROW_NO_PAGES];
@@ -254,6 +253,19 @@ static int check_accepted(const struct run *r, struct dx_error *err)
                        100.0 * (double)rejected / (double)records,
                        100.0 * (double)(PPM - r->o->accept_min_ppm) / PPM);
     return DX_OK;
+}
+
+/* Whether enough of the records are rows. Before anything is added: all of a run or nothing. */
+static int check_accepted(const struct run *r, struct dx_error *err)
+{
+    int rc = check_share(r, err);
+
+    if (rc < 0 && err != NULL && r->stats->lacks[0] != '\0') {
+        size_t n = strlen(err->text);
+
+        (void)snprintf(err->text + n, sizeof err->text - n, "; %s", r->stats->lacks);
+    }
+    return rc;
 }
 
 /* Each dataset of the run that has an id gets the KEY=VALUE pairs. */

@@ -94,8 +94,9 @@ struct dx_ingest_stats {
     const char *empty_input;   /* the first of them, borrowed */
     uint64_t without_urls;     /* inputs that were passed over */
     const char *without_urls_input[DX_INGEST_INPUTS_NAMED]; /* the first of them, borrowed */
-    uint64_t untimed;                                       /* accepted, without a time */
-    const char *untimed_input; /* the first with such a record, borrowed */
+    char lacks[DX_COLUMN_LACKS]; /* dx_columns.lacks of the first input where it is not "" */
+    uint64_t untimed;            /* accepted, without a time */
+    const char *untimed_input;   /* the first with such a record, borrowed */
     struct dx_ingest_lacking extra[DX_EXTRA_COLUMNS_MAX];
     struct dx_ingest_samples samples;
 };

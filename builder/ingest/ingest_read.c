@@ -770,6 +770,8 @@ static void count_lacking(const struct resolved *list, struct dx_ingest_stats *s
         stats->untimed += list->untimed;
         if (list->untimed > 0)
             stats->untimed_input = list->from.input;
+        if (list->cols.lacks[0] != '\0')
+            memcpy(stats->lacks, list->cols.lacks, sizeof stats->lacks);
         for (size_t i = 0; i < list->cols.extra_count; i++)
             if ((list->cols.lacking >> i & 1) != 0) {
                 stats->extra[i].inputs++;

@@ -338,6 +338,35 @@ static int fail_json_url(const struct dx_columns *cols, const struct dx_columns_
     return rc;
 }
 
+/* A hint only: later records may have it. */
+static void note_lacking(struct dx_columns *cols, const char *given,
+                         const struct dx_columns_sample *sample, const char *input)
+{
+    struct dx_buf names = DX_BUF_INIT(1 << 20);
+    char shown[DX_COLUMN_LABEL];
+
+    label(shown, given);
+    put_json_names(&names, json_of(cols, sample->record[0]));
+    if (names.size > 0)
+        (void)snprintf(cols->lacks, sizeof cols->lacks,
+                       "%s: no record of the first %zu has a value of '%s'; the first has: %s",
+                       input, sample->count, shown, finish_names(&names));
+    dx_buf_release(&names);
+}
+
+static int label_dataset(struct dx_columns *cols, const char *given,
+                         const struct dx_columns_sample *sample, const char *input,
+                         struct dx_error *err)
+{
+    size_t parsed, found = 0;
+    int rc = find_present(cols, cols->url_paths + cols->ts_paths, 1, sample, &found, &parsed, err);
+
+    label(cols->dataset_label, given);
+    if (rc == DX_OK && found == 1)
+        note_lacking(cols, given, sample, input);
+    return rc;
+}
+
 static bool is_string(struct dx_span record)
 {
     return record.size > 0 && record.data[0] == '"';
@@ -364,6 +393,8 @@ static int label_json(struct dx_columns *cols, const struct dx_columns_want *wan
     rc = find_present(cols, cols->url_paths, cols->ts_paths, sample, &ts, &parsed, err);
     if (rc < 0)
         return rc;
+    if (want->ts != NULL && ts == cols->ts_paths)
+        note_lacking(cols, want->ts, sample, input);
     if (want->ts != NULL)
         label(cols->ts_label, want->ts);
     else if (cols->ts_in_front)
@@ -371,8 +402,10 @@ static int label_json(struct dx_columns *cols, const struct dx_columns_want *wan
     else if (ts < cols->ts_paths)
         label(cols->ts_label, ts_names(want)[ts]);
     if (want->dataset != NULL)
-        label(cols->dataset_label, want->dataset);
-    return DX_OK;
+        rc = label_dataset(cols, want->dataset, sample, input, err);
+    if (want->url != NULL && url == cols->url_paths)
+        note_lacking(cols, want->url, sample, input);
+    return rc;
 }
 
 static int resolve_json(struct dx_columns *cols, struct dx_columns_want *want,

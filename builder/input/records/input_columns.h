@@ -40,6 +40,7 @@
 
 #define DX_EXTRA_COLUMNS_MAX 32 /* with the paths tried for URL and time below DX_JSON_PATHS_MAX */
 #define DX_COLUMN_LABEL 80
+#define DX_COLUMN_LACKS 512
 #define DX_COLUMN_NUMBER_MAX 4096
 
 enum dx_header { DX_HEADER_AUTO, DX_HEADER_YES, DX_HEADER_NO };
@@ -105,6 +106,8 @@ struct dx_columns {
     char url_label[DX_COLUMN_LABEL];
     char ts_label[DX_COLUMN_LABEL];
     char dataset_label[DX_COLUMN_LABEL];
+    /* JSONL: "INPUT: no record of the first 3 has a value of 'link'; the first has: a, b" of a column asked for; "": all are there */
+    char lacks[DX_COLUMN_LACKS];
     char dataset_prefix[DX_DATASET_TEMPLATE_MAX]; /* of this input; "": none */
     bool dataset_column;                          /* behind the prefix, or alone */
 };
