@@ -20,6 +20,7 @@ import threading
 import time
 
 import dxtest
+import faultproxy
 import remains
 import stores
 
@@ -341,6 +342,49 @@ def on_stores(root, tmp):
     return found
 
 
+class Overwritten(faultproxy.Proxy):
+    """The manifest is written, by us or not at all, then by another writer; the reply to our write is lost."""
+
+    other = None     # what the other writes, in place of ours; None: ours again
+
+    async def answer(self, request):
+        if request.method != "PUT" or not request.target.endswith("/index/manifest.json") or self.injected:
+            return await super().answer(request)
+        reply = faultproxy.Reply(200, "OK", [], b"") if self.other else await super().answer(request)
+        self.store.put("bucket", "far/index/manifest.json", self.other or request.body)
+        faultproxy.no_reply(reply, None)
+        self.injected["overwritten"] = 1
+        return reply
+
+
+def unknown_outcomes(root, tmp):
+    """Of a write of the manifest that the store does not know to be ours, what is there decides: the copy is current, or it is not."""
+    if not stores.find("versitygw"):
+        return
+    with stores.Versitygw() as store, Overwritten(store.url) as proxy:
+        env = {**os.environ, **store.env}
+        proxied = {**env, "AWS_ENDPOINT_URL_S3": proxy.url}
+        proxy.store = store
+        store.bucket("bucket")
+        far = store.root("bucket", "far")
+        written = []
+        for number in range(2):
+            proxy.set()
+            said = backup(root, far, env=proxied)
+            written.append(store.get("bucket", "far/index/manifest.json"))
+            dxtest.equal((proxy.injected, json.loads(written[-1])["current_version"]), ({"overwritten": 1}, said["version"]), "ours is there: done")
+            dxtest.equal(answers(far, env), answers(root), "ours is there: answers")
+            ingest(root, 3 + number, "set1")
+            publish(root)
+        proxy.set()
+        proxy.other = written[0]
+        said = backup(root, far, expect=1, env=proxied)
+        dxtest.check("outcome unknown" in said, f"another is there: {said}")
+        dxtest.equal((proxy.injected, store.get("bucket", "far/index/manifest.json")), ({"overwritten": 1}, written[0]), "another is there")
+        backup(root, far, env=env)
+        dxtest.equal(answers(far, env), answers(root), "another was there, and again: answers")
+
+
 def large(tmp):
     """Objects over 4 MiB take another way: through a file, and in parts."""
     root, text = tmp / "large", tmp / "large.txt"
@@ -370,6 +414,7 @@ def main():
         restore(root, tmp)
         older_log(root, tmp)
         large(tmp)
+        unknown_outcomes(root, tmp)
         found = on_stores(root, tmp)
     dxtest.finish(None if found else "no versitygw and no minio here: stores were not tried")
 
