@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "parquet/delta.h"
 
+#include "base/bits.h"
 #include "parquet/hybrid.h"
 
 #include <inttypes.h>
@@ -132,10 +133,22 @@ static void put_packed(struct dx_buf *out, const uint64_t *values, unsigned widt
     out->size += MINIBLOCK / 8 * width;
 }
 
+/* Takes the smallest difference off those of a miniblock; the bits that the largest has then. */
+static unsigned take_off(uint64_t *delta, uint64_t min, unsigned type_bits)
+{
+    const uint64_t mask = dx_bits_mask(type_bits);
+    uint64_t bits = 0;
+
+    for (int i = 0; i < MINIBLOCK; i++) {
+        delta[i] = (delta[i] - min) & mask;
+        bits |= delta[i];
+    }
+    return dx_bits_of_number(bits);
+}
+
 static void put_block(struct dx_buf *out, unsigned type_bits, const int64_t *values, size_t n)
 {
-    uint64_t delta[BLOCK] = { 0 };
-    uint64_t bits[BLOCK / MINIBLOCK] = { 0 }; /* that some value of the miniblock has */
+    DX_UNINITIALIZED uint64_t delta[BLOCK];
     uint8_t widths[BLOCK / MINIBLOCK];
     int64_t min = INT64_MAX;
 
@@ -145,14 +158,10 @@ static void put_block(struct dx_buf *out, unsigned type_bits, const int64_t *val
         min = d < min ? d : min;
         delta[i] = (uint64_t)d;
     }
-    for (size_t i = 0; i < n; i++) {
-        uint64_t d = delta[i] - (uint64_t)min;
-
-        delta[i] = type_bits == 32 ? (uint32_t)d : d;
-        bits[i / MINIBLOCK] |= delta[i];
-    }
+    for (size_t i = n; i < BLOCK; i++)
+        delta[i] = (uint64_t)min; /* which is stored as 0 */
     for (size_t m = 0; m < BLOCK / MINIBLOCK; m++)
-        widths[m] = bits[m] == 0 ? 0 : (uint8_t)(64 - __builtin_clzll(bits[m]));
+        widths[m] = (uint8_t)take_off(delta + m * MINIBLOCK, (uint64_t)min, type_bits);
     put_zigzag(out, min);
     dx_buf_append(out, widths, sizeof(widths));
     for (size_t m = 0; m * MINIBLOCK < n; m++)
