@@ -154,6 +154,29 @@ static bool is_direct(const struct dx_parquet_rows *p, const struct dx_parquet_c
            !is->may_be_hex && is->json_count == 0 && is->found.repeated_at == 0;
 }
 
+/* A list of nulls takes no bytes in its file, and a row may go on over any number of pages. By address: a copy reads
+ * in one piece what was just written in two, which waits for both. */
+static int add_element(struct column *c, const struct element *e, struct dx_error *err)
+{
+    if (c->count == c->room) {
+        size_t room = c->room == 0 ? 1 : c->room * 2;
+        struct element *more;
+
+        if (c->count == c->room_max)
+            return dx_fail(err, DX_E_LIMIT,
+                           "a row of over %zu elements: they may have an eighth of --memory too",
+                           c->room_max);
+        room = room < c->room_max ? room : c->room_max;
+        more = realloc(c->element, room * sizeof *more);
+        if (more == NULL)
+            return dx_no_memory(err, "elements of a row");
+        c->element = more;
+        c->room = room;
+    }
+    c->element[c->count++] = *e;
+    return DX_OK;
+}
+
 static int open_keys(struct dx_parquet_rows *p, struct column *c, struct dx_error *err)
 {
     struct column *k = calloc(1, sizeof *k);
@@ -185,9 +208,16 @@ static int open_fields(struct dx_parquet_rows *p, struct dx_error *err)
         dx_buf_init(&c->text, ROW_TEXT_MAX);
         dx_buf_init(&c->scratch, ROW_TEXT_MAX);
         dx_buf_init(&c->reader.walk.window, 0);
-        if (c->is->from != DX_PARQUET_FROM_LEAF)
+        if (c->is->from != DX_PARQUET_FROM_LEAF) {
+            /* Of all rows. */
+            rc = add_element(c, &(struct element){ .span = c->is->constant }, err);
             continue;
+        }
         c->is_direct = is_direct(p, c->is);
+        /* Whose span load_direct sets. */
+        rc = c->is_direct ? add_element(c, &(struct element){ .in_text = false }, err) : DX_OK;
+        if (rc < 0)
+            return rc;
         c->goes_along = c->is->found.repeated_at != 0 && (!c->is->is_array || c->is->apart > 0);
         rc = c->is->is_array ? find_levels(p, c, err) : DX_OK;
         if (rc < 0)
@@ -344,8 +374,8 @@ static uint32_t value_room(const struct dx_parquet_rows *p, const struct column 
     return room < p->limits.page_rows ? (uint32_t)room : p->limits.page_rows;
 }
 
-/* 1: c->slot is one of values; 0: the column chunk has ended. */
-static int find_slot(const struct dx_parquet_rows *p, struct column *c, struct dx_error *err)
+/* Of the next page that has values; as find_slot. */
+static int find_page(const struct dx_parquet_rows *p, struct column *c, struct dx_error *err)
 {
     int rc = 1;
 
@@ -357,27 +387,10 @@ static int find_slot(const struct dx_parquet_rows *p, struct column *c, struct d
     return rc < 0 ? fail_at_column(p, c, err) : rc;
 }
 
-/* A list of nulls takes no bytes in its file, and a row may go on over any number of pages. By address: a copy reads
- * in one piece what was just written in two, which waits for both. */
-static int add_element(struct column *c, const struct element *e, struct dx_error *err)
+/* 1: c->slot is one of values; 0: the column chunk has ended. */
+static int find_slot(const struct dx_parquet_rows *p, struct column *c, struct dx_error *err)
 {
-    if (c->count == c->room) {
-        size_t room = c->room == 0 ? 1 : c->room * 2;
-        struct element *more;
-
-        if (c->count == c->room_max)
-            return dx_fail(err, DX_E_LIMIT,
-                           "a row of over %zu elements: they may have an eighth of --memory too",
-                           c->room_max);
-        room = room < c->room_max ? room : c->room_max;
-        more = realloc(c->element, room * sizeof *more);
-        if (more == NULL)
-            return dx_no_memory(err, "elements of a row");
-        c->element = more;
-        c->room = room;
-    }
-    c->element[c->count++] = *e;
-    return DX_OK;
+    return c->slot < c->values.row_count ? 1 : find_page(p, c, err);
 }
 
 /* The first of the paths that the text has a value at, of the URL a text; data NULL: none. */
@@ -621,35 +634,48 @@ static int load_entry(const struct dx_parquet_rows *p, struct column *c, struct 
     return c->count > 0 ? DX_OK : add_element(c, &(struct element){ .in_text = false }, err);
 }
 
+/* 1: the slot that a row begins with, as each has to. */
+static int begin_row(const struct dx_parquet_rows *p, struct column *c, struct dx_error *err)
+{
+    int rc = find_slot(p, c, err);
+
+    if (rc < 0 || (rc > 0 && (c->values.rep == NULL || c->values.rep[c->slot] == 0)))
+        return rc;
+    (void)dx_fail(err, DX_E_CORRUPT, "row %" PRIu64 " of the group does not begin", p->row);
+    return fail_at_column(p, c, err);
+}
+
+static int load_direct(const struct dx_parquet_rows *p, struct column *c, struct dx_error *err)
+{
+    int rc = begin_row(p, c, err);
+
+    if (rc < 0)
+        return rc;
+    c->element->span = dx_pq_is_null(&c->values, c->slot) ? (struct dx_span){ NULL, 0 }
+                                                          : c->values.spans[c->slot];
+    c->slot++;
+    return DX_OK;
+}
+
 /* The elements of the next row of a column. */
 static int load_column(const struct dx_parquet_rows *p, struct column *c, struct dx_error *err)
 {
     int rc;
 
+    if (c->is->from != DX_PARQUET_FROM_LEAF)
+        return DX_OK;
+    if (c->is_direct)
+        return load_direct(p, c, err);
     c->count = 0;
     c->open = 0;
     dx_buf_clear(&c->text);
-    if (c->is->from != DX_PARQUET_FROM_LEAF)
-        return add_element(c, &(struct element){ .span = c->is->constant }, err);
     if (c->is->is_map)
         return load_entry(p, c, err);
-    rc = find_slot(p, c, err);
-    if (rc == 0 || (rc > 0 && c->values.rep != NULL && c->values.rep[c->slot] != 0))
-        rc = dx_fail(err, DX_E_CORRUPT, "row %" PRIu64 " of the group does not begin", p->row);
-    else if (rc < 0)
+    rc = begin_row(p, c, err);
+    if (rc < 0)
         return rc;
-    if (rc > 0 && c->is_direct) {
-        struct element e = { .in_text = false };
-
-        if (!dx_pq_is_null(&c->values, c->slot))
-            e.span = c->values.spans[c->slot];
-        c->slot++;
-        rc = add_element(c, &e, err);
-        return rc < 0 ? fail_at_column(p, c, err) : DX_OK;
-    }
     do {
-        if (rc > 0)
-            rc = c->is->is_array ? take_array_slot(p, c, err) : take_slot(p, c, err);
+        rc = c->is->is_array ? take_array_slot(p, c, err) : take_slot(p, c, err);
         if (rc < 0)
             return fail_at_column(p, c, err);
         c->slot++;
