@@ -70,7 +70,7 @@ void dx_gzip_lines_close(struct dx_gzip_lines *l)
 }
 
 /* The next bytes: how many, 0 at the end. */
-static int fill(struct dx_gzip_lines *l, struct dx_error *err)
+static int read_chunk(struct dx_gzip_lines *l, struct dx_error *err)
 {
     int n = gzread(l->file, l->chunk, CHUNK);
     int why = Z_OK;
@@ -115,7 +115,7 @@ int dx_gzip_lines_next(struct dx_gzip_lines *l, struct dx_span *line, struct dx_
         const uint8_t *newline;
 
         if (l->at == l->end) {
-            rc = l->at_end ? 0 : fill(l, err);
+            rc = l->at_end ? 0 : read_chunk(l, err);
             l->at_end = rc == 0;
             if (rc <= 0)
                 break;
@@ -142,7 +142,7 @@ int dx_gzip_head_read(struct dx_gzip_lines *l, size_t max, struct dx_buf *out, s
     int n;
 
     dx_buf_clear(out);
-    while ((n = fill(l, err)) > 0) {
+    while ((n = read_chunk(l, err)) > 0) {
         size_t room = out->size < max ? max - out->size : 0;
 
         dx_buf_append(out, l->chunk, (size_t)n < room ? (size_t)n : room);

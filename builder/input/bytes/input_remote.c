@@ -40,7 +40,7 @@ void dx_input_remote_close(struct dx_input_remote **out)
     *out = NULL;
 }
 
-static int fill(struct dx_input_remote *r, struct dx_error *err)
+static int read_window(struct dx_input_remote *r, struct dx_error *err)
 {
     uint64_t left = dx_input_ranges_size(r->ranges) - r->offset;
     size_t bytes = left < DX_INPUT_WINDOW ? (size_t)left : DX_INPUT_WINDOW;
@@ -64,7 +64,7 @@ ssize_t dx_input_remote_read(struct dx_input_remote *r, uint8_t *to, size_t size
                              struct dx_error *err)
 {
     if (r->at == r->window.size && r->offset < dx_input_ranges_size(r->ranges)) {
-        int rc = fill(r, err);
+        int rc = read_window(r, err);
 
         if (rc < 0)
             return rc;

@@ -211,7 +211,7 @@ static int check_only(const struct find *w, const struct dx_parquet_column *c, c
 }
 
 /* may_lack: a column that is not there is DX_PARQUET_ABSENT. */
-static int locate(const struct find *w, const char *given, size_t field, bool may_lack)
+static int locate_column(const struct find *w, const char *given, size_t field, bool may_lack)
 {
     struct dx_parquet_column *c = &w->out->column[field];
     struct dx_json_path whole = { .part = { dx_span_str(given) }, .count = 1 };
@@ -356,7 +356,7 @@ static int find_all(const struct find *w)
     int rc = DX_OK;
 
     if (name != NULL)
-        rc = locate(w, name, DX_ROW_URL, false);
+        rc = locate_column(w, name, DX_ROW_URL, false);
     else
         rc = locate_usual(w, url_names(w), DX_ROW_URL, &name);
     labels->no_url = rc == DX_OK && name == NULL && want->url_may_lack;
@@ -367,17 +367,17 @@ static int find_all(const struct find *w)
     label(w, DX_ROW_URL, name, labels->url);
     name = want->ts;
     if (rc == DX_OK && name != NULL)
-        rc = locate(w, name, DX_ROW_TS, false);
+        rc = locate_column(w, name, DX_ROW_TS, false);
     else if (rc == DX_OK && !want->no_ts)
         rc = locate_usual(w, want->ts_names != NULL ? want->ts_names : dx_column_ts_names,
                           DX_ROW_TS, &name);
     label(w, DX_ROW_TS, name, labels->ts);
     if (rc == DX_OK && want->dataset != NULL)
-        rc = locate(w, want->dataset, DX_ROW_DATASET, false);
+        rc = locate_column(w, want->dataset, DX_ROW_DATASET, false);
     label(w, DX_ROW_DATASET, want->dataset, labels->dataset);
     for (size_t i = 0; rc == DX_OK && i < want->extra_count; i++) {
-        rc = locate(w, want->extra[i], DX_ROW_EXTRA + i,
-                    i < want->extra_optional || want->extras_may_lack);
+        rc = locate_column(w, want->extra[i], DX_ROW_EXTRA + i,
+                           i < want->extra_optional || want->extras_may_lack);
         if (w->out->column[DX_ROW_EXTRA + i].from == DX_PARQUET_ABSENT)
             labels->lacking |= UINT32_C(1) << i;
         label(w, DX_ROW_EXTRA + i, want->extra[i], labels->extra[i]);

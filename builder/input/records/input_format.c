@@ -163,7 +163,7 @@ static void read_sample(const struct dx_input_head *head, struct sample *out)
 
 /* Cells of a line, quotes taken off; a delimiter in quotes does not count. Those beyond max are
  * counted. */
-static size_t split(struct dx_span line, char by, struct dx_span *cell, size_t max)
+static size_t split_cells(struct dx_span line, char by, struct dx_span *cell, size_t max)
 {
     size_t n = 0;
     size_t begin = 0;
@@ -191,7 +191,7 @@ static size_t split(struct dx_span line, char by, struct dx_span *cell, size_t m
 static bool is_header(const struct sample *s, char by, size_t *cells)
 {
     struct dx_span cell[CELLS_MAX];
-    size_t n = split(s->line[0], by, cell, CELLS_MAX);
+    size_t n = split_cells(s->line[0], by, cell, CELLS_MAX);
 
     *cells = n;
     for (size_t i = 0; i < n && i < CELLS_MAX; i++)
@@ -224,19 +224,19 @@ static bool is_plain_value(struct dx_span cell)
 
 /* Nearly every line has the same number of this delimiter; of one line alone, only if what stands
  * behind the last one is not part of a URL. */
-static bool separates(const struct sample *s, char by)
+static bool is_separator(const struct sample *s, char by)
 {
     size_t lines[COUNTED_MAX + 1] = { 0 };
     struct dx_span cell[COUNTED_MAX + 1];
     size_t best = 1;
 
     if (s->count == 1) {
-        size_t n = split(s->line[0], by, cell, COUNTED_MAX);
+        size_t n = split_cells(s->line[0], by, cell, COUNTED_MAX);
 
         return n > 1 && n <= COUNTED_MAX && is_plain_value(cell[n - 1]);
     }
     for (size_t i = 0; i < s->count; i++) {
-        size_t n = split(s->line[i], by, cell, 0) - 1;
+        size_t n = split_cells(s->line[i], by, cell, 0) - 1;
 
         if (n <= COUNTED_MAX)
             lines[n]++;
@@ -255,13 +255,13 @@ static int check_delimiter(const struct dx_input_head *head, const struct sample
     struct dx_span cell[1];
     size_t cells;
 
-    if (s->count == 0 || split(s->line[0], own, cell, 1) > 1)
+    if (s->count == 0 || split_cells(s->line[0], own, cell, 1) > 1)
         return DX_OK;
     for (size_t i = 0; i < DELIMITERS; i++) {
         const struct delimiter *d = &delimiters[i];
 
         if (d->byte == own || (!(is_header(s, d->byte, &cells) && cells > 1) &&
-                               (is_header(s, own, &cells) || !separates(s, d->byte))))
+                               (is_header(s, own, &cells) || !is_separator(s, d->byte))))
             continue;
         return dx_fail(err, DX_E_INVALID,
                        "%s: is read as %s, but %s separate its columns; %s, or --format list if "
@@ -354,7 +354,7 @@ static int find_by_lines(const struct dx_input_head *head, const struct sample *
     if (*format != DX_RECORD_LIST)
         return DX_OK;
     for (size_t i = 0; i < DELIMITERS; i++)
-        if (separates(s, delimiters[i].byte))
+        if (is_separator(s, delimiters[i].byte))
             return dx_fail(err, DX_E_INVALID,
                            "%s: cannot tell whether a line is a URL or has columns separated by "
                            "%s; %s, or --format list if each line is a URL",

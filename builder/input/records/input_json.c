@@ -248,7 +248,7 @@ static bool word(struct scan *s, const char *text)
 }
 
 /* A value that is neither array nor object. */
-static bool scalar(struct scan *s, enum dx_json_kind *kind)
+static bool scan_scalar(struct scan *s, enum dx_json_kind *kind)
 {
     if (s->p == s->end)
         return false;
@@ -369,7 +369,7 @@ static void decode_values(struct scan *s)
 
 /* Text of strings is decoded after the walk: scratch may move while it grows. The first string that a path leads on in;
  * path_count: none. Of such a string is decoded its text, a key of it at a time, and a value for each path. */
-static size_t decode(struct scan *s)
+static size_t decode_strings(struct scan *s)
 {
     size_t need = 0, inside = s->path_count;
 
@@ -483,7 +483,7 @@ static bool read_scalar(struct walk *w, path_set capture)
     const uint8_t *from = w->s->p;
     enum dx_json_kind kind;
 
-    if (!scalar(w->s, &kind))
+    if (!scan_scalar(w->s, &kind))
         return false;
     set_values(w->s, capture, kind,
                kind == DX_JSON_NULL ? (struct dx_span){ NULL, 0 }
@@ -629,7 +629,7 @@ bool dx_json_pick(struct dx_span line, const struct dx_json_path *paths, size_t 
     space(&s);
     if (s.p == s.end || *s.p != '{' || !read_object(&s, line.data))
         return false;
-    inside = decode(&s);
+    inside = decode_strings(&s);
     return (inside >= count || look_inside(&s, inside)) && !scratch->failed;
 }
 
@@ -650,7 +650,7 @@ bool dx_json_value_of(struct dx_span text, struct dx_json_value *value, struct d
         value->text = dx_span_of(scratch->data, scratch->size);
         return true;
     }
-    if (!scalar(&s, &value->kind))
+    if (!scan_scalar(&s, &value->kind))
         return false;
     if (value->kind == DX_JSON_NULL)
         value->text = (struct dx_span){ NULL, 0 };
@@ -658,7 +658,7 @@ bool dx_json_value_of(struct dx_span text, struct dx_json_value *value, struct d
 }
 
 /* One value of a row; decoded is never longer, so scratch does not move. */
-static bool cell(struct scan *s, struct dx_span *out)
+static bool read_cell(struct scan *s, struct dx_span *out)
 {
     const uint8_t *from = s->p;
     size_t mark = s->scratch->size;
@@ -672,7 +672,7 @@ static bool cell(struct scan *s, struct dx_span *out)
             *out = (struct dx_span){ NULL, 0 };
         return true;
     }
-    if (!scalar(s, &kind))
+    if (!scan_scalar(s, &kind))
         return false;
     *out = kind == DX_JSON_NULL ? (struct dx_span){ NULL, 0 }
                                 : dx_span_of(from, (size_t)(s->p - from));
@@ -698,7 +698,7 @@ size_t dx_json_row(struct dx_span line, struct dx_span *field, size_t max, struc
     while (more) {
         struct dx_span value;
 
-        if (!cell(&s, &value))
+        if (!read_cell(&s, &value))
             return 0;
         if (n < max)
             field[n++] = value;

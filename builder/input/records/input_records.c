@@ -101,7 +101,7 @@ int dx_batch_room(struct dx_batch *b, const char *name, struct dx_error *err)
 }
 
 /* Puts bytes that a batch has no room for before those that wait. */
-static int keep(struct dx_records *r, const uint8_t *data, size_t size, struct dx_error *err)
+static int keep_rest(struct dx_records *r, const uint8_t *data, size_t size, struct dx_error *err)
 {
     if (size == 0)
         return DX_OK;
@@ -178,8 +178,8 @@ static int grow(struct dx_records *r, struct dx_batch *b, size_t capacity, struc
     return DX_OK;
 }
 
-static int push(struct dx_records *r, struct dx_batch *b, const uint8_t *at, size_t size,
-                enum dx_record_flaw flaw, struct dx_error *err)
+static int push_record(struct dx_records *r, struct dx_batch *b, const uint8_t *at, size_t size,
+                       enum dx_record_flaw flaw, struct dx_error *err)
 {
     int rc = dx_batch_room(b, dx_input_name(r->in), err);
 
@@ -198,7 +198,6 @@ static int push(struct dx_records *r, struct dx_batch *b, const uint8_t *at, siz
     return DX_OK;
 }
 
-/* Pushes the record at *at and moves *at behind it. 1 done, 0 more bytes are needed. */
 static bool is_passed_over(struct dx_records *r, struct dx_span line)
 {
     if (r->format == DX_RECORD_CDX_JSON) { /* then comes the key to go on with */
@@ -227,6 +226,7 @@ static int check_header(struct dx_records *r, struct dx_span line, struct dx_err
                          dx_input_name(r->in), (unsigned long long)r->line);
 }
 
+/* Pushes the record at *at and moves *at behind it. 1 done, 0 more bytes are needed. */
 static int cut_one(struct dx_records *r, struct dx_batch *b, const uint8_t **at, const uint8_t *end,
                    struct dx_error *err)
 {
@@ -242,7 +242,7 @@ static int cut_one(struct dx_records *r, struct dx_batch *b, const uint8_t **at,
     if (is_passed_over(r, dx_span_of(from, cut.size)))
         rc = check_header(r, dx_span_of(from, cut.size), err);
     else if (cut.size > 0)
-        rc = push(r, b, from, cut.size, cut.flaw, err);
+        rc = push_record(r, b, from, cut.size, cut.flaw, err);
     r->skipping = cut.next == NULL;
     *at = r->skipping ? end : cut.next;
     r->position += *at - from;
@@ -371,7 +371,7 @@ int dx_records_fill(struct dx_records *r, struct dx_batch *b, struct dx_error *e
             r->partial = true;
             return DX_RECORDS_GROW;
         }
-        rc = keep(r, at, (size_t)(end - at), err);
+        rc = keep_rest(r, at, (size_t)(end - at), err);
         if (rc < 0)
             return rc;
     } while (b->count == 0 && (!r->eof || r->carry_size > 0));
