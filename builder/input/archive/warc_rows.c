@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/input/archive/warc_rows.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -360,11 +361,12 @@ static int read_more(struct dx_warc_rows *w, struct dx_error *err)
     return n > 0;
 }
 
-/* Until n bytes wait (at most HEAD_MAX), or the member ends. */
+/* Until n bytes wait, or the member ends. */
 static int look_ahead(struct dx_warc_rows *w, size_t n, struct dx_error *err)
 {
     int rc = 1;
 
+    assert(n <= HEAD_MAX);
     while (rc > 0 && w->end - w->at < n)
         rc = read_more(w, err);
     return rc < 0 ? rc : DX_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/input/records/input_columns.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -46,6 +47,7 @@ void dx_columns_want_extra(struct dx_columns_want *want, const char *text)
     size_t n = strspn(text, word);
     size_t i = want->extra_count++;
 
+    assert(i < DX_EXTRA_COLUMNS_MAX);
     if (n > 0 && text[n] == '=') {
         want->extra_as[i] = dx_span_of((const uint8_t *)text, n);
         text += n + 1;

@@ -3,6 +3,7 @@
 
 #include "base/utf8.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -517,11 +518,11 @@ static bool close_values(struct walk *w)
     return true;
 }
 
-/* s is at its '{', which the caller has seen. */
 static bool read_object(struct scan *s, const uint8_t *line)
 {
     struct walk w = { .s = s, .line = line, .depth = 1, .kinds = { 1 } };
 
+    assert(s->p < s->end && *s->p == '{');
     w.frames[0].open = s->path_count == DX_JSON_PATHS_MAX ? ~(path_set)0
                                                           : ((path_set)1 << s->path_count) - 1;
     s->p++;
