@@ -191,8 +191,7 @@ def publish_a_bad_version(fleet, clients, watch, tmp):
     for name in fleet.names:
         fleet.parts[name].send(signal.SIGSTOP)
     bad = publish(fleet, rows(tmp / "bad.txt", 20_000, 21_000))
-    folder = fleet.home / "objects" / laptop.BUCKET / "fleet" / "index" / bad
-    damage(folder / "domain_to_datasets.roar")
+    damage(fleet.home / "objects" / laptop.BUCKET / "fleet" / "index" / bad / "part.pack")
     for name in fleet.names:
         fleet.parts[name].send(signal.SIGCONT)
     watch.wait_for("DomaindexFlipFailing")

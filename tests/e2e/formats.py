@@ -245,7 +245,7 @@ class Reader:
         self.socket.bind((source, 0))
         self.socket.connect(("127.0.0.1", server.port))
         self.socket.sendall(f"GET {target} HTTP/{version}\r\nHost: a\r\n{fields}\r\n".encode())
-        self.bytes = b""
+        self.bytes = bytearray()
 
     def some(self):
         self.bytes += self.socket.recv(4096)
@@ -254,14 +254,14 @@ class Reader:
         """(body, whole): whole if the last chunk came."""
         while not self.bytes.endswith(b"\r\n0\r\n\r\n") and (more := self.socket.recv(1 << 20)):
             self.bytes += more
-        head, _, rest = self.bytes.partition(b"\r\n\r\n")
-        body = b""
-        while rest:
-            size, _, rest = rest.partition(b"\r\n")
-            body, rest = body + rest[:int(size, 16)], rest[int(size, 16) + 2:]
-            if size == b"0":
-                return body, True
-        return body, False
+        pieces, at = [], len(self.bytes.partition(b"\r\n\r\n")[0]) + 4
+        while (end := self.bytes.find(b"\r\n", at)) >= 0:
+            size = int(self.bytes[at:end], 16)
+            if size == 0:
+                return b"".join(pieces), True
+            pieces.append(self.bytes[end + 2:end + 2 + size])
+            at = end + 2 + size + 2
+        return b"".join(pieces), False
 
 
 def large_root(tmp):
