@@ -374,7 +374,7 @@ def unknown_outcomes(root, tmp):
             written.append(store.get("bucket", "far/index/manifest.json"))
             dxtest.equal((proxy.injected, json.loads(written[-1])["current_version"]), ({"overwritten": 1}, said["version"]), "ours is there: done")
             dxtest.equal(answers(far, env), answers(root), "ours is there: answers")
-            ingest(root, 3 + number, "set1")
+            ingest(root, 40 + number, "set1")
             publish(root)
         proxy.set()
         proxy.other = written[0]
