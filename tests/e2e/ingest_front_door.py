@@ -310,20 +310,6 @@ def columns(tmp):
     check("there is no column 9; the first line has 3: link2, title, seen" in said, f"column 9: {said}")
     said = ingest(tmp / "columns", "--dataset", "d", "--url-column", "link", "--format", "csv", "-", input=data, expect=1)
     check("has no column 'link'; it has: link2, title, seen" in said, f"column link: {said}")
-    # JSON lines may have it later, so what is there is said where the records are rejected.
-    data = table("", '{{"link2": "{u}", "meta": {{"seen": "{t}"}}}}')
-    has = "has a value of 'link'; the first has: link2, meta.seen"
-    for arguments in (["--dataset", "d", "--url-column", "link"], ["--dataset-column", "link", "--url-column", "link2"],
-                      ["--dataset", "d", "--url-column", "link2", "--ts-column", "link", "--require-ts"]):
-        said = ingest(tmp / "columns", *arguments, "--format", "jsonl", "-", input=data, expect=1)
-        check(f"nothing was added to the lake; stdin: no record of the first {COUNT} {has}" in said, f"{arguments}: {said}")
-    many = (json.dumps({f"{i:050}\a": PAGES[0] for i in range(300)}) + "\n").encode() * 2
-    said = ingest(tmp / "columns", "--dataset", "d", "--url-column", "link", "--format", "jsonl", "-", input=many, expect=1)
-    check("has a value of 'link'; the first has: 000000" in said and len(said.splitlines()[-1]) < 600, f"many members: {said}")
-    late = b'{"text": 1}\n' * 200 + table("", '{{"link": "{u}", "when": "{t}"}}')
-    ingest(tmp / "late", "--dataset", "d", "--url-column", "link", "--ts-column", "when", "--max-rejects", "100%", "--format", "jsonl", "-", input=late)
-    equal(rows(tmp / "late"), sorted((u, TIME) for u in PAGES), "a member that only later records have: rows")
-
     # The header is no record, whatever it is called.
     said = ingest(tmp / "columns", "--dataset", "d", "--url-column", "1", "--ts-column", "3", "--max-rejects", "0",
                   "--format", "csv", "-", input=data)
@@ -338,6 +324,22 @@ def columns(tmp):
     check("columns 2 and 4 of the header are both called 'ts'" in said, f"two times of a name: {said}")
     ingest(tmp / "twins", "--dataset", "d", "--format", "csv", "--url-column", "url", "--ts-column", "2", "-", input=data)
     equal(rows(tmp / "twins"), sorted((u, TIME) for u in PAGES), "by name and by number: rows")
+
+
+def absent_members(tmp):
+    """JSON lines may have a member later, so what is there is said where the records are rejected."""
+    data = table("", '{{"link2": "{u}", "meta": {{"seen": "{t}"}}}}')
+    has = "has a value of 'link'; the first has: link2, meta.seen"
+    for arguments in (["--dataset", "d", "--url-column", "link"], ["--dataset-column", "link", "--url-column", "link2"],
+                      ["--dataset", "d", "--url-column", "link2", "--ts-column", "link", "--require-ts"]):
+        said = ingest(tmp / "members", *arguments, "--format", "jsonl", "-", input=data, expect=1)
+        check(f"nothing was added to the lake; standard input: no record of the first {COUNT} {has}" in said, f"{arguments}: {said}")
+    many = (json.dumps({f"{i:050}\a": PAGES[0] for i in range(300)}) + "\n").encode() * 2
+    said = ingest(tmp / "members", "--dataset", "d", "--url-column", "link", "--format", "jsonl", "-", input=many, expect=1)
+    check("has a value of 'link'; the first has: 000000" in said and len(said.splitlines()[-1]) < 600, f"many members: {said}")
+    late = b'{"text": 1}\n' * 200 + table("", '{{"link": "{u}", "when": "{t}"}}')
+    ingest(tmp / "late", "--dataset", "d", "--url-column", "link", "--ts-column", "when", "--max-rejects", "100%", "--format", "jsonl", "-", input=late)
+    equal(rows(tmp / "late"), sorted((u, TIME) for u in PAGES), "a member that only later records have: rows")
 
 
 def untimed(tmp):
@@ -502,7 +504,7 @@ def json_summary(tmp):
 
 def main():
     dxtest.need_programs()
-    for part in (good, refused, streams, pipes, rejects, lists, left_out, json_summary, times, columns, untimed, lacking, dry_runs, words, waiting):
+    for part in (good, refused, streams, pipes, rejects, lists, left_out, json_summary, times, columns, absent_members, untimed, lacking, dry_runs, words, waiting):
         with dxtest.tempdir() as tmp:
             part(tmp)
     dxtest.finish()
