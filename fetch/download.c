@@ -130,8 +130,8 @@ static int read_window(const struct dx_download *d, struct window *w, size_t cou
     return rc;
 }
 
-static int run(struct dx_download *d, int fd, const char *path, struct window *w,
-               struct dx_error *err)
+static int fetch_rest(struct dx_download *d, int fd, const char *path, struct window *w,
+                      struct dx_error *err)
 {
     uint64_t at = 0;
     int rc = find_end(d, fd, path, &at, err);
@@ -180,7 +180,7 @@ int dx_download_run(struct dx_download *d, const char *path, struct dx_error *er
     if (fd < 0)
         rc = dx_fail_errno(err, errno, "%s: cannot create", path);
     else
-        rc = run(d, fd, path, w, err);
+        rc = fetch_rest(d, fd, path, w, err);
     /* NFS reports a full disk only now. */
     if (fd >= 0 && close(fd) < 0 && rc == DX_OK)
         rc = dx_fail_errno(err, errno, "%s: cannot close", path);

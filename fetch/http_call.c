@@ -288,7 +288,7 @@ static bool set_options(CURL *e, struct run *run)
     return bad == 0 && set_body(e, run);
 }
 
-static int fail(const struct run *run, CURLcode curl, struct dx_error *err)
+static int report_failure(const struct run *run, CURLcode curl, struct dx_error *err)
 {
     const struct dx_http_call *call = run->call;
     int shown = (int)strcspn(call->url, "?");
@@ -335,7 +335,7 @@ int dx_http_call_run(struct dx_http_client *client, struct dx_http_call *call, s
                      call->method, (int)strcspn(call->url, "?"), call->url);
     } else if (now >= call->deadline_ms) {
         run.expired = "the deadline came first";
-        rc = fail(&run, CURLE_OPERATION_TIMEDOUT, err);
+        rc = report_failure(&run, CURLE_OPERATION_TIMEDOUT, err);
     } else {
         uint64_t left = call->deadline_ms - now;
 
@@ -347,7 +347,7 @@ int dx_http_call_run(struct dx_http_client *client, struct dx_http_call *call, s
         call->sent = before_us > 0 && (!call->has_body || run.given == run.total);
         call->status = call->head.status;
         if (curl != CURLE_OK)
-            rc = fail(&run, curl, err);
+            rc = report_failure(&run, curl, err);
     }
     if (easy != NULL)
         put_handle(client, easy);

@@ -490,7 +490,7 @@ static void retry_attempt(struct request *r, unsigned which, CURLcode code)
 }
 
 /* An attempt has ended, by itself or because it was too slow. */
-static void finish(struct request *r, unsigned which, CURLcode code)
+static void settle_try(struct request *r, unsigned which, CURLcode code)
 {
     struct dx_http_attempt *t = r->tries[which];
     enum dx_refusal refusal = dx_http_attempt_end(t, code);
@@ -526,7 +526,7 @@ static void take_finished(struct dx_http_multi *lane)
         (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &private);
         t = (const struct dx_http_attempt *)(const void *)private;
         r = t->owner;
-        finish(r, t == r->tries[HEDGE] ? HEDGE : FIRST, code);
+        settle_try(r, t == r->tries[HEDGE] ? HEDGE : FIRST, code);
     }
 }
 
@@ -543,7 +543,7 @@ static void take_expired(struct request *r, unsigned which, uint64_t now_ms)
     (void)curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, 1L);
     atomic_store_explicit(r->batch->ask.settings->suspect_until_ms, now_ms + SUSPECT_MS,
                           memory_order_relaxed);
-    finish(r, which, CURLE_OPERATION_TIMEDOUT);
+    settle_try(r, which, CURLE_OPERATION_TIMEDOUT);
 }
 
 static void request_due(struct dx_timer *timer, uint64_t now_ms)

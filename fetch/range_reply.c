@@ -134,7 +134,7 @@ static void transfer_encoding(struct dx_reply *r, struct dx_span value)
         r->transfer_coded = true;
 }
 
-static void field(struct dx_reply *r, struct dx_span name, struct dx_span value)
+static void take_field(struct dx_reply *r, struct dx_span name, struct dx_span value)
 {
     static const char multipart[] = "multipart/";
 
@@ -191,7 +191,7 @@ void dx_reply_header(struct dx_reply *r, struct dx_span line)
         return;
     }
     name = dx_span_of(line.data, (size_t)(colon - line.data));
-    field(r, name, dx_span_trimmed(dx_span_of(colon + 1, line.size - name.size - 1)));
+    take_field(r, name, dx_span_trimmed(dx_span_of(colon + 1, line.size - name.size - 1)));
 }
 
 void dx_reply_body(struct dx_reply *r, size_t n)

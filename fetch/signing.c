@@ -90,7 +90,7 @@ static bool same_credentials(const struct dx_credentials *a, const struct dx_cre
 
 /* With the lock, and `renewing` set by the caller; asks without the lock. What does not come, or
  * comes as it was, leaves the old ones in place. */
-static void renew(struct dx_signing *s)
+static void renew_credentials(struct dx_signing *s)
 {
     struct dx_credentials *fresh = malloc(sizeof *fresh);
     struct dx_error err = DX_ERROR_INIT;
@@ -131,7 +131,7 @@ static void *renew_beside(void *arg)
     bool orphan;
 
     (void)pthread_mutex_lock(&s->lock);
-    renew(s);
+    renew_credentials(s);
     orphan = s->orphan;
     (void)pthread_mutex_unlock(&s->lock);
     if (orphan)
@@ -207,7 +207,7 @@ static int have_credentials(struct dx_signing *s, bool at_once, struct dx_error 
     if (!at_once && (s->refused || (expires != 0 && now >= expires)) &&
         dx_clock_ms() >= s->next_ms) {
         s->renewing = true;
-        renew(s);
+        renew_credentials(s);
     }
     /* Expired by our clock but not refused: the store decides. */
     if (s->refused) {

@@ -70,7 +70,7 @@ static uint64_t deadline_of(const struct upload *u, uint64_t size)
     return one < u->commit->deadline_ms ? one : u->commit->deadline_ms;
 }
 
-static int begin(struct upload *u, struct dx_error *err)
+static int begin_upload(struct upload *u, struct dx_error *err)
 {
     struct dx_s3_request r = {
         .method = "POST", .key = u->commit->key, .query = "uploads=", .body = true, .fd = -1
@@ -238,7 +238,7 @@ int dx_s3_upload(struct dx_s3_session *session, struct dx_s3_commit *commit, int
         return dx_no_memory(err, "%s", commit->key);
     }
     (void)pthread_mutex_init(&u->lock, NULL);
-    rc = begin(u, err);
+    rc = begin_upload(u, err);
     if (rc == DX_OK) {
         rc = put_all_parts(u, err);
         if (rc == DX_OK)

@@ -121,7 +121,7 @@ static bool leaf_is(const struct reader *r, size_t depth, const char *name)
     return r->leaf && r->depth == depth && strcmp(r->names[depth - 1], name) == 0;
 }
 
-static int parse(struct reader *r, struct dx_span text)
+static int parse_text(struct reader *r, struct dx_span text)
 {
     enum XML_Error why;
 
@@ -141,8 +141,8 @@ static int parse(struct reader *r, struct dx_span text)
 }
 
 /* UTF-8, whatever the reply says of itself. */
-static int walk(struct dx_span text, const char *root, on_close *closed, void *ctx,
-                struct dx_error *err)
+static int walk_reply(struct dx_span text, const char *root, on_close *closed, void *ctx,
+                      struct dx_error *err)
 {
     struct reader *r = calloc(1, sizeof *r);
     int rc;
@@ -154,7 +154,7 @@ static int walk(struct dx_span text, const char *root, on_close *closed, void *c
     r->closed = closed;
     r->ctx = ctx;
     r->err = err;
-    rc = r->parser == NULL ? dx_no_memory(err, "S3 reply") : parse(r, text);
+    rc = r->parser == NULL ? dx_no_memory(err, "S3 reply") : parse_text(r, text);
     XML_ParserFree(r->parser);
     free(r);
     return rc;
@@ -282,7 +282,7 @@ int dx_s3_xml_list(struct dx_span text, struct dx_s3_page *page, dx_s3_each *eac
     w->ctx = ctx;
     /* Stores differ on whether they say it before or after the keys; this also refuses a broken
      * reply before anything of it is handed on. */
-    rc = walk(text, "ListBucketResult", page_closed, w, err);
+    rc = walk_reply(text, "ListBucketResult", page_closed, w, err);
     /* A reader that takes half a listing for the whole would treat objects as removed. */
     if (rc == DX_OK && w->ends != 1)
         rc = dx_fail(err, DX_E_CORRUPT,
@@ -290,7 +290,7 @@ int dx_s3_xml_list(struct dx_span text, struct dx_s3_page *page, dx_s3_each *eac
     if (rc == DX_OK && page->truncated && page->token[0] == '\0')
         rc = dx_fail(err, DX_E_CORRUPT, "the listing goes on, but says not where");
     if (rc == DX_OK)
-        rc = walk(text, "ListBucketResult", list_closed, w, err);
+        rc = walk_reply(text, "ListBucketResult", list_closed, w, err);
     free(w);
     return rc;
 }
@@ -310,7 +310,7 @@ int dx_s3_xml_upload_id(struct dx_span text, char id[DX_S3_UPLOAD_ID_MAX + 1], s
     int rc;
 
     id[0] = '\0';
-    rc = walk(text, "InitiateMultipartUploadResult", upload_closed, id, err);
+    rc = walk_reply(text, "InitiateMultipartUploadResult", upload_closed, id, err);
     if (rc == DX_OK && id[0] == '\0')
         rc = dx_fail(err, DX_E_CORRUPT, "the reply names no upload");
     return rc;
@@ -336,7 +336,7 @@ static int read_etag(struct dx_span text, const char *root, char etag[DX_SOURCE_
     int rc;
 
     etag[0] = '\0';
-    rc = walk(text, root, etag_closed, etag, err);
+    rc = walk_reply(text, root, etag_closed, etag, err);
     if (rc == DX_OK && etag[0] == '\0')
         rc = dx_fail(err, DX_E_CORRUPT, "the reply has no ETag");
     return rc;
@@ -374,5 +374,5 @@ static int error_closed(void *ctx, const struct reader *r, struct dx_error *err)
 bool dx_s3_xml_error(struct dx_span text, struct dx_s3_error *e)
 {
     memset(e, 0, sizeof *e);
-    return text.size > 0 && walk(text, "Error", error_closed, e, NULL) == DX_OK;
+    return text.size > 0 && walk_reply(text, "Error", error_closed, e, NULL) == DX_OK;
 }
