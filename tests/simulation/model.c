@@ -184,6 +184,7 @@ void sim_model_flip(const char *publisher, const char *name, bool short_listing)
         if (p != NULL && short_listing)
             v->bounds.must.of[d] &= p->kept.of[d];
         v->bounds.may.of[d] |= p == NULL ? UINT32_MAX : p->bounds.may.of[d];
+        v->gone[d] = p == NULL; /* its writer may have begun before a removal */
     }
 }
 
