@@ -102,8 +102,8 @@ static void close_file(struct thread *t)
     (void)pthread_cond_broadcast(&t->ring->changed);
 }
 
-/* The next batch, or NULL when there are no more or a thread failed. A waiting thread does not hold a file
- * that other threads may wait for. */
+/* The next batch, or NULL at the end of the input or after a thread failed. Before a thread waits, it
+ * closes its file, because other threads may need the file's share of the memory. */
 static struct slot *take(struct thread *t)
 {
     struct ring *r = t->ring;

@@ -4,8 +4,8 @@
  *   struct dx_publish_listing l;
  *   dx_publish_listing_init(&l, &manifest, now_us);
  *   rc = dx_publish_listing_read(&l, store, &err);
- *   l.sequence       highest of the manifest, of all versions that are there, of all names taken; 0
- *                    where there is no manifest and none has a number above 1
+ *   l.sequence       the highest number of the manifest, of the versions in the store and of the claims;
+ *                    0 if the store has no manifest and no number is above 1
  *   l.leftovers      versions that no manifest names, and whose name is over a day old where there is
  *                    a manifest; l.leftover is the first of them
  *   rc = dx_publish_listing_check_lost(&l, root, 2, &err);     DX_E_CORRUPT: the manifest was lost
