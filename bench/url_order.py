@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """url_order.py - a site in over a thousand datasets: one page of all of them beside as many rows of the largest one.
 
-    bench/url_order.py [--rounds 20] [--limit 10000] [--domain imgur.com] [--root ROOT] [FILE]
+    bench/url_order.py [--rounds 20] [--limit 10000] [--domain imgur.com] [--root ROOT] [--write] [--json FILE] [FILE]
 
 FILE: TSV of dataset, Unix time, URL; default $DX_SHARED_DATA/lists/reddit-top-2.5-million/posts-A.tsv.zst, ingested and published into a temporary root
 unless ROOT has it already. First all rows of the domain in each order, page by page, are compared with a recount of FILE in Python (their number, their
@@ -12,7 +12,6 @@ of the server, and the median of ratios of CPU to the largest dataset's listing.
 import argparse
 import collections
 import pathlib
-import statistics
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "support"), str(HERE.parent / "tests" / "support")]
 import dxtest       # noqa: E402
 import serve        # noqa: E402
+from result import Result  # noqa: E402
 
 EACH = 8        # requests of a measurement
 
@@ -95,8 +95,9 @@ def time_of(server, target):
     return seconds / EACH, cpu / EACH, len(reply.json["items"])
 
 
-def compare(server, domain, rounds, limit):
-    datasets = server.get(f"/v1/domain/{domain}").json["datasets"]
+def compare(server, source, domain, rounds, limit):
+    first = server.get(f"/v1/domain/{domain}").json
+    datasets = first["datasets"]
     largest = max(datasets, key=lambda d: d["row_count"])
     one = f"/v1/domain/{domain}/datasets/{largest['dataset_id']}/urls?limit={limit}"
     targets = {f"largest of {len(datasets)} datasets": one, "all, by dataset": f"/v1/domain/{domain}/urls?limit={limit}", "all, sort=url": f"/v1/domain/{domain}/urls?sort=url&limit={limit}",
@@ -109,11 +110,18 @@ def compare(server, domain, rounds, limit):
             taken, cpu, rows[name] = time_of(server, target)
             seconds[name].append(taken)
             cpus[name].append(cpu)
-    base = cpus[next(iter(targets))][2:]
+    result = Result("url-order", data=f"{pathlib.Path(source).name}: {domain}, {first['row_count']:,} rows in {len(datasets):,} datasets, the largest of {few:,}")
+    lines = ["| listing | rows of a page | ms | CPU ms | CPU, to the page of the largest dataset |", "| --- | --: | --: | --: | --: |"]
+    base = next(iter(targets))
     for name in targets:
-        ratio = statistics.median(a / b for a, b in zip(cpus[name][2:], base))
-        print(f"{name:30} {rows[name]:6} rows  {statistics.median(seconds[name][2:]) * 1000:8.2f} ms  {statistics.median(cpus[name][2:]) * 1000:8.3f} ms of CPU  "
-              f"{ratio:6.2f} x the page of the largest", flush=True)
+        result.add("page", name, "ms", [s * 1000 for s in seconds[name][2:]], more=False)
+        result.add("page", name, "CPU ms", [s * 1000 for s in cpus[name][2:]], more=False)
+        ratio = result.ratio("page", name, base, "CPU ms")
+        lines.append(f"| {name} | {rows[name]:,} | {result.row('page', name, 'ms')['median']:.2f} | {result.row('page', name, 'CPU ms')['median']:.3f} | {ratio:.2f} |")
+        if name in ("all, by dataset", "all, sort=url"):
+            result.expect(f"{domain}, {name}, ms of a page, to the largest dataset's", "<= 5", result.ratio("page", name, base, "ms"))
+    print("\n".join(lines))
+    return result, lines
 
 
 def main():
@@ -122,6 +130,8 @@ def main():
     parser.add_argument("--limit", type=int, default=10000)
     parser.add_argument("--domain", default="imgur.com")
     parser.add_argument("--root", type=pathlib.Path)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("file", nargs="?")
     options = parser.parse_args()
     source = options.file or dxtest.shared_data("lists/reddit-top-2.5-million/posts-A.tsv.zst")
@@ -134,7 +144,10 @@ def main():
             dxtest.domaindex("publish", "--root", root)
         with dxtest.Server(root, "--cache-answers", "0", "--cache-domains", "0", "--cache-pages", "512M") as server:
             recount(server, options.domain, source, options.limit)
-            compare(server, options.domain, options.rounds, options.limit)
+            result, lines = compare(server, source, options.domain, options.rounds, options.limit)
+    print(result.save(options.json))
+    if options.write:
+        result.keep("A site in many datasets", [*lines, "", *result.expectations()])
 
 
 if __name__ == "__main__":
