@@ -148,6 +148,9 @@ check_scripts() {
     for script in scripts/*.sh .ci/run tests/e2e/*.sh bench/*.sh; do
         [ ! -e "$script" ] || bash -n "$script" || bad=1
     done
+    while read -r mode script; do # documents say `tests/e2e/NAME.py`, without an interpreter
+        [ "$mode" = 100755 ] || [ "$(head -c 2 "$script" | tr -d '\0')" != '#!' ] || { echo "$script begins with #! and cannot be executed"; bad=1; }
+    done < <(git ls-files --format='%(objectmode) %(path)' -- '*.py' '*.sh' '*.mjs' .ci)
     return $bad
 }
 
