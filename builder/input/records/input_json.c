@@ -10,6 +10,8 @@
 /* A bit for each path. */
 __extension__ typedef unsigned __int128 path_set;
 
+#define KEY_SIZES 32
+
 struct scan {
     const uint8_t *p;
     const uint8_t *end;
@@ -334,38 +336,25 @@ static path_set ending(const struct scan *s, path_set mask, size_t depth)
     return found;
 }
 
-/* A key and its colon; in *mask the paths of `open` it belongs to. */
-static bool key(struct scan *s, path_set open, size_t depth, path_set *mask)
+/* The text of a string that was passed once already: in the line itself, or, if it has escapes, decoded at the end of scratch. */
+static struct dx_span decoded(const struct scan *s, struct dx_span quoted)
 {
+    struct scan one = { .p = quoted.data, .end = quoted.data + quoted.size };
     size_t mark = s->scratch->size;
 
-    if (s->p == s->end || *s->p != '"' || !read_string(s, open != 0 ? s->scratch : NULL))
-        return false;
-    *mask = open == 0 ? 0
-                      : matching(s, open, depth,
-                                 dx_span_of(s->scratch->data + mark, s->scratch->size - mark));
-    s->scratch->size = mark;
-    space(s);
-    if (!take(s, ':'))
-        return false;
-    space(s);
-    return true;
+    assert(quoted.size >= 2 && quoted.data[0] == '"');
+    if (memchr(quoted.data, '\\', quoted.size) == NULL)
+        return dx_span_of(quoted.data + 1, quoted.size - 2);
+    (void)read_string(&one, s->scratch);
+    return dx_span_of(s->scratch->data + mark, s->scratch->size - mark);
 }
 
-/* Texts of strings, behind what is in scratch, which has room for them. */
+/* Texts of strings; scratch has room for those that have escapes. */
 static void decode_values(struct scan *s)
 {
-    for (size_t i = 0; i < s->path_count; i++) {
-        struct scan one = *s;
-        size_t mark = s->scratch->size;
-
-        if (s->value[i].kind != DX_JSON_STRING)
-            continue;
-        one.p = s->value[i].text.data;
-        one.end = one.p + s->value[i].text.size;
-        (void)read_string(&one, s->scratch); /* passed once already; decoded is never longer */
-        s->value[i].text = dx_span_of(s->scratch->data + mark, s->scratch->size - mark);
-    }
+    for (size_t i = 0; i < s->path_count; i++)
+        if (s->value[i].kind == DX_JSON_STRING)
+            s->value[i].text = decoded(s, s->value[i].text);
 }
 
 /* Text of strings is decoded after the walk: scratch may move while it grows. The first string that a path leads on in;
@@ -415,22 +404,64 @@ struct walk {
     /* Only the first levels can lie on a path; below, one bit a level tells the kind. */
     uint8_t kinds[DX_JSON_NESTING_MAX / 8];
     struct frame frames[DX_JSON_PATH_PARTS + 1];
+    path_set of_size[KEY_SIZES]; /* paths by the bytes of their first part; last: all longer ones */
 };
+
+static size_t size_class(size_t size)
+{
+    return size < KEY_SIZES ? size : KEY_SIZES - 1;
+}
+
+static void sort_by_size(struct walk *w)
+{
+    for (size_t i = 0; i < w->s->path_count; i++)
+        w->of_size[size_class(w->s->paths[i].part[0].size)] |= (path_set)1 << i;
+}
 
 static bool is_in_object(const struct walk *w)
 {
     return w->kinds[(w->depth - 1) / 8] >> ((w->depth - 1) % 8) & 1;
 }
 
+/* Paths that lead on by the key that was passed just now, from its quote on. */
+static path_set find_paths(struct walk *w, const uint8_t *quote)
+{
+    path_set open = w->depth <= DX_JSON_PATH_PARTS ? w->frames[w->depth - 1].open : 0;
+    size_t mark = w->s->scratch->size;
+    struct dx_span key;
+
+    if (open == 0)
+        return 0;
+    key = decoded(w->s, dx_span_of(quote, (size_t)(w->s->p - quote)));
+    if (w->depth == 1)
+        open &= w->of_size[size_class(key.size)];
+    open = matching(w->s, open, w->depth - 1, key);
+    w->s->scratch->size = mark;
+    return open;
+}
+
+/* A key and its colon. */
+static bool pass_key(struct walk *w)
+{
+    struct scan *s = w->s;
+    const uint8_t *quote = s->p;
+
+    if (s->p == s->end || *s->p != '"' || !read_string(s, NULL))
+        return false;
+    w->mask = find_paths(w, quote);
+    space(s);
+    if (!take(s, ':'))
+        return false;
+    space(s);
+    return true;
+}
+
 /* The key, if one is due, and the paths that lead to its value. */
 static bool read_key(struct walk *w)
 {
-    bool object = is_in_object(w);
-    path_set open = w->depth <= DX_JSON_PATH_PARTS && object ? w->frames[w->depth - 1].open : 0;
-
     if (!w->is_element) {
         w->mask = 0;
-        if (object && !key(w->s, open, w->depth - 1, &w->mask))
+        if (is_in_object(w) && !pass_key(w))
             return false;
         if (w->mask != 0)
             forget(w->s, w->mask);
@@ -523,6 +554,7 @@ static bool read_object(struct scan *s, const uint8_t *line)
     struct walk w = { .s = s, .line = line, .depth = 1, .kinds = { 1 } };
 
     assert(s->p < s->end && *s->p == '{');
+    sort_by_size(&w);
     w.frames[0].open = s->path_count == DX_JSON_PATHS_MAX ? ~(path_set)0
                                                           : ((path_set)1 << s->path_count) - 1;
     s->p++;

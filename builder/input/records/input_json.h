@@ -9,7 +9,7 @@
  * The whole line is checked (RFC 8259 grammar, UTF-8, escapes, depth) although only the
  * named values are kept: bad JSON is never half taken. Why not a JSON library: a tree of
  * a 16 MiB line of "[[],[]..." takes many times its size, and records of text are 99 %
- * unused values. Memory here is the decoded strings asked for, in scratch.
+ * unused values. Memory here is the decoded strings asked for that have escapes, in scratch.
  *
  *   n = dx_json_row(line, field, max, &scratch, &ok);     the values of one flat JSON array
  *

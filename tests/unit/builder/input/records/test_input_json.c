@@ -51,6 +51,41 @@ static void test_bytes_of_strings(void)
             }
 }
 
+/* Keys of every length beside each other, as they are, in capitals and with an escape. */
+static void test_lengths_of_keys(void)
+{
+    static char name[40][48], line[4096];
+    struct dx_json_path path[40];
+    struct dx_json_value value[40];
+    struct dx_buf scratch = DX_BUF_INIT(1 << 16);
+
+    for (int form = 0; form < 3; form++) {
+        size_t at = (size_t)sprintf(line, "{");
+
+        for (int i = 0; i < 40; i++) {
+            memset(name[i], form == 1 ? 'K' : 'k', (size_t)i + 1);
+            at += (size_t)sprintf(line + at, "%s\"%s%.*s\":\"%d\"", i > 0 ? "," : "",
+                                  form == 2 ? "\\u006b" : name[i] + i, i, name[i], i);
+            memset(name[i], 'k', (size_t)i + 1);
+            if (dx_json_path_parse(&path[i], name[i], NULL) < 0)
+                FAIL("path %s", name[i]);
+            path[i].any_case = form == 1;
+        }
+        (void)sprintf(line + at, "}");
+        if (!dx_json_pick(dx_span_str(line), path, 40, value, &scratch))
+            FAIL("%s", line);
+        for (int i = 0; i < 40; i++) {
+            char want[8];
+
+            (void)sprintf(want, "%d", i);
+            if (value[i].kind != DX_JSON_STRING || !dx_span_equal(value[i].text, dx_span_str(want)))
+                FAIL("form %d: key of %d bytes: a text of %zu bytes", form, i + 1,
+                     value[i].text.size);
+        }
+    }
+    dx_buf_release(&scratch);
+}
+
 static void test_archive_times(void)
 {
     static const struct {
@@ -78,6 +113,7 @@ static void test_archive_times(void)
 int main(void)
 {
     test_bytes_of_strings();
+    test_lengths_of_keys();
     test_archive_times();
     return failures > 0;
 }
