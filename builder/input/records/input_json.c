@@ -10,7 +10,7 @@
 /* A bit for each path. */
 __extension__ typedef unsigned __int128 path_set;
 
-#define KEY_SIZES 32
+#define KEY_CLASSES 64
 
 struct scan {
     const uint8_t *p;
@@ -404,18 +404,19 @@ struct walk {
     /* Only the first levels can lie on a path; below, one bit a level tells the kind. */
     uint8_t kinds[DX_JSON_NESTING_MAX / 8];
     struct frame frames[DX_JSON_PATH_PARTS + 1];
-    path_set of_size[KEY_SIZES]; /* paths by the bytes of their first part; last: all longer ones */
+    path_set of_class[KEY_CLASSES]; /* paths by the class of their first part */
 };
 
-static size_t size_class(size_t size)
+/* By size and first letter, the same in either case. */
+static size_t class_of(struct dx_span key)
 {
-    return size < KEY_SIZES ? size : KEY_SIZES - 1;
+    return key.size == 0 ? 0 : (key.size ^ (key.data[0] | 0x20u)) % KEY_CLASSES;
 }
 
-static void sort_by_size(struct walk *w)
+static void sort_paths(struct walk *w)
 {
     for (size_t i = 0; i < w->s->path_count; i++)
-        w->of_size[size_class(w->s->paths[i].part[0].size)] |= (path_set)1 << i;
+        w->of_class[class_of(w->s->paths[i].part[0])] |= (path_set)1 << i;
 }
 
 static bool is_in_object(const struct walk *w)
@@ -434,7 +435,7 @@ static path_set find_paths(struct walk *w, const uint8_t *quote)
         return 0;
     key = decoded(w->s, dx_span_of(quote, (size_t)(w->s->p - quote)));
     if (w->depth == 1)
-        open &= w->of_size[size_class(key.size)];
+        open &= w->of_class[class_of(key)];
     open = matching(w->s, open, w->depth - 1, key);
     w->s->scratch->size = mark;
     return open;
@@ -554,7 +555,7 @@ static bool read_object(struct scan *s, const uint8_t *line)
     struct walk w = { .s = s, .line = line, .depth = 1, .kinds = { 1 } };
 
     assert(s->p < s->end && *s->p == '{');
-    sort_by_size(&w);
+    sort_paths(&w);
     w.frames[0].open = s->path_count == DX_JSON_PATHS_MAX ? ~(path_set)0
                                                           : ((path_set)1 << s->path_count) - 1;
     s->p++;
