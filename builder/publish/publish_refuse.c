@@ -130,6 +130,27 @@ int dx_publish_refuse(const struct dx_publish_refusal *r, const struct dx_scan_f
     return rc;
 }
 
+/* Where new files stay out, so does a replacement that no version has yet. */
+static int hold_pending(struct dx_publish_lake *lake, struct dx_error *err)
+{
+    const struct dx_lake_list *of[] = { &lake->named.replaced, &lake->named.replaced_absent };
+    uint32_t *ids = calloc(of[0]->count + of[1]->count + 1, sizeof *ids);
+    size_t count = 0;
+    int rc = DX_OK;
+
+    if (ids == NULL)
+        return dx_no_memory(err, "lake");
+    for (size_t k = 0; k < sizeof of / sizeof *of; k++)
+        for (size_t i = 0; i < of[k]->count; i++)
+            if (of[k]->file[i].dataset_id != 0 &&
+                (count == 0 || ids[count - 1] != of[k]->file[i].dataset_id))
+                ids[count++] = of[k]->file[i].dataset_id;
+    if (count > 0)
+        rc = dx_publish_lake_hold(lake, ids, count, err);
+    free(ids);
+    return rc;
+}
+
 int dx_publish_without_fresh(struct dx_publish_lake *lake, struct dx_error *err)
 {
     const struct dx_lake_list *list = &lake->named.list;
@@ -143,6 +164,8 @@ int dx_publish_without_fresh(struct dx_publish_lake *lake, struct dx_error *err)
         any |= goes[i] = list->file[i].fresh;
     if (any)
         rc = dx_publish_lake_change(lake, goes, NULL, 0, err);
+    if (rc == DX_OK)
+        rc = hold_pending(lake, err);
     free(goes);
     return rc;
 }

@@ -43,7 +43,8 @@ struct dx_publish_refusal {
 int dx_publish_refuse(const struct dx_publish_refusal *r, const struct dx_scan_faults *faults,
                       struct dx_error *err);
 
-/* Files that are new stay out of a version that rewrites the lake: it must not name them. */
+/* Files that are new, and replacements that no version has, stay out of a version that rewrites the
+ * lake: it must not name them. */
 int dx_publish_without_fresh(struct dx_publish_lake *lake, struct dx_error *err);
 
 #endif

@@ -150,6 +150,8 @@ def faulty(tmp):
     ingest(root, ["/9"], dataset="other")
     left_out("and again", new.name, "stays as the current version has it")
     has({"set": 3, "other": 2}, "the old rows stay with each publish")
+    dxtest.domaindex("compact", "--root", root, "--threads", 1, "--memory", "64M", expect=1)
+    has({"set": 3, "other": 2}, "and with a compaction")
     dxtest.domaindex("verify", "--root", root, "--deep")
     new.write_bytes(sound)
     publish(root)
