@@ -60,6 +60,7 @@ static int print_json(const struct dx_compact_options *o, const struct dx_compac
     dx_json_key_u64(&j, "rows_equal", r->rows_equal);
     dx_json_key_u64(&j, "groups_left", r->left.groups);
     dx_publish_report_json_left_out(&r->left_out, &j);
+    dx_publish_report_json_damaged(&r->publish.damaged, &j);
     if (!o->dry_run) {
         dx_json_key(&j, "publish");
         dx_json_object(&j);
@@ -75,6 +76,8 @@ static void print_groups(const struct dx_compact_plan *plan, const char *what)
         const struct dx_compact_group *g = &plan->group[i];
         char rows[32];
 
+        if (g->files == 0)
+            continue;
         (void)dx_line_print(
             stderr, "  dataset_id %u: %zu file%s, %s row%s, %s by %u range%s of prefixes",
             g->dataset_id, g->files, dx_plural(g->files), dx_progress_count(g->rows, rows),
@@ -161,8 +164,16 @@ static int run_compact(const struct dx_options *options)
     if (rc != DX_OK)
         return dx_command_fail("compact", DX_EXIT_REFUSED, &err);
     dx_publish_report_left_out("compact", &result.left_out);
+    dx_publish_report_damaged("compact", &result.publish.damaged);
+    if (result.new_wait)
+        (void)dx_line_print(
+            stderr,
+            "compact: %llu new file%s not published and not merged, as publish refuses while files "
+            "are missing",
+            (unsigned long long)result.files_new, dx_plural(result.files_new));
     dx_publish_report_rows_twice("compact", &result.publish);
-    complete = result.left_out.count == 0 && result.publish.rows_twice == 0;
+    complete = result.left_out.count == 0 && result.publish.damaged.count == 0 &&
+               result.publish.rows_twice == 0;
     status = complete ? DX_EXIT_DONE : DX_EXIT_REFUSED;
     if (dx_options_has(options, OPT_JSON))
         status = print_json(&o, &result, status);
@@ -196,7 +207,15 @@ const struct dx_command dx_command_compact = {
         "The merged rows are sorted on disk meanwhile. A compaction that dies leaves files that "
         "no publish takes and gc removes; run it again. It does not wait for ingests, on s3:// "
         "either; if another publisher is faster, it ends with a conflict.\n\n"
-        "If there is nothing to merge and the current version is a full one, nothing is written.",
+        "If there is nothing to merge and the current version is a full one, nothing is "
+        "written.\n\n"
+        "A lake file that is damaged or missing stops the compaction of its dataset alone: that "
+        "dataset stays as it "
+        "is, with its suppressed rows, the others are compacted, the file is named, and the exit "
+        "code is 1. The "
+        "version is then merged with the current one. If no dataset is sound, or the store cannot "
+        "be read, the "
+        "command fails and changes nothing.",
     .example = "domaindex compact --root /srv/domaindex --memory 4G",
     .options = options_table,
     .option_count = OPT_COUNT,

@@ -108,17 +108,36 @@ void dx_publish_report_held(const struct dx_manifest_version *e, const struct dx
     dx_buf_str(out, "\n");
 }
 
-void dx_publish_report_left_out(const char *command, const struct dx_left_out *left)
+static void report_files(const char *command, const char *what, const struct dx_left_out *files)
 {
-    const char *at = (const char *)left->text.data;
-    const char *end = left->text.size == 0 ? at : at + left->text.size;
+    const char *at = (const char *)files->text.data;
+    const char *end = files->text.size == 0 ? at : at + files->text.size;
 
     while (at < end) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
 
-        (void)dx_line_print(stderr, "%s: left out: %.*s", command, (int)(stop - at), at);
+        (void)dx_line_print(stderr, "%s: %s: %.*s", command, what, (int)(stop - at), at);
         at = stop + 1;
     }
+}
+
+void dx_publish_report_damaged(const char *command, const struct dx_left_out *damaged)
+{
+    report_files(command, "damaged", damaged);
+    if (damaged->count > 0)
+        (void)dx_line_print(
+            stderr,
+            "%s: %llu file%s of the lake damaged, missing or not to be rewritten; their datasets "
+            "stay as they are, with "
+            "their suppressed rows. Restore what is named, or take the datasets out ('domaindex "
+            "remove', 'domaindex "
+            "ingest --replace'), then compact again; 'domaindex verify --deep' finds others",
+            command, (unsigned long long)damaged->count, dx_plural(damaged->count));
+}
+
+void dx_publish_report_left_out(const char *command, const struct dx_left_out *left)
+{
+    report_files(command, "left out", left);
     if (left->count > 0)
         (void)dx_line_print(
             stderr,
@@ -149,12 +168,10 @@ void dx_publish_report_rows_left_out(const char *command, const struct dx_publis
         (void)dx_line_print(stderr, "%s: first row left out: %s", command, r->first_left_out);
 }
 
-void dx_publish_report_json_left_out(const struct dx_left_out *left, struct dx_json *j)
+static void json_files(const struct dx_left_out *files, struct dx_json *j)
 {
-    struct dx_span rest = dx_span_of(left->text.data, left->text.size);
+    struct dx_span rest = dx_span_of(files->text.data, files->text.size);
 
-    dx_json_key_u64(j, "files_left_out", left->count);
-    dx_json_key(j, "left_out");
     dx_json_array(j);
     while (rest.size > 0) {
         const uint8_t *stop = memchr(rest.data, '\n', rest.size);
@@ -164,6 +181,20 @@ void dx_publish_report_json_left_out(const struct dx_left_out *left, struct dx_j
         rest = dx_span_of(stop + 1, rest.size - size - 1);
     }
     dx_json_end(j);
+}
+
+void dx_publish_report_json_left_out(const struct dx_left_out *left, struct dx_json *j)
+{
+    dx_json_key_u64(j, "files_left_out", left->count);
+    dx_json_key(j, "left_out");
+    json_files(left, j);
+}
+
+void dx_publish_report_json_damaged(const struct dx_left_out *damaged, struct dx_json *j)
+{
+    dx_json_key_u64(j, "files_damaged", damaged->count);
+    dx_json_key(j, "damaged");
+    json_files(damaged, j);
 }
 
 /* What the version has; its files below index/ are those of its own part. */
@@ -205,7 +236,7 @@ void dx_publish_report_json(const struct dx_publish_result *r, struct dx_json *j
     dx_json_key(j, "incremental");
     dx_json_bool(j, r->incremental);
     dx_json_key(j, "complete");
-    dx_json_bool(j, r->left_out.count == 0 && r->rows_twice == 0);
+    dx_json_bool(j, r->left_out.count == 0 && r->damaged.count == 0 && r->rows_twice == 0);
     if (entry != NULL)
         json_version(entry, j);
     dx_json_key_u64(j, "files_scanned", r->files_scanned);

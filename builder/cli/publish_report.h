@@ -25,6 +25,8 @@ void dx_publish_report(const struct dx_manifest_version *entry, uint64_t lake_by
 void dx_publish_report_rows_left_out(const char *command, const struct dx_publish_result *r);
 /* Likewise files. */
 void dx_publish_report_left_out(const char *command, const struct dx_left_out *left);
+/* Likewise those whose datasets a compaction leaves as they are. */
+void dx_publish_report_damaged(const char *command, const struct dx_left_out *damaged);
 /* Rows that stand twice, of files that were never compared. */
 void dx_publish_report_rows_twice(const char *command, const struct dx_publish_result *r);
 void dx_publish_report_held(const struct dx_manifest_version *entry,
@@ -32,7 +34,8 @@ void dx_publish_report_held(const struct dx_manifest_version *entry,
 
 /* Members of an object: what was published, read and left out. */
 void dx_publish_report_json(const struct dx_publish_result *r, struct dx_json *j);
-/* Those of the member left_out. */
+/* Those of the members left_out and damaged. */
 void dx_publish_report_json_left_out(const struct dx_left_out *left, struct dx_json *j);
+void dx_publish_report_json_damaged(const struct dx_left_out *damaged, struct dx_json *j);
 
 #endif

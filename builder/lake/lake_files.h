@@ -52,6 +52,8 @@ struct dx_index_lake {
     /* set before dx_index_rebase: new files are read with all of their dataset */
     bool rescan_grown;
     /* by dx_index_rebase: */
+    const struct dx_index_file
+        *replaced; /* of files: for which it failed, as it is another one now; NULL: it is not so */
     struct dx_version *base; /* borrowed; NULL: all is read */
     struct dx_index_dataset *changes;
     size_t change_count;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "builder/lake/dataset_registry.h"
@@ -18,8 +19,10 @@
 #include "builder/maintain/compact_survey.h"
 #include "builder/policy/suppress.h"
 #include "builder/root/root.h"
+#include "builder/scan/scan_faults.h"
 #include "format/root/rules.h"
 
+#define RUNS_MAX 8       /* each is without datasets that the one before found damaged in the end */
 #define INGEST_ROOM 4096 /* files of one run in one folder: as many as 16 billion rows need */
 
 /* A new file that waits in tmp_dir for its number. */
@@ -28,12 +31,28 @@ struct made {
     size_t number;
 };
 
+/* A file that the scan refused after files of its dataset were merged. */
+struct refused {
+    char *path;
+    struct dx_error why;
+};
+
+/* What a dataset's merges change. */
+struct mark {
+    uint64_t files_taken, bytes_taken, rows_left_out, rows_equal;
+    struct dx_compact_left left;
+    size_t made_count;
+};
+
 struct compaction {
     const struct dx_compact_options *o;
     struct dx_compact_result *result;
     struct dx_root root;
     uint64_t scale;
     struct dx_rules *rules;
+    bool lacks_files; /* the lake: of the current version */
+    struct refused *refused;
+    size_t refused_count, refused_capacity;
 
     /* while rewriting */
     const struct dx_rewrite_in *in;
@@ -64,6 +83,58 @@ static bool has_rules(const struct compaction *c)
     return c->rules != NULL && c->rules->count > 0;
 }
 
+/* ---- damaged files ---- */
+
+/* A file cannot be read, or not be rewritten: its dataset stays as it is, and the compaction goes on,
+ * unless the machine or the store may be to blame. */
+static int leave_dataset(struct compaction *c, uint32_t file, const struct dx_error *fault,
+                         struct dx_rewrite_out *out, struct dx_error *err)
+{
+    uint32_t dataset_id = c->in->files[file].dataset_id;
+
+    if (dx_scan_of_machine((int)fault->code)) {
+        if (err != NULL)
+            *err = *fault;
+        return (int)fault->code;
+    }
+    for (size_t i = 0; i < c->in->file_count; i++)
+        if (c->in->files[i].dataset_id == dataset_id) {
+            c->file[i].fixed = c->file[i].frozen = true;
+            c->file[i].hit = false;
+            out->goes[i] = false;
+        }
+    return dx_scan_faults_add(&out->faults, file, fault, err);
+}
+
+/* What an earlier run found in the end. */
+static int leave_refused(struct compaction *c, struct dx_rewrite_out *out, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (size_t k = 0; k < c->refused_count; k++)
+        for (size_t i = 0; rc == DX_OK && i < c->in->file_count; i++)
+            if (!c->in->files[i].frozen && strcmp(c->in->files[i].path, c->refused[k].path) == 0)
+                rc = leave_dataset(c, (uint32_t)i, &c->refused[k].why, out, err);
+    return rc;
+}
+
+static int refuse(void *ctx, const char *path, const struct dx_error *fault, struct dx_error *err)
+{
+    struct compaction *c = ctx;
+    struct refused *to = dx_array_room(c->refused, c->refused_count, &c->refused_capacity,
+                                       sizeof *to);
+
+    if (to == NULL)
+        return dx_no_memory(err, "compact");
+    c->refused = to;
+    to += c->refused_count;
+    *to = (struct refused){ strdup(path), *fault };
+    if (to->path == NULL)
+        return dx_no_memory(err, "compact");
+    c->refused_count++;
+    return DX_OK;
+}
+
 /* ---- which files ---- */
 
 /* A version that was cleansed by more rules than there are: the log is another one. */
@@ -73,20 +144,24 @@ static bool is_clean(const struct compaction *c)
 }
 
 /* Files that are merged anyway are skipped; for one that may not go all rules that hit it count. */
-static int find_hits(struct compaction *c, struct dx_error *err)
+static int find_hits(struct compaction *c, struct dx_rewrite_out *out, struct dx_error *err)
 {
     uint64_t lowest = 0;
     int rc = DX_OK;
 
     for (size_t i = 0; rc == DX_OK && i < c->in->file_count; i++) {
         struct dx_compact_file *f = &c->file[i];
+        struct dx_error fault = DX_ERROR_INIT;
         uint64_t number = 0;
 
-        if (f->group != 0 || (!f->fixed && is_clean(c)))
+        if (f->group != 0 || f->frozen || (!f->fixed && is_clean(c)))
             continue;
         if (c->o->stopped != NULL && c->o->stopped())
             return dx_fail(err, DX_E_IO, "interrupted; nothing was changed");
-        rc = dx_compact_hit(c->in, (uint32_t)i, !f->fixed, &number, err);
+        if (dx_compact_hit(c->in, (uint32_t)i, !f->fixed, &number, &fault) < 0) {
+            rc = leave_dataset(c, (uint32_t)i, &fault, out, err);
+            continue;
+        }
         f->hit = number != 0 && !f->fixed;
         if (f->fixed && number != 0 && (lowest == 0 || number < lowest))
             lowest = number;
@@ -96,14 +171,14 @@ static int find_hits(struct compaction *c, struct dx_error *err)
     return rc;
 }
 
-static int plan(struct compaction *c, struct dx_error *err)
+static int plan(struct compaction *c, struct dx_rewrite_out *out, struct dx_error *err)
 {
     int rc = dx_compact_plan(&c->result->plan, c->file, c->in->file_count, c->scale, err);
 
     c->cleansed = c->in->rules_last;
     if (rc < 0 || !has_rules(c))
         return rc;
-    rc = find_hits(c, err);
+    rc = find_hits(c, out, err);
     dx_compact_plan_release(&c->result->plan);
     return rc < 0 ? rc
                   : dx_compact_plan(&c->result->plan, c->file, c->in->file_count, c->scale, err);
@@ -156,7 +231,18 @@ static void count_merge(struct compaction *c, const struct dx_compact_merge *m,
     r->rows_equal += m->rows_equal;
 }
 
-/* 1, or 0: they cannot be merged with all their columns, and why. */
+/* The files that a merge could not read: DX_OK, and the dataset is left. */
+static int leave_faulty(struct compaction *c, const struct dx_scan_faults *faults,
+                        struct dx_rewrite_out *out, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < faults->count; i++)
+        rc = leave_dataset(c, faults->list[i].file_id, &faults->list[i].err, out, err);
+    return rc;
+}
+
+/* 1, or 0: they cannot be merged with all their columns, and why; or one of them cannot be read. */
 static int merge_files(struct compaction *c, const struct dx_compact_group *g, const uint32_t *file,
                        size_t count, struct dx_rewrite_out *out, struct dx_compact_left *left,
                        struct dx_error *err)
@@ -177,6 +263,8 @@ static int merge_files(struct compaction *c, const struct dx_compact_group *g, c
         rc = 1;
     } else if (rc == 0 && left->groups++ == 0) {
         (void)snprintf(left->why, sizeof left->why, "%s", m.why);
+    } else if (rc < 0 && m.faults.count > 0) {
+        rc = leave_faulty(c, &m.faults, out, err);
     }
     dx_compact_merge_release(&m);
     return rc;
@@ -186,21 +274,26 @@ static int merge_files(struct compaction *c, const struct dx_compact_group *g, c
 static int rewrite_hit(struct compaction *c, const struct dx_compact_group *g, const uint32_t *file,
                        size_t count, struct dx_rewrite_out *out, struct dx_error *err)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && !c->file[file[i]].frozen; i++) {
         struct dx_compact_left left = { 0 };
+        struct dx_error fault = DX_ERROR_INIT;
         uint64_t number = 0;
-        int rc = dx_compact_hit(c->in, file[i], true, &number, err);
+        int rc = dx_compact_hit(c->in, file[i], true, &number, &fault);
 
-        if (rc == DX_OK && number != 0)
+        if (rc < 0)
+            return leave_dataset(c, file[i], &fault, out, err);
+        if (number != 0)
             rc = merge_files(c, g, &file[i], 1, out, &left, err);
         if (rc < 0)
             return rc;
-        if (left.groups > 0)
-            return dx_fail(err, DX_E_UNSUPPORTED,
-                           "suppression %llu hits rows of %s, which cannot be rewritten with all "
-                           "its columns (%s); take the rows out of that file by other means, under "
-                           "another name, and publish",
-                           (unsigned long long)number, c->in->files[file[i]].path, left.why);
+        if (left.groups > 0) {
+            (void)dx_fail(&fault, DX_E_UNSUPPORTED,
+                          "suppression %llu hits rows of %s, which cannot be rewritten with all "
+                          "its columns (%s); take the rows out of that file by other means, under "
+                          "another name, and publish",
+                          (unsigned long long)number, c->in->files[file[i]].path, left.why);
+            return leave_dataset(c, file[i], &fault, out, err);
+        }
     }
     return DX_OK;
 }
@@ -222,13 +315,63 @@ static int merge_group(struct compaction *c, uint32_t number, uint32_t *indexes,
     return rc < 0 ? rc : DX_OK;
 }
 
+static struct mark mark_of(const struct compaction *c)
+{
+    const struct dx_compact_result *r = c->result;
+
+    return (struct mark){ r->files_taken, r->bytes_taken, r->rows_left_out,
+                          r->rows_equal,  r->left,        c->made_count };
+}
+
+static void go_back(struct compaction *c, const struct mark *to)
+{
+    struct dx_compact_result *r = c->result;
+
+    r->files_taken = to->files_taken;
+    r->bytes_taken = to->bytes_taken;
+    r->rows_left_out = to->rows_left_out;
+    r->rows_equal = to->rows_equal;
+    r->left = to->left;
+    c->made_count = to->made_count; /* the files there are written over, or go with tmp_dir */
+}
+
+static bool is_left(const struct compaction *c, uint32_t dataset_id)
+{
+    for (size_t i = 0; i < c->in->file_count; i++)
+        if (c->file[i].dataset_id == dataset_id)
+            return c->file[i].frozen;
+    return false;
+}
+
+/* The groups of one dataset, from `first` on: all of them or none. */
+static int merge_dataset(struct compaction *c, uint32_t first, uint32_t *end, uint32_t *indexes,
+                         struct dx_rewrite_out *out, struct dx_error *err)
+{
+    struct dx_compact_plan *plan = &c->result->plan;
+    uint32_t dataset_id = plan->group[first - 1].dataset_id;
+    const struct mark before = mark_of(c);
+    int rc = DX_OK;
+
+    for (*end = first; *end <= plan->count && plan->group[*end - 1].dataset_id == dataset_id;
+         ++*end)
+        if (rc == DX_OK && !is_left(c, dataset_id))
+            rc = merge_group(c, *end, indexes, out, err);
+    if (rc < 0 || !is_left(c, dataset_id))
+        return rc;
+    go_back(c, &before);
+    for (uint32_t g = first; g < *end; g++)
+        plan->group[g - 1].files = 0;
+    return DX_OK;
+}
+
 static int merge_all(struct compaction *c, struct dx_rewrite_out *out, struct dx_error *err)
 {
     uint32_t *indexes = calloc(c->in->file_count + 1, sizeof *indexes);
     int rc = indexes == NULL ? dx_no_memory(err, "compact") : DX_OK;
+    uint32_t end = 1;
 
-    for (uint32_t g = 1; rc == DX_OK && g <= c->result->plan.count; g++)
-        rc = merge_group(c, g, indexes, out, err);
+    for (uint32_t g = 1; rc == DX_OK && g <= c->result->plan.count; g = end)
+        rc = merge_dataset(c, g, &end, indexes, out, err);
     free(indexes);
     return rc;
 }
@@ -403,10 +546,15 @@ static int rewrite_lake(void *ctx, const struct dx_rewrite_in *in, struct dx_rew
     if (c->file == NULL)
         return dx_no_memory(err, "compact");
     rc = dx_compact_survey_open(&c->survey, &c->root, err);
-    for (size_t i = 0; rc == DX_OK && i < in->file_count; i++)
+    for (size_t i = 0; rc == DX_OK && i < in->file_count; i++) {
         dx_compact_survey_file(&c->survey, in->files[i].path, in->files[i].dataset_id, &c->file[i]);
+        c->file[i].frozen = in->files[i].frozen;
+        c->file[i].fixed = c->file[i].fixed || in->files[i].frozen;
+    }
     if (rc == DX_OK)
-        rc = plan(c, err);
+        rc = leave_refused(c, out, err);
+    if (rc == DX_OK)
+        rc = plan(c, out, err);
     if (rc == DX_OK)
         rc = merge_all(c, out, err);
     if (rc == DX_OK)
@@ -469,6 +617,7 @@ static int look_at_lake(struct compaction *c, struct dx_error *err)
     if (rc < 0)
         return rc;
     r->files_new = now.named.new_count;
+    c->lacks_files = now.named.missing.count > 0;
     dx_lake_membership_keep(&now.named);
     if (c->o->dry_run && now.named.current_count > 0) {
         const struct dx_lake_list *list = &now.named.list;
@@ -506,13 +655,12 @@ static int publish_new(struct compaction *c, struct dx_error *err)
     return DX_OK;
 }
 
-/* All files are read for the version, also those that are not merged. */
+/* Of a lake that has no sound dataset, or of a file that a rewrite has made. */
 static int say_damaged(int rc, struct dx_error *err)
 {
     struct dx_error why = *err;
 
-    if ((rc != DX_E_CORRUPT && rc != DX_E_TRUNCATED) ||
-        strstr(why.text, DX_LAKE_DIR "/dataset_id=") == NULL)
+    if ((rc != DX_E_CORRUPT && rc != DX_E_TRUNCATED) || strstr(why.text, "dataset_id=") == NULL)
         return rc;
     return dx_fail(err, why.code,
                    "%.300s; nothing was merged. Restore that file, or take its dataset out "
@@ -521,10 +669,39 @@ static int say_damaged(int rc, struct dx_error *err)
                    why.text);
 }
 
+/* Nothing is known of the run before but what it refused. */
+static void begin_again(struct compaction *c)
+{
+    struct dx_compact_result *r = c->result;
+
+    dx_compact_survey_close(&c->survey);
+    dx_compact_plan_release(&r->plan);
+    free(c->file);
+    c->file = NULL;
+    c->made_count = 0;
+    r->files_taken = r->bytes_taken = r->files_made = r->bytes_made = 0;
+    r->rows_left_out = r->rows_equal = 0;
+    r->left = (struct dx_compact_left){ 0 };
+}
+
+static int run_rewrite(struct compaction *c, const struct dx_publish_options *o,
+                       struct dx_error *err)
+{
+    size_t refused = 0;
+    int rc = dx_publish(o, &c->result->publish, err);
+
+    for (int i = 1; rc < 0 && c->refused_count > refused && i < RUNS_MAX; i++) {
+        refused = c->refused_count;
+        begin_again(c);
+        rc = dx_publish(o, &c->result->publish, err);
+    }
+    return rc;
+}
+
 static int run_compaction(struct compaction *c, struct dx_error *err)
 {
     struct dx_error own = DX_ERROR_INIT;
-    const struct dx_publish_rewrite hook = { c, rewrite_lake, rename_all };
+    const struct dx_publish_rewrite hook = { c, rewrite_lake, rename_all, refuse };
     struct dx_publish_options p = c->o->publish;
     int rc = read_rules(c, err);
 
@@ -532,15 +709,17 @@ static int run_compaction(struct compaction *c, struct dx_error *err)
         rc = look_at_lake(c, err);
     if (rc < 0 || c->o->dry_run)
         return rc;
-    if (c->result->files_new > 0)
+    c->result->new_wait = c->result->files_new > 0 && c->lacks_files;
+    if (c->result->files_new > 0 && !c->lacks_files)
         rc = publish_new(c, err);
     p.rewrite = &hook;
+    p.allow.freezes = true;
     p.rules = c->rules;
     p.rules_last = c->result->rules_last;
     if (rc != DX_OK)
         return rc;
     err = err != NULL ? err : &own;
-    rc = dx_publish(&p, &c->result->publish, err);
+    rc = run_rewrite(c, &p, err);
     return rc < 0 ? say_damaged(rc, err) : rc;
 }
 
@@ -553,7 +732,8 @@ int dx_compact(const struct dx_compact_options *options, struct dx_compact_resul
                             .scale = options->test_scale == 0 ? 1 : options->test_scale };
     int rc;
 
-    *result = (struct dx_compact_result){ .publish = { .manifest = DX_MANIFEST_INIT },
+    *result = (struct dx_compact_result){ .publish = { .manifest = DX_MANIFEST_INIT,
+                                                       .damaged = DX_LEFT_OUT_INIT },
                                           .left_out = DX_LEFT_OUT_INIT };
     rc = dx_root_open(
         &c.root, options->publish.root,
@@ -564,6 +744,9 @@ int dx_compact(const struct dx_compact_options *options, struct dx_compact_resul
     dx_compact_survey_close(&c.survey);
     free(c.file);
     free(c.made);
+    for (size_t i = 0; i < c.refused_count; i++)
+        free(c.refused[i].path);
+    free(c.refused);
     dx_rules_free(&c.rules);
     dx_root_close(&c.root);
     if (rc < 0)

@@ -13,6 +13,11 @@
  * old files stay for the older versions and go with them. Answers are the same as before, but for
  * the rows that are left out, and the order of rows within a listing.
  *
+ * A file of a version that cannot be read, or is not there, or has rows to be left out and cannot be rewritten, stops
+ * the compaction of its dataset alone: that dataset is as the current version has it, publish.damaged names the file,
+ * the rest is done, and `cleansed` stays what it was (publish_rewrite.h). The caller should say that it was done in
+ * part. While files are not there, new ones are not published first and not merged: new_wait.
+ *
  * With dry_run nothing is written, and nothing is read but lists: which files suppressions would
  * add is not known then. One thread calls it; publish.threads work.
  */
@@ -42,7 +47,8 @@ struct dx_compact_result {
     struct dx_compact_plan plan;
     uint64_t files_taken; /* merged or rewritten */
     uint64_t bytes_taken;
-    uint64_t files_new; /* of a dry run: that would be published before */
+    uint64_t files_new; /* that no version names; of a dry run: that would be published before */
+    bool new_wait;      /* they were not, as a publish refuses while files are missing */
     uint64_t files_made;
     uint64_t bytes_made;
     uint64_t rows_left_out;

@@ -2,6 +2,7 @@
 #include "builder/maintain/compact_merge.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,18 @@ static void drop(const struct dx_rewrite_in *in, uint32_t file)
         in->fetch->drop(in->fetch->ctx, file, path);
 }
 
+/* Of an error of one file. Returns its code. */
+static int note_fault(struct dx_compact_merge *m, uint32_t file, const struct dx_error *fault,
+                      struct dx_error *err)
+{
+    if (!dx_scan_of_machine((int)fault->code) &&
+        dx_scan_faults_add(&m->faults, file, fault, err) < 0)
+        return DX_E_NOMEM;
+    if (err != NULL)
+        *err = *fault;
+    return (int)fault->code;
+}
+
 static int fetch_all(struct dx_compact_merge *m, struct dx_error *err)
 {
     const struct dx_rewrite_in *in = m->in;
@@ -64,9 +77,11 @@ static int fetch_all(struct dx_compact_merge *m, struct dx_error *err)
                        (unsigned long long)(in->fetch->disk_bytes >> 20));
     m->fetched = true;
     for (size_t i = 0; rc == DX_OK && i < m->file_count; i++) {
+        struct dx_error fault = DX_ERROR_INIT;
         char path[PATH_MAX];
 
-        rc = fetch(in, m->file[i], path, err);
+        if (fetch(in, m->file[i], path, &fault) < 0)
+            rc = note_fault(m, m->file[i], &fault, err);
     }
     return rc;
 }
@@ -79,6 +94,7 @@ void dx_compact_merge_release(struct dx_compact_merge *m)
     for (size_t i = 0; i < m->extra_count; i++)
         free(m->extra[i]);
     m->extra_count = 0;
+    dx_scan_faults_release(&m->faults);
 }
 
 /* ---- columns ---- */
@@ -170,11 +186,12 @@ int dx_compact_merge_columns(struct dx_compact_merge *m, struct dx_error *err)
         rc = 1;
     for (size_t i = 0; rc == 1 && i < m->file_count; i++) {
         struct dx_lake_scan scan = DX_LAKE_SCAN_INIT;
+        struct dx_error fault = DX_ERROR_INIT;
         char path[PATH_MAX];
 
         rc = name_file(m->in, m->file[i], path, err);
-        if (rc == DX_OK)
-            rc = dx_lake_scan_open(&scan, path, err);
+        if (rc == DX_OK && dx_lake_scan_open(&scan, path, &fault) < 0)
+            rc = note_fault(m, m->file[i], &fault, err);
         if (rc == DX_OK)
             rc = columns_of(m, &scan, m->in->files[m->file[i]].path, err);
         dx_lake_scan_close(&scan);
@@ -192,6 +209,7 @@ struct reading {
     unsigned lanes;
     _Atomic uint64_t rows_read;
     _Atomic uint64_t rows_left_out;
+    pthread_mutex_t lock; /* of m->faults */
 };
 
 struct lane {
@@ -324,6 +342,19 @@ static int read_file(struct lane *l, uint32_t file, struct dx_error *err)
     return rc < 0 ? rc : DX_OK;
 }
 
+static int read_noting(struct lane *l, uint32_t file, struct dx_error *err)
+{
+    struct dx_error fault = DX_ERROR_INIT;
+    int rc = read_file(l, file, &fault);
+
+    if (rc == DX_OK)
+        return rc;
+    (void)pthread_mutex_lock(&l->r->lock);
+    rc = note_fault(l->r->m, file, &fault, err);
+    (void)pthread_mutex_unlock(&l->r->lock);
+    return rc;
+}
+
 static int read_lane(void *ctx, size_t number, struct dx_error *err)
 {
     struct reading *r = ctx;
@@ -343,7 +374,7 @@ static int read_lane(void *ctx, size_t number, struct dx_error *err)
     if (rc == DX_OK && l->psl != NULL)
         rc = dx_row_form_new(&l->form, l->psl, err);
     for (size_t i = number; rc == DX_OK && i < r->m->file_count; i += r->lanes)
-        rc = read_file(l, r->m->file[i], err);
+        rc = read_noting(l, r->m->file[i], err);
     if (rc == DX_OK)
         rc = dx_spill_sort_end(r->sort, l->number, err);
     dx_buf_release(&l->key);
@@ -458,8 +489,10 @@ int dx_compact_merge_run(struct dx_compact_merge *m, dx_compact_made *made, void
     int rc = new_sort(&r, err);
 
     assert(m->fetched && m->ranges > 0 && 256 % m->ranges == 0);
+    (void)pthread_mutex_init(&r.lock, NULL);
     if (rc == DX_OK)
         rc = dx_parallel(r.lanes, r.lanes, read_lane, &r, err);
+    (void)pthread_mutex_destroy(&r.lock);
     if (rc == DX_OK)
         rc = dx_spill_sort_finish(r.sort, err);
     if (rc == DX_OK)

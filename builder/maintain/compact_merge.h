@@ -27,6 +27,7 @@
 #include "builder/lake/lake_layout.h"
 #include "builder/lake/lake_parts.h"
 #include "builder/publish/publish_rewrite.h"
+#include "builder/scan/scan_faults.h"
 
 typedef int dx_compact_made(void *ctx, const char *path, const struct dx_lake_path *where,
                             struct dx_error *err);
@@ -46,6 +47,8 @@ struct dx_compact_merge {
     uint64_t rows_read;
     uint64_t rows_left_out;
     uint64_t rows_equal;
+    /* if they failed: files that could not be read, by their indexes; none: it was not for a file */
+    struct dx_scan_faults faults;
 
     /* private */
     bool ts_micros;

@@ -27,9 +27,10 @@ struct dx_compact_file {
     uint32_t dataset_id;
     uint8_t first; /* range of prefixes, both ends included */
     uint8_t last;
-    bool ours;  /* has a name of ours */
-    bool fixed; /* may not go: no version names it yet */
-    bool hit;   /* has rows to be left out */
+    bool ours;   /* has a name of ours */
+    bool fixed;  /* may not go: no version names it yet, or frozen */
+    bool frozen; /* its dataset stays as it is: it is not read */
+    bool hit;    /* has rows to be left out */
     uint64_t rows;
     uint32_t group; /* set by the plan */
 };
@@ -37,7 +38,7 @@ struct dx_compact_file {
 struct dx_compact_group {
     uint32_t dataset_id;
     unsigned ranges; /* of the dataset: 1, 16 or 256 */
-    size_t files;
+    size_t files;    /* 0: none was taken after all */
     uint64_t rows;
 };
 

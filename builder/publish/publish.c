@@ -467,7 +467,8 @@ static int publish_once(const struct dx_publish_options *options, struct dx_publ
 
     assert(options->memory >= DX_PUBLISH_MEMORY_MIN);
     *result = (struct dx_publish_result){ .manifest = DX_MANIFEST_INIT,
-                                          .left_out = DX_LEFT_OUT_INIT };
+                                          .left_out = DX_LEFT_OUT_INIT,
+                                          .damaged = DX_LEFT_OUT_INIT };
     *again = false;
     if (job == NULL)
         return dx_no_memory(err, "publish");
@@ -498,4 +499,5 @@ void dx_publish_result_release(struct dx_publish_result *result)
 {
     dx_manifest_release(&result->manifest);
     dx_left_out_release(&result->left_out);
+    dx_left_out_release(&result->damaged);
 }

@@ -31,11 +31,20 @@
 #define ROUNDS_MAX 8   /* scans of a publish */
 #define INODES_MIN 256 /* files of a version, and those that wait while it is made */
 
+#define REWRITTEN "files of the lake are rewritten"
+
 static void close_base(struct dx_publish_job *job)
 {
     dx_version_unpin(job->base);
     job->base = NULL;
     dx_caches_free(&job->caches);
+}
+
+static void say_why(struct dx_publish_job *job, const char *why)
+{
+    job->result->incremental = false;
+    (void)snprintf(job->result->why, sizeof job->result->why, "%.*s",
+                   (int)sizeof job->result->why - 1, why);
 }
 
 void dx_publish_job_init(struct dx_publish_job *job, const struct dx_publish_options *options,
@@ -93,8 +102,10 @@ void dx_publish_job_forget(struct dx_publish_job *job)
     job->has_id = false;
     job->entry = NULL;
     dx_left_out_release(&job->result->left_out);
-    job->result->left_out = (struct dx_left_out)DX_LEFT_OUT_INIT;
+    dx_left_out_release(&job->result->damaged);
     dx_publish_lake_close(&job->lake);
+    close_base(job);
+    say_why(job, REWRITTEN);
 }
 
 void dx_publish_job_enter(struct dx_publish_job *job, enum dx_publish_phase phase, uint64_t bytes)
@@ -152,13 +163,6 @@ int dx_publish_job_room(const struct dx_publish_job *job, struct dx_error *err)
 
 /* ---- an increment, or the whole ---- */
 
-static void say_why(struct dx_publish_job *job, const char *why)
-{
-    job->result->incremental = false;
-    (void)snprintf(job->result->why, sizeof job->result->why, "%.*s",
-                   (int)sizeof job->result->why - 1, why);
-}
-
 /* What is wrong with the base, and not with this machine or the way to the store. */
 static bool is_of_base(int rc)
 {
@@ -187,8 +191,6 @@ static const char *no_base(const struct dx_publish_job *job)
 
     if (current == NULL)
         return "there is no version to merge with";
-    if (job->options->rewrite != NULL)
-        return "files of the lake are rewritten";
     if (job->options->full)
         return "it was asked for";
     if (!dx_hash128_equal(&current->psl_hash, &psl))
@@ -224,22 +226,62 @@ int dx_publish_job_base(struct dx_publish_job *job, const struct dx_version_opti
     job->whole_why = no;
     if (no != NULL && job->options->merge)
         return cannot_merge(no, err);
-    if (no != NULL) {
-        say_why(job, no);
+    if (no != NULL || job->options->rewrite != NULL) {
+        say_why(job, job->options->rewrite != NULL ? REWRITTEN : no);
         return DX_OK;
     }
     return dx_publish_job_base_again(job, err);
+}
+
+static int leave_files(struct dx_publish_job *job, const struct dx_scan_faults *faults,
+                       struct dx_error *err)
+{
+    bool rewrites = job->options->rewrite != NULL;
+    const struct dx_publish_refusal refusal = { .lake = &job->lake,
+                                                .left_out = rewrites ? &job->result->damaged
+                                                                     : &job->result->left_out,
+                                                .drops = job->options->full,
+                                                .merges = job->whole_why == NULL,
+                                                .some = rewrites };
+    int rc = rewrites ? dx_publish_job_refuse_rewritten(job, faults, err) : DX_OK;
+
+    return rc == DX_OK ? dx_publish_refuse(&refusal, faults, err) : rc;
+}
+
+/* Beside a frozen dataset the whole lake cannot be read: one with a file that is another one now
+ * stays as the current version has it, too. 1 or 0 as a rebase. */
+static int rebase_frozen(struct dx_publish_job *job, char why[DX_INDEX_WHY], struct dx_error *err)
+{
+    int rc = rebase(job, why, err);
+
+    while (rc == DX_E_CORRUPT && job->lake.frozen_count > 0 && job->lake.lake.replaced != NULL) {
+        const struct dx_index_lake *lake = &job->lake.lake;
+        struct dx_scan_fault fault = { (uint32_t)(lake->replaced - lake->files), *err };
+        const struct dx_scan_faults faults = { &fault, 1, 1 };
+
+        rc = leave_files(job, &faults, err);
+        if (rc == DX_OK)
+            rc = rebase(job, why, err);
+    }
+    return rc;
 }
 
 int dx_publish_job_base_again(struct dx_publish_job *job, struct dx_error *err)
 {
     struct dx_error found = DX_ERROR_INIT;
     char why[DX_INDEX_WHY] = "";
-    int rc = rebase(job, why, &found);
+    int rc = rebase_frozen(job, why, &found);
 
     job->result->incremental = rc == 1;
+    if (rc == 1 && job->cleansed > job->base->entry.cleansed)
+        job->cleansed = job->base->entry.cleansed; /* of its rows not all are read */
     if (rc == 1)
         return DX_OK;
+    if (rc < 0 && job->lake.frozen_count > 0) {
+        if (err != NULL)
+            *err = found;
+        return rc;
+    }
     if (rc == 0 || is_of_base(rc))
         return dx_publish_job_whole(job, rc == 0 ? why : found.text, err);
     if (err != NULL)
@@ -365,11 +407,7 @@ static int scan_once(struct dx_publish_job *job, const struct dx_index_fetch *fe
 static int refuse_files(struct dx_publish_job *job, const struct dx_scan_faults *faults,
                         struct dx_error *err)
 {
-    const struct dx_publish_refusal refusal = { .lake = &job->lake,
-                                                .left_out = &job->result->left_out,
-                                                .drops = job->options->full,
-                                                .merges = job->whole_why == NULL };
-    int rc = dx_publish_refuse(&refusal, faults, err);
+    int rc = leave_files(job, faults, err);
 
     if (rc == DX_OK && job->lake.named.list.count == 0 && job->result->manifest.version_count == 0)
         rc = dx_fail(err, DX_E_INVALID,
@@ -443,7 +481,7 @@ int dx_publish_job_scan(struct dx_publish_job *job, const struct dx_index_fetch 
  * one whose files happen to have those numbers. Fewer parts are made of the same lake too. */
 static bool is_as_wanted(const struct dx_publish_job *job, const struct dx_manifest_version *v)
 {
-    bool whole = job->options->full || job->options->rewrite != NULL;
+    bool whole = job->options->full || (job->options->rewrite != NULL && job->base == NULL);
     size_t parts_max = job->options->parts_max == 0 ? 1 : job->options->parts_max;
 
     return (!whole || v->base[0] == '\0') && v->part_count < parts_max &&

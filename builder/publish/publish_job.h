@@ -35,6 +35,8 @@
 #include "builder/root/manifest_edit.h"
 #include "loader/version.h"
 
+struct dx_scan_faults;
+
 struct dx_publish_job {
     const struct dx_publish_options *options;
     struct dx_publish_result *result;
@@ -53,7 +55,8 @@ struct dx_publish_job {
     struct dx_caches *caches;
     struct dx_version *base; /* that lake.lake.base is, while it is */
     struct dx_version_options base_options;
-    /* why no version can be merged with, whatever the lake's files; or NULL */
+    /* why no version can be merged with, whatever the lake's files; or NULL. A rewrite merges with
+     * none unless a dataset is frozen. */
     const char *whole_why;
     struct dx_publish_placed placed; /* by the rewrite */
     struct dx_lake_list taken;       /* files that it has merged into these */
@@ -111,6 +114,9 @@ int dx_publish_job_flip(struct dx_publish_job *job, struct dx_error *err);
 
 int dx_publish_job_rewrite(struct dx_publish_job *job, const struct dx_index_fetch *fetch,
                            struct dx_error *err);
+/* Of a scan of what it made; DX_OK: the datasets of these files may be frozen. */
+int dx_publish_job_refuse_rewritten(const struct dx_publish_job *job,
+                                    const struct dx_scan_faults *faults, struct dx_error *err);
 
 /* After another flip came first, of a lake that was opened again and a name that was taken: 1; 0:
  * what the rewrite made does not hold any more. */

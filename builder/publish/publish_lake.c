@@ -97,6 +97,42 @@ int dx_publish_lake_freeze(struct dx_publish_lake *l, uint32_t dataset_id, struc
     return DX_OK;
 }
 
+bool dx_publish_lake_is_frozen(const struct dx_publish_lake *l)
+{
+    const struct dx_lake_list *list = &l->named.list;
+    size_t i = 0;
+
+    while (i < list->count && is_frozen(l, list->file[i].dataset_id))
+        i++;
+    return i > 0 && i == list->count;
+}
+
+/* Missing files of frozen datasets come into the list, at its end. */
+static int take_lost(struct dx_publish_lake *l, struct dx_error *err)
+{
+    struct dx_lake_list *missing = &l->named.missing;
+    size_t kept = 0;
+    int rc = DX_OK;
+
+    for (size_t i = 0; i < missing->count; i++) {
+        struct dx_lake_entry *file = &missing->file[i];
+
+        if (rc < 0 || !is_frozen(l, file->dataset_id)) {
+            missing->file[kept++] = *file;
+            continue;
+        }
+        rc = dx_lake_list_add(&l->named.list, &l->named.left_out, file->path, file->size,
+                              file->etag, err);
+        if (rc == 0)
+            rc = dx_fail(err, DX_E_CORRUPT, "%s: is not the name of a lake file", file->path);
+        dx_left_out_note(&l->lost, file->path, "is not there, or not to be read (permission)");
+        free(file->path);
+        free(file->etag);
+    }
+    missing->count = kept;
+    return rc < 0 ? rc : DX_OK;
+}
+
 int dx_publish_lake_again(struct dx_publish_lake *l, struct dx_error *err)
 {
     const struct dx_lake_list *list = &l->named.list;
@@ -180,6 +216,32 @@ static int leave_copies_out(struct dx_publish_lake *l, const struct dx_root *roo
     return rc < 0 ? rc : DX_OK;
 }
 
+/* Some dataset has all of its files: the lake is there, and not all of it is to be mounted or restored. */
+static bool has_whole(const struct dx_lake_membership *n)
+{
+    bool whole = false;
+
+    for (size_t i = 0, k = 0; !whole && i < n->list.count; i++) {
+        uint32_t id = n->list.file[i].dataset_id;
+
+        while (k < n->missing.count && n->missing.file[k].dataset_id < id)
+            k++;
+        whole = n->naming[i] == DX_LAKE_CURRENT &&
+                (k == n->missing.count || n->missing.file[k].dataset_id != id);
+    }
+    return whole;
+}
+
+static int freeze_lost(struct dx_publish_lake *l, struct dx_error *err)
+{
+    const struct dx_lake_list *missing = &l->named.missing;
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < missing->count; i++)
+        rc = dx_publish_lake_freeze(l, missing->file[i].dataset_id, err);
+    return rc;
+}
+
 static int take_list(struct dx_publish_lake *l, const struct dx_root *root, const char *current,
                      const struct dx_publish_allow *allow, struct dx_error *err)
 {
@@ -187,7 +249,9 @@ static int take_list(struct dx_publish_lake *l, const struct dx_root *root, cons
     int rc = dx_lake_membership_apply(n, &l->registry, err);
 
     if (rc == DX_OK)
-        rc = dx_publish_missing_check(n, &l->registry, allow, root->name, current, err);
+        rc = allow->freezes && has_whole(n)
+                 ? freeze_lost(l, err)
+                 : dx_publish_missing_check(n, &l->registry, allow, root->name, current, err);
     if (rc != DX_OK)
         return rc;
     dx_lake_membership_keep(n);
@@ -201,6 +265,8 @@ static int take_list(struct dx_publish_lake *l, const struct dx_root *root, cons
             l->bytes_new += n->list.file[i].size;
     }
     rc = leave_copies_out(l, root, err);
+    if (rc == DX_OK)
+        rc = take_lost(l, err);
     if (rc < 0)
         return rc;
     if (n->list.count > 1)
@@ -252,7 +318,9 @@ static int open_empty(struct dx_publish_lake *l, const struct dx_root *root, con
                       struct dx_error *err)
 {
     assert(root->in_place || dir != NULL);
-    *l = (struct dx_publish_lake){ .registry = DX_REGISTRY_INIT, .named = DX_LAKE_MEMBERSHIP_INIT };
+    *l = (struct dx_publish_lake){ .registry = DX_REGISTRY_INIT,
+                                   .named = DX_LAKE_MEMBERSHIP_INIT,
+                                   .lost = DX_LEFT_OUT_INIT };
     if (!root->in_place)
         l->root = strdup(dir);
     else if (asprintf(&l->root, "%s/" DX_LAKE_DIR, root->name) < 0)
@@ -343,10 +411,12 @@ int dx_publish_lake_change(struct dx_publish_lake *l, const bool *goes,
                            const struct dx_lake_entry *added, size_t count, struct dx_error *err)
 {
     struct dx_lake_list *list = &l->named.list;
-    int rc = 1;
+    int rc;
 
     if (goes != NULL)
         remove_files(list, goes);
+    rc = take_lost(l, err);
+    rc = rc < 0 ? rc : 1;
     for (size_t i = 0; rc == 1 && i < count; i++) {
         rc = dx_lake_list_add(list, &l->named.left_out, added[i].path, added[i].size, added[i].etag,
                               err);
@@ -378,6 +448,7 @@ void dx_publish_lake_close(struct dx_publish_lake *l)
     release_files(l);
     dx_lake_membership_close(&l->named);
     dx_registry_release(&l->registry);
+    dx_left_out_release(&l->lost);
     free(l->frozen);
     free(l->root);
     l->frozen = NULL;

@@ -17,7 +17,10 @@
  * the next version is empty. Files of other writers, whose folders say no domain_prefix of ours,
  * count as 00-ff. A file of the current version that is not there is DX_E_NOT_FOUND, but for those
  * of datasets that `allow` names (publish_missing.h); named.missing and named.lacked then say which
- * files the next version lacks. One thread at a time.
+ * files the next version lacks.
+ *
+ * Of a frozen dataset the next version has what the one has that it is merged with, its files that are not there
+ * included: these are in the list, and noted in lost. One thread at a time.
  */
 #ifndef DX_BUILDER_PUBLISH_PUBLISH_LAKE_H
 #define DX_BUILDER_PUBLISH_PUBLISH_LAKE_H
@@ -41,6 +44,7 @@ struct dx_publish_lake {
     uint64_t bytes_new;
     uint32_t *frozen; /* datasets that stay as the version has it that is merged with */
     size_t frozen_count, frozen_capacity;
+    struct dx_left_out lost; /* files of these that are not there */
 };
 
 int dx_publish_lake_open(struct dx_publish_lake *l, const struct dx_root *root,
@@ -53,9 +57,10 @@ int dx_publish_lake_again(struct dx_publish_lake *l, struct dx_error *err);
 /* goes: of named.list.file[i], or NULL. added: paths relative to ROOT, sizes and ETags; copied. */
 int dx_publish_lake_change(struct dx_publish_lake *l, const bool *goes,
                            const struct dx_lake_entry *added, size_t count, struct dx_error *err);
-/* From the next again or change on: files of the dataset may differ from what the current version
- * says. */
+/* From the next change on: files of the dataset may differ from what the current version says, or not be there. */
 int dx_publish_lake_freeze(struct dx_publish_lake *l, uint32_t dataset_id, struct dx_error *err);
+/* It has files, and all are of frozen datasets. */
+bool dx_publish_lake_is_frozen(const struct dx_publish_lake *l);
 /* Replacements that are pending are not taken: the datasets' files of the current version come back (dx_lake_membership_hold). */
 int dx_publish_lake_hold(struct dx_publish_lake *l, const uint32_t *dataset_ids, size_t count,
                          struct dx_error *err);

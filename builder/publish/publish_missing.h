@@ -28,6 +28,8 @@ struct dx_publish_allow {
     size_t count;
     void (*say)(void *ctx, const char *line);
     void *say_ctx;
+    /* not refused: a dataset that lacks files is frozen, unless all do (publish_lake.h) */
+    bool freezes;
 };
 
 int dx_publish_missing_check(const struct dx_lake_membership *n, const struct dx_registry *r,

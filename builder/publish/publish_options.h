@@ -98,6 +98,7 @@ struct dx_publish_result {
     struct dx_manifest manifest;
     uint64_t lake_bytes;
     struct dx_left_out left_out; /* faulty files: publish_refuse.h */
+    struct dx_left_out damaged;  /* of a rewrite: files whose datasets stay as they were */
     uint64_t rows_left_out;     /* of all files of the version: faulty rows that it does not have */
     uint64_t rows_left_out_now; /* of the files that were read */
     char first_left_out[700];   /* the first of these, with its file */

@@ -125,6 +125,11 @@ int dx_publish_refuse(const struct dx_publish_refusal *r, const struct dx_scan_f
         rc = dx_publish_lake_change(r->lake, goes, NULL, 0, err);
     if (rc == DX_OK && held_count > 0)
         rc = dx_publish_lake_hold(r->lake, held, held_count, err);
+    if (rc == DX_OK)
+        dx_left_out_take(r->left_out, &r->lake->lost);
+    if (rc == DX_OK && r->some && dx_publish_lake_is_frozen(r->lake))
+        rc = dx_fail(err, faults->list[0].err.code, "all datasets would stay as they are: %.400s",
+                     faults->list[0].err.text);
     free(goes);
     free(held);
     return rc;

@@ -38,6 +38,7 @@ struct dx_publish_refusal {
     struct dx_left_out *left_out;
     bool drops;  /* the user asked for the whole lake: published files may go, as said above */
     bool merges; /* the current version can be merged with, if the lake's files allow it */
+    bool some;   /* refused: all datasets would stay as they are */
 };
 
 int dx_publish_refuse(const struct dx_publish_refusal *r, const struct dx_scan_faults *faults,

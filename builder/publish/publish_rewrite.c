@@ -42,6 +42,7 @@ static void out_release(struct dx_rewrite_out *out)
         free(out->paths[i]);
     free(out->paths);
     free(out->goes);
+    dx_scan_faults_release(&out->faults);
 }
 
 static struct dx_rewrite_in input_of(const struct dx_publish_job *job, const char *out_dir,
@@ -96,6 +97,38 @@ static int put_in_lake(struct dx_publish_job *job, const char *out_dir, struct d
                        : rc;
 }
 
+/* Before the lake is changed, as faults have the numbers of in->files. */
+static int freeze_faulty(struct dx_publish_job *job, const struct dx_rewrite_out *out,
+                         struct dx_error *err)
+{
+    const struct dx_publish_refusal refusal = { .lake = &job->lake,
+                                                .left_out = &job->result->damaged,
+                                                .merges = job->whole_why == NULL,
+                                                .some = true };
+
+    return out->faults.count == 0 ? DX_OK : dx_publish_refuse(&refusal, &out->faults, err);
+}
+
+/* A dataset is as it was only in a version that has it from the current one. */
+static int merge_frozen(struct dx_publish_job *job, struct dx_error *err)
+{
+    struct dx_left_out *damaged = &job->result->damaged;
+    const char *text;
+    int rc = DX_OK;
+
+    dx_left_out_take(damaged, &job->lake.lost);
+    if (job->lake.frozen_count == 0)
+        return DX_OK;
+    if (job->whole_why == NULL)
+        rc = dx_publish_job_base_again(job, err);
+    text = damaged->text.size == 0 ? "\n" : (const char *)damaged->text.data;
+    return rc < 0 || job->result->incremental
+               ? rc
+               : dx_fail(err, DX_E_CORRUPT, "%.*s; and the whole lake must be read: %s",
+                         (int)strcspn(text, "\n"), text,
+                         job->whole_why == NULL ? job->result->why : job->whole_why);
+}
+
 int dx_publish_job_rewrite(struct dx_publish_job *job, const struct dx_index_fetch *fetch,
                            struct dx_error *err)
 {
@@ -116,13 +149,55 @@ int dx_publish_job_rewrite(struct dx_publish_job *job, const struct dx_index_fet
         rc = job->options->rewrite->run(job->options->rewrite->ctx, &in, &out, err);
     job->cleansed = out.cleansed;
     if (rc >= 0)
+        rc = freeze_faulty(job, &out, err);
+    if (rc == DX_OK)
         rc = keep_taken(job, &out, err);
     if (rc == DX_OK)
         rc = put_in_lake(job, out_dir, &out, err);
+    if (rc == DX_OK)
+        rc = merge_frozen(job, err);
     if (rc == DX_OK && job->root.in_place)
         rc = dx_dir_remove(out_dir, err); /* room on the disk; no other writer can come first */
     out_release(&out);
     return rc;
+}
+
+static bool has_path(const struct dx_lake_entry *files, size_t count, const char *path)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(files[i].path + strlen(DX_LAKE_DIR "/"), path) == 0)
+            return true;
+    return false;
+}
+
+static bool is_taken(const struct dx_publish_job *job, uint32_t dataset_id)
+{
+    for (size_t i = 0; i < job->taken.count; i++)
+        if (job->taken.file[i].dataset_id == dataset_id)
+            return true;
+    return false;
+}
+
+int dx_publish_job_refuse_rewritten(const struct dx_publish_job *job,
+                                    const struct dx_scan_faults *faults, struct dx_error *err)
+{
+    const struct dx_publish_rewrite *rewrite = job->options->rewrite;
+    const struct dx_index_file *files = job->lake.lake.files;
+    const struct dx_scan_fault *first = &faults->list[0];
+    bool again = false;
+    int rc = DX_OK;
+
+    for (size_t i = 0; i < faults->count; i++) {
+        const struct dx_index_file *file = &files[faults->list[i].file_id];
+
+        if (has_path(job->placed.file, job->placed.count, file->path))
+            return dx_fail(err, faults->list[i].err.code, "%s", faults->list[i].err.text);
+        again = again || is_taken(job, file->dataset_id);
+    }
+    for (size_t i = 0; rc == DX_OK && again && i < faults->count; i++)
+        rc = rewrite->refuse(rewrite->ctx, files[faults->list[i].file_id].path,
+                             &faults->list[i].err, err);
+    return rc < 0 || !again ? rc : dx_fail(err, first->err.code, "%s", first->err.text);
 }
 
 /* goes: of the lake's files, those that were taken. false: one of them is not current any more. */
@@ -159,6 +234,8 @@ int dx_publish_job_rewrite_again(struct dx_publish_job *job, struct dx_error *er
         rc = job->options->rewrite->rename(job->options->rewrite->ctx, &in, &out, err);
         if (rc == DX_OK)
             rc = put_in_lake(job, out_dir, &out, err);
+        if (rc == DX_OK)
+            rc = merge_frozen(job, err);
         rc = rc == DX_OK ? 1 : rc;
     }
     /* Of the files that the other flip has added, its version says it. */

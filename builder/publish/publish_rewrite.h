@@ -22,8 +22,15 @@
  *
  * A run that fails before the flip removes the new files, then the list. A run that dies leaves
  * both: the files belong to no version (builder/lake/lake_membership.h), and a collector removes
- * them. The version is always a full one (entry->base is empty). If `run` changes nothing and the
+ * them. The version is a full one (entry->base is empty). If `run` changes nothing and the
  * current version is such a one already, nothing is published and result.unchanged is set.
+ *
+ * Where a file of the current version cannot be read, the version is merged with that one instead, and the file's
+ * dataset is as it was, frozen (publish_lake.h); result.damaged names the file. It is one that is not there
+ * (options.allow.freezes: files[i].frozen of its dataset), that `run` has put into out->faults, or that the scan refuses.
+ * If the scan refuses a file of a dataset of which `run` has taken files, each file that it refuses goes to `refuse`,
+ * nothing is published (DX_E_CORRUPT), and the caller should run it again, without those datasets. What a store, or the
+ * way to it, may be to blame for is an error, and so is a lake of which all datasets would be frozen.
  */
 #ifndef DX_BUILDER_PUBLISH_PUBLISH_REWRITE_H
 #define DX_BUILDER_PUBLISH_PUBLISH_REWRITE_H
@@ -35,6 +42,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "builder/scan/scan_faults.h"
 
 struct dx_index_fetch;
 struct dx_index_file;
@@ -43,7 +51,8 @@ struct dx_rules;
 
 struct dx_rewrite_in {
     const char *lake_dir; /* files[i] is at lake_dir/files[i].path, or is fetched there */
-    const struct dx_index_file *files; /* by path; sizes are set, rows are not */
+    /* by path; sizes are set, rows are not; one that is frozen may not go, and need not be there */
+    const struct dx_index_file *files;
     size_t file_count;
     const struct dx_index_fetch *fetch; /* of object storage: before a file is read; else NULL */
     const struct dx_registry *registry; /* the datasets, with `next_part` of each */
@@ -64,7 +73,10 @@ struct dx_rewrite_out {
     char **paths; /* of the new files, relative as files[i].path; ascending or not */
     size_t path_count;
     size_t path_capacity;
-    uint64_t cleansed; /* no row of what the version has is hit by suppressions up to this number */
+    /* no row of what the version has is hit by suppressions up to this number; of frozen datasets
+     * nothing is said: for these the current version speaks */
+    uint64_t cleansed;
+    struct dx_scan_faults faults; /* file_id: of in->files; no file of their datasets goes */
 };
 
 struct dx_publish_rewrite {
@@ -74,6 +86,7 @@ struct dx_publish_rewrite {
     /* The files that run made, and that are still in in->out_dir, get other names, into out. */
     int (*rename)(void *ctx, const struct dx_rewrite_in *in, struct dx_rewrite_out *out,
                   struct dx_error *err);
+    int (*refuse)(void *ctx, const char *path, const struct dx_error *fault, struct dx_error *err);
 };
 
 /* path is copied. Once a file; DX_E_INVALID: not a path of our layout

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "builder/lake/lake_files.h"
 #include "builder/scan/index_lake.h"
@@ -128,6 +129,7 @@ static int check_same(const struct rebase *r, const struct dx_part *part,
         return DX_OK;
     if (now->dataset_id == then->dataset_id && now->size == then->size && !other_etag)
         return DX_OK;
+    r->lake->replaced = now;
     if (other_etag)
         return dx_fail(err, DX_E_CORRUPT,
                        "%s: replaced in place, or restored: it has other ETags than in version %s",
@@ -135,6 +137,23 @@ static int check_same(const struct rebase *r, const struct dx_part *part,
     return dx_fail(err, DX_E_CORRUPT, "%s: replaced in place: %llu bytes, and %llu in version %s",
                    now->path, (unsigned long long)now->size, (unsigned long long)then->size,
                    dx_version_name(r->base));
+}
+
+/* The version says size and ETag of a file whose dataset stays, whatever is there now: it is read again when it is
+ * restored. */
+static int take_as_then(const struct dx_part *part, const struct dx_pages_file *then,
+                        struct dx_index_file *file, struct dx_error *err)
+{
+    const struct dx_object object = { DX_OBJECT_LAKE, then->file_id };
+    const char *etag = dx_objects_pin(part->objects, object, then->size).etag;
+    char *copy = strdup(etag == NULL ? "" : etag);
+
+    if (copy == NULL)
+        return dx_no_memory(err, "%s", file->path);
+    free(file->etag);
+    file->etag = copy;
+    file->size = then->size;
+    return DX_OK;
 }
 
 static int take_known(struct rebase *r, uint32_t file_id, struct dx_error *err)
@@ -161,10 +180,11 @@ static int take_known(struct rebase *r, uint32_t file_id, struct dx_error *err)
     }
     change->known = 1;
     r->taken[from - r->lake->files] = true;
+    rc = from->frozen ? take_as_then(part, &file, from, err) : DX_OK;
+    if (rc < 0)
+        return rc;
     *to = *from;
     to->known = true;
-    if (from->frozen)
-        to->size = file.size;
     to->hash = file.hash;
     to->rows = file.rows;
     to->row_groups = file.row_groups;
@@ -240,6 +260,7 @@ int dx_index_rebase(struct dx_index_lake *lake, struct dx_version *base, char wh
     int rc;
 
     assert(lake->pairs == NULL); /* it was not scanned */
+    lake->replaced = NULL;
     if (say_cannot(lake, base, why))
         return 0;
     rc = renumber(&r, err);

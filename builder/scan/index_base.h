@@ -4,7 +4,7 @@
  *   rc = dx_index_rebase(&lake, base, why, &err);   before the scan; base: an open version
  *     1   lake is that of an incremental version of base
  *     0   it cannot be: `why` has the reason ("the base has ..."), lake is as it was
- *     <0  DX_E_CORRUPT: a file of the base is another one now ("replaced in place"); ...
+ *     <0  DX_E_CORRUPT: a file of the base is another one now ("replaced in place": lake.replaced); ...
  *   rc = dx_index_scan(&lake, ...);
  *   rc = dx_index_retain(&lake, &policy, merge, &err);   which parts of the base stay; not called: none does
  *   rc = dx_index_identity(&lake, ...);

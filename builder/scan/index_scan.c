@@ -124,7 +124,7 @@ static int file_pages(struct scan *scan, uint32_t file_id, size_t *cost, struct 
     char path[PATH_MAX];
     uint64_t rows = 0;
     uint32_t groups = 0;
-    struct dx_hash128 before = file->hash;
+    struct dx_hash128 hash = file->hash;
     int rc;
 
     if (s == NULL)
@@ -134,13 +134,14 @@ static int file_pages(struct scan *scan, uint32_t file_id, size_t *cost, struct 
     if (rc == DX_OK)
         rc = dx_lake_scan_open(s, path, err);
     if (rc == DX_OK)
-        rc = dx_lake_scan_hash(s, &file->hash, err);
-    if (rc == DX_OK && file->known && !dx_hash128_equal(&file->hash, &before))
+        rc = dx_lake_scan_hash(s, &hash, err);
+    if (rc == DX_OK && file->known && !dx_hash128_equal(&file->hash, &hash))
         rc = dx_fail(err, DX_E_CORRUPT,
                      "%s: was replaced in place since version %s, or damaged: its bytes have "
                      "another hash; lake files are never written again",
                      file->path, dx_version_name(scan->lake->base));
     if (rc == DX_OK) {
+        file->hash = hash;
         file->size = s->map.bytes.size;
         *cost += cursor_cost(s);
     }
@@ -316,12 +317,6 @@ static void give_room(struct scan *scan, const struct part *part)
     (void)pthread_mutex_unlock(&scan->lock);
 }
 
-/* What the store, the way to it or this machine may be to blame for. */
-static bool is_of_machine(int rc)
-{
-    return rc == DX_E_IO || rc == DX_E_TIMEOUT || rc == DX_E_BUSY || rc == DX_E_NOMEM;
-}
-
 static int add_fault(struct scan *scan, uint32_t file_id, const struct dx_error *fault,
                      struct dx_error *err)
 {
@@ -377,7 +372,7 @@ static int note_faults(struct worker *w, const struct part *part, struct dx_erro
     int rc = check_alone(w, part, &found, err);
 
     if (rc == DX_OK && !found &&
-        (is_of_machine(why.code) || (why.code == DX_E_LIMIT && scan->lake->base != NULL))) {
+        (dx_scan_of_machine(why.code) || (why.code == DX_E_LIMIT && scan->lake->base != NULL))) {
         *err = why;
         return why.code;
     }
@@ -415,7 +410,7 @@ static int fetch_file(struct scan *scan, uint32_t id, struct dx_error *err)
         rc = fetch->fetch(fetch->ctx, id, path, &fault);
     if (rc == DX_OK)
         return 1;
-    if (scan->options->faults != NULL && fault.code != DX_OK && !is_of_machine(rc))
+    if (scan->options->faults != NULL && fault.code != DX_OK && !dx_scan_of_machine(rc))
         return add_fault(scan, id, &fault, err);
     if (fault.code != DX_OK && err != NULL)
         *err = fault;

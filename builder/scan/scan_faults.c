@@ -8,6 +8,11 @@
 #include "builder/scan/scan_cursor.h"
 #include "builder/scan/scan_pages.h"
 
+bool dx_scan_of_machine(int rc)
+{
+    return rc == DX_E_IO || rc == DX_E_TIMEOUT || rc == DX_E_BUSY || rc == DX_E_NOMEM;
+}
+
 int dx_scan_faults_add(struct dx_scan_faults *f, uint32_t file_id, const struct dx_error *fault,
                        struct dx_error *err)
 {
@@ -26,6 +31,21 @@ void dx_scan_faults_release(struct dx_scan_faults *f)
     *f = (struct dx_scan_faults)DX_SCAN_FAULTS_INIT;
 }
 
+/* Also where no page of what a scan decodes is damaged. */
+static int check_hash(const struct dx_lake_scan *s, const struct dx_index_file *file,
+                      struct dx_error *err)
+{
+    struct dx_hash128 hash;
+    int rc = dx_lake_scan_hash(s, &hash, err);
+
+    return rc < 0 || dx_hash128_equal(&hash, &file->hash)
+               ? rc
+               : dx_fail(err, DX_E_CORRUPT,
+                         "%s: was replaced in place, or damaged: its bytes have another hash than "
+                         "the current version says",
+                         file->path);
+}
+
 static int check_pages(const char *path, const struct dx_index_file *file, struct dx_error *err)
 {
     struct dx_lake_scan *s = malloc(sizeof *s); /* too large for a small stack */
@@ -36,6 +56,8 @@ static int check_pages(const char *path, const struct dx_index_file *file, struc
         return dx_no_memory(err, "%s", path);
     *s = (struct dx_lake_scan)DX_LAKE_SCAN_INIT;
     rc = dx_lake_scan_open(s, path, err);
+    if (rc == DX_OK && file->known)
+        rc = check_hash(s, file, err);
     while (rc == DX_OK && (rc = dx_lake_scan_group(s, err)) == 1) {
         dx_buf_clear(&record);
         rc = dx_scan_pages(s, file, &record, err);

@@ -8,8 +8,9 @@
  *
  *   rc = dx_scan_check_file(path, &file, form, skip_rows, of_counts, &err);
  *
+ * dx_scan_of_machine: an error that the store, the way to it or this machine may be to blame for, and not the file.
  * dx_scan_check_file reads one file as a scan does, alone, and finds all that the scan would refuse
- * in it. Any thread; `form` is one thread's, or NULL: rows may have any form.
+ * in it; of a file that the base knows (`known`), also other bytes than it says. Any thread; `form` is one thread's, or NULL: rows may have any form.
  */
 #ifndef DX_BUILDER_SCAN_SCAN_FAULTS_H
 #define DX_BUILDER_SCAN_SCAN_FAULTS_H
@@ -37,6 +38,8 @@ struct dx_scan_faults {
     {                       \
         NULL, 0, 0          \
     }
+
+bool dx_scan_of_machine(int rc);
 
 int dx_scan_faults_add(struct dx_scan_faults *f, uint32_t file_id, const struct dx_error *fault,
                        struct dx_error *err);

@@ -3,7 +3,8 @@
 """A publish flips while compact is at work on a store (#16): what compact has merged is kept if it still holds. Once and
 twice, the version of compact then has the other publish's rows too, the merged files under names that a collector of the
 lost ones does not know, and nothing stays of the lost version. Where the other took out what was merged (remove), or
-always comes first, compact ends with 1 and nothing of it stays. verify --deep after each. On versitygw."""
+always comes first, compact ends with 1 and nothing of it stays. So where a file of another dataset is damaged. verify --deep after each.
+On versitygw."""
 import asyncio
 import json
 
@@ -21,11 +22,11 @@ class Root:
         done = dxtest.domaindex(command, "--root", self.there.root, *arguments, expect=expect, env={**self.env, **more.pop("env", {})}, **more)
         return done.stdout.decode(), done.stderr.decode()
 
-    def news(self, dataset="d"):
+    def news(self, dataset="d", expect=0):
         """A file more, published."""
         self.number += 1
         self.run("ingest", "--dataset", dataset, "--format", "list", "-", input=f"http://example.com/{dataset}/{self.number}\n".encode())
-        return self.run("publish", "--memory", "64M")[0].strip()
+        return self.run("publish", "--memory", "64M", expect=expect)[0].strip()
 
     def rows(self):
         return json.loads(self.run("lookup", "example.com")[0])["row_count"]
@@ -99,6 +100,25 @@ def void(root, url):
     root.run("verify", "--deep")
 
 
+def hurt(root, url):
+    """A dataset with a damaged file stays as it is in the version that is made again."""
+    for _ in range(3):
+        root.news()
+        root.news("hurt")
+    files = sorted(n for n in root.lake() if n.startswith("urls/dataset_id=2/"))
+    body, rows = root.there.get(files[0]), root.rows()
+    root.there.put(files[0], body[:len(body) // 2])
+    done, said = compact(root, url, lambda: root.news(expect=1), 1, expect=1)
+    words = f"a damaged dataset: {said[1][-300:]}"
+    dxtest.equal((done, root.current()["version"], root.rows()), (1, said[0].strip(), rows + 1), f"{words}: the version of compact")
+    dxtest.equal(remains.lake_of(root.there, root.current()) & {*files}, {*files}, f"{words}: its files")
+    dxtest.equal((root.current()["lake_files"], files[0] in said[1]), (5, True), f"{words}: merged, and what came first")
+    root.there.put(files[0], body)
+    root.run("verify", "--deep")
+    root.run("compact", "--memory", "64M")
+    dxtest.equal(root.rows(), rows + 1, f"{words}: compacted when it is restored")
+
+
 def main():
     dxtest.need_programs()
     if not stores.find("versitygw"):
@@ -107,6 +127,7 @@ def main():
     with dxtest.tempdir() as tmp, stores.Versitygw() as store:
         store.bucket("lake")
         env = {**store.env, "TMPDIR": str(tmp), "CACHE_DIRECTORY": str(tmp / "cache")}
+        hurt(Root(remains.Bucket(store, "lake", "hurt"), env), store.url)
         kept(Root(remains.Bucket(store, "lake", "kept"), env), store.url)
         void(Root(remains.Bucket(store, "lake", "void"), env), store.url)
     dxtest.finish(None)

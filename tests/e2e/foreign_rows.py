@@ -5,7 +5,7 @@ that reads the lake leaves out the same ones.
 
 Faulty rows of many kinds, of which one half are so by raw_url alone, stand between sound ones, at the ends of pages, row groups and files, also between two rows of
 one URL, and make up a whole file. Listings, single URLs, tags, counts, `verify --deep`, `versions`, `inspect`, export, `domain64`,
-ingest of a record that only a faulty row has, increments, `compact`, `--foreign-rows refuse`, another suffix list.
+ingest of a record that only a faulty row has, increments, `compact` (also beside a file that cannot be rewritten), `--foreign-rows refuse`, another suffix list.
 """
 import collections
 import json
@@ -141,10 +141,27 @@ def exported(root, to):
     return {line.split(",!,")[0] for line in (to / "index").read_text("utf-8").splitlines() if "://" in line}
 
 
+def stuck(tmp):
+    """A file with a column that no file of ours can have keeps its suppressed rows; those of another dataset go."""
+    root = tmp / "stuck"
+    for name, urls in (("one", b"https://www.own.org/\n"), ("two", b"https://www.hidden.com/b\nhttps://two.org/\n")):
+        dxtest.domaindex("ingest", "--root", root, "--dataset", name, "--format", "list", "-", input=urls)
+    at = root / "urls" / "dataset_id=1" / "scores.parquet"
+    pq.write_table(table([row("hidden.com", "www.hidden.com", "/a")]).append_column("score", pa.array([7], pa.int64())), at)
+    publish(root)
+    dxtest.domaindex("suppress", "add", "--root", root, "--domain", "hidden.com")
+    said = dxtest.domaindex("compact", "--root", root, *SMALL, expect=1).stderr.decode()
+    dxtest.check("scores.parquet" in said and "cannot be rewritten" in said and "score" in said, f"a column that is no text: {said}")
+    dxtest.domaindex("suppress", "lift", "--root", root, 1)
+    found = json.loads(dxtest.domaindex("lookup", "--root", root, "hidden.com").stdout)
+    dxtest.equal([d["dataset_id"] for d in found["datasets"]], [1], "the suppressed rows of the other dataset are gone")
+
+
 def main():
     dxtest.need_programs()
     rng = random.Random(18)
     with dxtest.tempdir() as tmp:
+        stuck(tmp)
         root = tmp / "root"
         folder = root / "urls" / "dataset_id=1" / "others"
         dxtest.domaindex("ingest", "--root", root, "--dataset", "one", "--format", "list", "-", input=b"https://www.own.org/\n")

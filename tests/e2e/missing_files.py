@@ -2,8 +2,8 @@
 # labels: slow
 """A part of the lake that is not there while commands run (#16): in a directory, and on versitygw or MinIO (DX_WHOLE=1: both).
 
-1. Files that are gone: publish, compact and ingest into that dataset end with 1, name files and datasets, and change
-   nothing; ingest into and removal of others go on. With --allow-missing of just that dataset the version is
+1. Files that are gone: publish and ingest into that dataset end with 1, name files and datasets, and change
+   nothing; compact names them, too, and leaves the dataset as it is; ingest into and removal of others go on. With --allow-missing of just that dataset the version is
    published without its files; verify and a gauge of the server say so; gc takes nothing of them though all versions that
    listed them go, and when they are back the next publish takes them: each row is there once.
 2. A listing of the store that is short or empty, while the objects are there: publish loses no row, verify finds no
@@ -91,11 +91,12 @@ def gone(root):
     refused(root, root.publish("--full", expect=1), "publish --full", "'a' (2)")
     refused(root, root.publish("--allow-missing", "b", expect=1), "another dataset is allowed", "'a' (2)")
     refused(root, root.publish("--allow-missing", "nobody", expect=1), "a name that is no dataset's", "nobody")
-    refused(root, root.run("compact", expect=1), "compact", "'a' (2)")
     refused(root, root.ingest("a", "1", "4", expect=1), "ingest into it", "urls/dataset_id=1/")
     root.ingest("b", "2")
     dxtest.equal(root.state(), before, f"{root.words}: the manifest after what was refused")
     refused(root, root.run("verify", expect=3), "verify", *files)
+    refused(root, root.run("compact", expect=1), "compact", *files, "1 new file not published")
+    root.check({"b": "1", "c": "1"}, "compacted without a dataset that lacks files")
     text = root.publish("--allow-missing", "a")
     refused(root, text, "allowed", "lacks 2 lake files")
     root.check({"a": "", "b": "12", "c": "1"}, "without them")

@@ -211,7 +211,8 @@ static void publish(struct dx_test_root *r, unsigned parts)
     names = calloc(count + 1, sizeof *names);
     for (size_t i = 0; names != NULL && i < count; i++)
         names[i] = dx_dataset_registry_at(registry, i)->name;
-    options.allow = (struct dx_publish_allow){ names, names != NULL ? count : 0, NULL, NULL };
+    options.allow = (struct dx_publish_allow){ .dataset = names,
+                                               .count = names != NULL ? count : 0 };
     if (dx_publish(&options, &result, &err) < 0)
         die("publish", &err);
     free(names);

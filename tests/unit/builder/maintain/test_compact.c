@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Compactions of lakes that are cut in ranges: rows, columns and times stay, files become few and
- * full; rows that suppressions hit go, from the files of other writers too.
+ * full; rows that suppressions hit go, from the files of other writers too; a damaged or lost file
+ * stops its dataset alone.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -350,6 +351,75 @@ static void test_left(bool objects)
     dx_compact_result_release(&r);
 }
 
+static void publish_all(const char *root, bool objects)
+{
+    const struct dx_compact_options o = options(root, 1, objects);
+    struct dx_publish_result r;
+    struct dx_error err = DX_ERROR_INIT;
+
+    if (dx_publish(&o.publish, &r, &err) < 0)
+        FAIL("%s: %s", root, err.text);
+    dx_publish_result_release(&r);
+}
+
+/* A merge that cannot read a file leaves its dataset, and `cleansed`, as they were. */
+static void check_left(const char *root, const struct sum *before, bool objects)
+{
+    struct dx_compact_result r = compact(root, 1, objects);
+    const struct dx_manifest_version *v = dx_manifest_current(&r.publish.manifest);
+
+    if (r.publish.damaged.count != 1 || r.publish.unchanged || !r.publish.incremental ||
+        r.files_taken != RUNS || r.files_made != 1 || v == NULL || v->cleansed != 0)
+        FAIL("%llu damaged, %llu files taken, %llu made",
+             (unsigned long long)r.publish.damaged.count, (unsigned long long)r.files_taken,
+             (unsigned long long)r.files_made);
+    if (r.rows_left_out == 0 || r.rows_left_out >= before->hit)
+        FAIL("%llu rows left out of %llu", (unsigned long long)r.rows_left_out,
+             (unsigned long long)before->hit);
+    dx_compact_result_release(&r);
+    r = compact(root, 1, objects);
+    if (r.publish.damaged.count != 1 || !r.publish.unchanged || r.files_taken != 0)
+        FAIL("a second one takes %llu files", (unsigned long long)r.files_taken);
+    dx_compact_result_release(&r);
+}
+
+/* lost: the file is not there; else it is cut. The other dataset of the lake is merged. */
+static void test_damaged(bool objects, bool lost)
+{
+    char root[200];
+    char file[320];
+    char aside[330];
+    struct dx_compact_result r;
+    struct sum before;
+    struct sum after;
+
+    (void)snprintf(root, sizeof root, "%s/damaged-%d-%d", top, objects, lost);
+    for (unsigned n = 0; n < RUNS; n++)
+        ingest(root, n, 1, objects);
+    publish_all(root, objects);
+    suppress(root, "site8.com");
+    before = sum_lake(root);
+    (void)snprintf(file, sizeof file, "%s/urls/dataset_id=1/domain_prefix=00-ff/part-00001.parquet",
+                   root);
+    (void)snprintf(aside, sizeof aside, "%s.aside", file);
+    if (rename(file, aside) < 0 ||
+        (!lost && dx_file_replace(file, dx_span_str("PAR1 cut"), NULL) < 0))
+        FAIL("%s: cannot be damaged", file);
+    check_left(root, &before, objects);
+    if (rename(aside, file) < 0)
+        FAIL("%s: cannot be restored", file);
+    after = sum_lake(root);
+    if (after.hash != before.hash || after.hit == 0 || after.files != RUNS + 1)
+        FAIL("%zu files, %llu rows hit", after.files, (unsigned long long)after.hit);
+    r = compact(root, 1, objects);
+    after = sum_lake(root);
+    if (r.publish.damaged.count != 0 || r.publish.incremental || after.hit != 0 ||
+        after.hash != before.hash || after.files != 2 ||
+        dx_manifest_current(&r.publish.manifest)->cleansed != 1)
+        FAIL("restored: %zu files, %llu rows hit", after.files, (unsigned long long)after.hit);
+    dx_compact_result_release(&r);
+}
+
 static const char *lifting; /* the root */
 
 static int lift_first(void *ctx, struct dx_suppressions *log, struct dx_error *err)
@@ -426,6 +496,8 @@ int main(void)
     test_left(true);
     test_lifted(false);
     test_lifted(true);
+    for (unsigned i = 0; i < 4; i++)
+        test_damaged(i % 2 == 1, i / 2 == 1);
     (void)dx_dir_remove(top, &err);
     return failures == 0 ? 0 : 1;
 }
