@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "builder/root/index_text.h"
@@ -280,20 +279,11 @@ static bool is_bound(void *ctx, const struct dx_manifest *m)
 static int change_binding(const char *root, struct binding *b, uint64_t lock_ms,
                           struct dx_error *err)
 {
-    struct dx_root r = DX_ROOT_INIT;
-    struct dx_manifest_edit e = { .root = &r, .put_lock_ms = lock_ms };
     const struct dx_manifest_change change = {
         .edit = edit_binding, .is_ours = is_bound, .ctx = b, .version = "of these suppressions"
     };
-    int rc = dx_root_open(&r, root, DX_ROOT_WRITE, err);
+    int rc = dx_manifest_edit_root(root, &change, lock_ms, err);
 
-    assert(lock_ms > 0); /* each put takes the root's lock */
-    if (rc == DX_OK && !r.in_place)
-        rc = dx_root_enter(&r, 0, (int64_t)time(NULL) * 1000000, err);
-    if (rc == DX_OK)
-        rc = dx_manifest_edit_run(&e, &change, err);
-    dx_manifest_edit_release(&e);
-    dx_root_close(&r);
     return rc < 0 ? rc : DX_OK;
 }
 

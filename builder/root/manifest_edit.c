@@ -4,12 +4,14 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "builder/root/root_lock.h"
 #include "fetch/store/store.h"
 #include "loader/version.h"
 
 #define TRIES 32 /* collectors that may change the manifest between a read and its put */
+#define FLIPS 4  /* and flips, before a change of something else */
 
 static int read_text(struct dx_manifest_edit *e, struct dx_buf *text, struct dx_error *err)
 {
@@ -166,6 +168,25 @@ int dx_manifest_edit_run(struct dx_manifest_edit *e, const struct dx_manifest_ch
     return dx_fail(err, DX_E_BUSY,
                    "%s: the manifest changed %d times between a read and the write; try again",
                    e->root->name, TRIES);
+}
+
+int dx_manifest_edit_root(const char *name, const struct dx_manifest_change *change,
+                          uint64_t lock_ms, struct dx_error *err)
+{
+    struct dx_root root = DX_ROOT_INIT;
+    struct dx_manifest_edit e = { .root = &root, .put_lock_ms = lock_ms };
+    int rc = dx_root_open(&root, name, DX_ROOT_WRITE, err);
+
+    assert(lock_ms > 0); /* each put takes the root's lock */
+    if (rc == DX_OK && !root.in_place)
+        rc = dx_root_enter(&root, 0, (int64_t)time(NULL) * 1000000, err);
+    if (rc == DX_OK)
+        rc = dx_manifest_edit_run(&e, change, err);
+    for (unsigned i = 1; i < FLIPS && rc == DX_E_CONFLICT; i++)
+        rc = dx_manifest_edit_run(&e, change, err);
+    dx_manifest_edit_release(&e);
+    dx_root_close(&root);
+    return rc;
 }
 
 void dx_manifest_edit_release(struct dx_manifest_edit *e)

@@ -6,6 +6,8 @@
  *   rc = dx_manifest_edit_read(&e, &err);     1: e.manifest, e.etag, e.now_us, of one moment; 0: there is none
  *   rc = dx_manifest_edit_run(&e, &change, &err);     read, change, put, until no other writer was faster
  *   rc = dx_manifest_edit_put(&e, &err);      one put of e.manifest, as dx_store_put ends
+ *   rc = dx_manifest_edit_root(name, &change, lock_ms, &err);
+ *                                             one change beside flips, of a root that is not open
  *   dx_manifest_edit_release(&e);
  *
  * Every writer of the manifest goes through here. A put has the condition that the manifest is
@@ -63,5 +65,10 @@ int dx_manifest_edit_put(struct dx_manifest_edit *e, struct dx_error *err);
 int dx_manifest_edit_run(struct dx_manifest_edit *e, const struct dx_manifest_change *change,
                          struct dx_error *err);
 void dx_manifest_edit_release(struct dx_manifest_edit *e);
+
+/* As dx_manifest_edit_run, for a caller without the root's lock: the put waits lock_ms for it, at least 1.
+ * A flip that comes first does not matter: the change is made on top of it. */
+int dx_manifest_edit_root(const char *name, const struct dx_manifest_change *change,
+                          uint64_t lock_ms, struct dx_error *err);
 
 #endif
