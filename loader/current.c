@@ -234,6 +234,8 @@ int dx_current_take(struct dx_current *cur, struct dx_manifest *m, uint64_t sinc
         news = !overtaken && !same_list(seen, &listed->manifest);
         rc = overtaken ? DX_OK : follows(cur, &listed->manifest, err);
     }
+    if (rc == DX_OK && listed->manifest.access > atomic_load(&cur->access))
+        atomic_store(&cur->access, listed->manifest.access);
     if (rc == DX_OK && news) {
         struct dx_shared_manifest *before = cur->listed;
 
@@ -589,6 +591,11 @@ void dx_current_close(struct dx_current **cur)
 struct dx_caches *dx_current_caches(struct dx_current *cur)
 {
     return cur->caches;
+}
+
+const _Atomic uint64_t *dx_current_access(const struct dx_current *cur)
+{
+    return &cur->access;
 }
 
 /* With the lock: one more thing that is wrong. */

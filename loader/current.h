@@ -117,6 +117,10 @@ uint64_t dx_current_tend(struct dx_current *cur);
 /* Shared by all its versions; lives as long as cur. */
 struct dx_caches *dx_current_caches(struct dx_current *cur);
 
+/* The highest generation of the access table that a manifest has named since open, for
+ * struct dx_access_where; 0: none did. Any thread, while cur lives. */
+const _Atomic uint64_t *dx_current_access(const struct dx_current *cur);
+
 struct dx_current_health {
     bool sound;
     uint64_t objects_broken; /* reads of the current version that found another object, or none */

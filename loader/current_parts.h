@@ -46,6 +46,7 @@ struct dx_current {
     struct dx_caches *caches;
     struct dx_version *_Atomic version; /* the first resident; written under the lock */
     _Atomic uint64_t fence_ms; /* no request begins on `version` from then on; UINT64_MAX: never */
+    _Atomic uint64_t access;   /* the highest generation of a table that a manifest named */
 
     /* Of the owner's thread. */
     struct dx_followed followed;        /* the manifest */

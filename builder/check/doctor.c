@@ -318,24 +318,24 @@ static void examine_lake(struct examination *e, const struct dx_root *r,
 /* ---- what a server reads beside the version, and does not start without ---- */
 
 static int open_suppressions(const char *root, const struct dx_source_options *source,
-                             struct dx_error *err)
+                             const struct dx_manifest *m, struct dx_error *err)
 {
     struct dx_suppressions_live *live = NULL;
     int rc = dx_suppressions_live_open(&live, root, source, DX_SUPPRESSIONS_LIVE_WAIT, err);
 
+    if (rc == DX_OK)
+        rc = dx_suppressions_live_check(live, m, err);
     dx_suppressions_live_close(&live);
     return rc;
 }
 
 static int open_access(const char *root, const struct dx_source_options *source,
-                       struct dx_error *err)
+                       const struct dx_manifest *m, struct dx_error *err)
 {
-    const struct dx_access_where where = { .root = root, .source = source };
-    struct dx_access *table = NULL;
-    int rc = dx_access_open(&table, &where, dx_clock_ms(), err);
+    _Atomic uint64_t least = m->access;
+    const struct dx_access_where where = { .root = root, .source = source, .least = &least };
 
-    dx_access_close(&table);
-    return rc;
+    return dx_access_check(&where, err);
 }
 
 static void report_read(struct examination *e, int rc, const char *check, const char *advice,
@@ -364,7 +364,9 @@ static void examine_suffix_list(struct examination *e, const struct dx_root *r)
     dx_buf_release(&text);
 }
 
-static void examine_companions(struct examination *e, const struct dx_root *r)
+/* m was read before them. */
+static void examine_companions(struct examination *e, const struct dx_root *r,
+                               const struct dx_manifest *m)
 {
     const char *root = e->ask->root;
     struct dx_source_options source = DX_SOURCE_OPTIONS_INIT;
@@ -375,12 +377,14 @@ static void examine_companions(struct examination *e, const struct dx_root *r)
         report_error(e, "root", "correct the environment", &err);
         return;
     }
-    report_read(e, open_suppressions(root, r->in_place ? NULL : &source, &err), "suppressions",
+    report_read(e, open_suppressions(root, r->in_place ? NULL : &source, m, &err), "suppressions",
                 "servers do not start with it: restore index/suppressions.log from a backup; if "
                 "what is there is all that there is to be, 'domaindex suppress accept'",
                 &err);
-    report_read(e, open_access(root, r->in_place ? NULL : &source, &err), "access",
-                "servers do not start with it: restore index/access.json from a backup", &err);
+    report_read(e, open_access(root, r->in_place ? NULL : &source, m, &err), "access",
+                "servers do not start with it: restore index/access.json from a backup; if what is "
+                "there is what shall be, 'domaindex access accept'",
+                &err);
     examine_suffix_list(e, r);
 }
 
@@ -494,6 +498,7 @@ static void examine_root(struct examination *e)
     struct dx_root r = DX_ROOT_INIT;
     struct dx_manifest m = DX_MANIFEST_INIT;
     struct dx_error err = DX_ERROR_INIT;
+    struct dx_error no_manifest = DX_ERROR_INIT;
     int rc = dx_root_open(&r, e->ask->root, DX_ROOT_LIST, &err);
 
     if (rc < 0)
@@ -504,12 +509,13 @@ static void examine_root(struct examination *e)
             examine_disk(e, "disk", e->ask->root);
         }
         examine_registry(e, &r);
-        examine_companions(e, &r);
-        if (dx_root_manifest(e->ask->root, &m, &err) < 0)
+        rc = dx_root_manifest(e->ask->root, &m, &no_manifest);
+        examine_companions(e, &r, &m);
+        if (rc < 0)
             report_error(e, "manifest",
                          "run 'domaindex ingest' and 'domaindex publish', or restore "
                          "index/manifest.json from a backup",
-                         &err);
+                         &no_manifest);
         else
             examine_versions(e, &r, &m);
         if (e->ask->write)

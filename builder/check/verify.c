@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "builder/root/parallel.h"
 #include "builder/root/root.h"
+#include "loader/followed/access.h"
 #include "loader/followed/suppressions_live.h"
 #include "loader/version_parts.h"
 
@@ -359,6 +360,20 @@ static int check_suppressions(struct dx_verify *w, const struct dx_manifest *m,
     return rc < 0 ? dx_verify_damage(w, &why, err) : DX_OK;
 }
 
+/* As a server reads it when it begins, where the manifest says that there is one. */
+static int check_access(struct dx_verify *w, const struct dx_manifest *m, struct dx_error *err)
+{
+    _Atomic uint64_t least = m->access;
+    const struct dx_access_where where = { .root = w->options->root,
+                                           .source = w->root.in_place ? NULL : &w->source_options,
+                                           .least = &least };
+    struct dx_error why = DX_ERROR_INIT;
+
+    if (m->access == 0 || dx_access_check(&where, &why) == DX_OK)
+        return DX_OK;
+    return dx_verify_damage(w, &why, err);
+}
+
 static int check_version(struct dx_verify *w, struct dx_error *err)
 {
     const struct dx_verify_options *o = w->options;
@@ -384,6 +399,8 @@ static int check_version(struct dx_verify *w, struct dx_error *err)
     } else {
         (void)snprintf(w->result->version, sizeof w->result->version, "%s", entry->version);
         rc = check_suppressions(w, &manifest, err);
+        if (rc == DX_OK)
+            rc = check_access(w, &manifest, err);
         if (rc == DX_OK)
             rc = check_files(w, &manifest, entry, err);
         if (rc == DX_OK)

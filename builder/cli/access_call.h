@@ -59,6 +59,7 @@ struct dx_access_call {
     uint8_t sha256[DX_SHA256_SIZE];
     int64_t expires_s;
     size_t changed; /* things, by the last edit */
+    bool hides_all; /* the edit: builder/policy/access_edit.h */
     struct dx_access_outcome outcome;
 };
 

@@ -11,6 +11,7 @@
 #include "builder/cli/access_call.h"
 #include "builder/cli/command.h"
 #include "builder/lake/dataset_registry.h"
+#include "builder/policy/access_binding.h"
 #include "builder/policy/access_report.h"
 
 #define TEXT_MAX ((size_t)1 << 28)
@@ -45,10 +46,10 @@ static const struct dx_option options_table[OPT_COUNT] = {
                      "comes "
                      "later is hidden at first",
                      DX_OPT_FLAG },
-    [OPT_YES] = { "yes", NULL, NULL, "remove: it is meant", DX_OPT_FLAG },
+    [OPT_YES] = { "yes", NULL, NULL, "remove, accept: everybody shall see all", DX_OPT_FLAG },
     [OPT_DRY_RUN] = { "dry-run", NULL, NULL,
-                      "init, grant, revoke, principal, token new, token revoke, remove: say what "
-                      "would change, and change nothing",
+                      "init, grant, revoke, principal, token new, token revoke, remove, accept: "
+                      "say what would change, and change nothing",
                       DX_OPT_FLAG },
     [OPT_QUIET] = { "quiet", NULL, NULL, "print the result and warnings only", DX_OPT_FLAG },
     [OPT_JSON] = DX_OPTION_JSON,
@@ -60,6 +61,7 @@ int dx_access_call_edit(struct dx_access_call *c, enum dx_access_edit_kind kind,
     struct dx_access_edit e = { .root = c->root,
                                 .kind = kind,
                                 .dry_run = dx_options_has(c->options, OPT_DRY_RUN),
+                                .hides_all = c->hides_all,
                                 .edit = edit,
                                 .ctx = c };
     int rc = dx_access_edit_run(&e, err);
@@ -86,7 +88,7 @@ int dx_access_call_words(const struct dx_access_call *c, size_t most, struct dx_
                : dx_fail(err, DX_E_INVALID, "unexpected argument '%.80s'", c->operand[most]);
 }
 
-/* ---- init, remove ---- */
+/* ---- init, remove, accept ---- */
 
 static int edit_init(struct dx_access_edit *e, struct dx_access_json *j, struct dx_error *err)
 {
@@ -110,6 +112,7 @@ static int init(struct dx_access_call *c, struct dx_error *err)
 {
     int rc = dx_access_call_words(c, 0, err);
 
+    c->hides_all = !dx_options_has(c->options, OPT_PUBLIC);
     if (rc == DX_OK)
         rc = dx_access_call_edit(c, DX_ACCESS_EDIT_BEGINS, edit_init, err);
     if (rc == 1 && !dx_options_has(c->options, OPT_DRY_RUN) &&
@@ -142,6 +145,39 @@ static int remove_table(struct dx_access_call *c, struct dx_error *err)
                      "this takes the table out of force: everybody will see every dataset, and all "
                      "grants and tokens are gone. If that is meant, say --yes");
     return rc < 0 ? rc : dx_access_call_edit(c, DX_ACCESS_EDIT_BEGINS, edit_remove, err);
+}
+
+static void say_accepted(int rc, const struct dx_access_accept *a)
+{
+    if (rc == 0)
+        (void)dx_line_print(stderr, "access: it is so already; nothing was written");
+    else if (a->generation > 0)
+        (void)dx_line_print(stderr,
+                            "access: the table of generation %" PRIu64
+                            " %s taken as the newest one; servers that know a newer one keep it "
+                            "until this one is changed",
+                            a->generation, a->dry_run ? "would be" : "is");
+    else
+        (void)dx_line_print(stderr,
+                            "access: no table is in force, and servers %s without one: everybody "
+                            "sees all",
+                            a->dry_run ? "would start" : "start");
+}
+
+static int accept_table(struct dx_access_call *c, struct dx_error *err)
+{
+    struct dx_access_accept a = { .dry_run = dx_options_has(c->options, OPT_DRY_RUN),
+                                  .shows_all = dx_options_has(c->options, OPT_YES) };
+    int rc = dx_access_call_words(c, 0, err);
+
+    if (rc == DX_OK)
+        rc = dx_access_accept(c->root, &a, err);
+    c->outcome.edited = rc >= 0;
+    c->outcome.changed = rc == 1;
+    c->outcome.generation = a.generation;
+    if (rc >= 0 && !dx_options_has(c->options, OPT_QUIET))
+        say_accepted(rc, &a);
+    return rc;
 }
 
 /* ---- grant, revoke ---- */
@@ -382,10 +418,12 @@ static int run_action(struct dx_access_call *c, const char *what, struct dx_erro
         return print_report(c, REPORT_LOG, err);
     if (strcmp(what, "remove") == 0)
         return remove_table(c, err);
+    if (strcmp(what, "accept") == 0)
+        return accept_table(c, err);
     return dx_fail(
         err, DX_E_INVALID,
-        "unknown action '%.40s'; give init, grant, revoke, list, principal, token, status, log or "
-        "remove",
+        "unknown action '%.40s'; give init, grant, revoke, list, principal, token, status, log, "
+        "remove or accept",
         what);
 }
 
@@ -441,7 +479,7 @@ static int run_access(const struct dx_options *o)
     if (c.root == NULL || o->operand_count == 0) {
         (void)dx_line_print(stderr,
                             "domaindex access: --root ROOT and one of init, grant, revoke, list, "
-                            "principal, token, status, log, remove");
+                            "principal, token, status, log, remove, accept");
         return DX_EXIT_USAGE;
     }
     c.operand = o->operand + 1;
@@ -463,9 +501,10 @@ static int run_access(const struct dx_options *o)
 
 const struct dx_command dx_command_access = {
     .name = "access",
-    .synopsis = "init|grant|revoke|list|principal|token|status|log|remove --root ROOT [DATASET...] "
-                "[--to PRINCIPAL|--from PRINCIPAL]... [option ...]",
-    .operands = "init grant revoke list principal token status log remove",
+    .synopsis =
+        "init|grant|revoke|list|principal|token|status|log|remove|accept --root ROOT [DATASET...] "
+        "[--to PRINCIPAL|--from PRINCIPAL]... [option ...]",
+    .operands = "init grant revoke list principal token status log remove accept",
     .summary = "control which principals see which datasets",
     .description =
         "Without a table everybody sees everything. 'init' puts one in force, "
@@ -491,7 +530,13 @@ const struct dx_command dx_command_access = {
         "'token list' shows them by the beginning of that hash, 'token revoke ID...' ends them, or "
         "all of one with --principal NAME, or the one that is read from standard input with -.\n\n"
         "'status' counts, 'log' says who changed what (the last 256 changes). 'remove --yes' takes "
-        "the table out of force: everybody sees all again. Changes are made under a lock in a "
+        "the table out of force: everybody sees all again.\n\n"
+        "A table that is missing or older than the manifest says (index/manifest.json; written "
+        "with each change and each publish) was lost: servers do not start with it, and no action "
+        "goes on with it. Restore it. 'init' begins one that grants nothing in place of one that "
+        "is missing. 'accept' takes the table that is there as the newest one, or, with --yes, "
+        "that there is none: everybody sees all then.\n\n"
+        "Changes are made under a lock in a "
         "directory and by conditional writes on a store, so of two at once both are in it. ROOT is "
         "a "
         "directory or s3://bucket/prefix.",

@@ -56,7 +56,7 @@ struct backup {
     struct dx_backup_list wants; /* of the wanted versions */
     struct dx_backup_list known; /* of the destination's manifest */
     struct dx_manifest made;     /* the destination's to be */
-    uint64_t sequence;           /* of made */
+    uint64_t sequence, access;   /* of made */
     size_t strange;              /* objects there that are of no version */
 };
 
@@ -383,7 +383,7 @@ static int check_history(const struct backup *b, struct dx_error *err)
     return DX_OK;
 }
 
-static uint64_t lines_min(const struct backup *b)
+static struct dx_backup_least texts_least(const struct backup *b)
 {
     uint64_t most = b->now.suppressions > b->then.suppressions ? b->now.suppressions
                                                                : b->then.suppressions;
@@ -391,7 +391,7 @@ static uint64_t lines_min(const struct backup *b)
     for (size_t i = 0; i < b->now.version_count; i++)
         if (b->now.versions[i].cleansed > most)
             most = b->now.versions[i].cleansed;
-    return most;
+    return (struct dx_backup_least){ most, b->now.access, b->then.access };
 }
 
 static bool is_new(const struct backup *b, const struct dx_manifest_version *v)
@@ -458,6 +458,7 @@ static int check_empty(struct backup *b, struct dx_error *err)
 
 static int open_destination(struct backup *b, struct dx_error *err)
 {
+    struct dx_backup_least least;
     int rc = DX_OK;
 
     if (b->to.r.source != NULL) {
@@ -477,7 +478,8 @@ static int open_destination(struct backup *b, struct dx_error *err)
         if (rc == DX_OK)
             rc = check_dropped(b, err);
     }
-    return rc < 0 ? rc : dx_backup_texts_check(&b->from, &b->to, lines_min(b), err);
+    least = texts_least(b);
+    return rc < 0 ? rc : dx_backup_texts_check(&b->from, &b->to, &least, err);
 }
 
 /* ---- copying ---- */
@@ -629,14 +631,15 @@ static int join_versions(const struct backup *b, struct dx_manifest *m, struct d
     return rc;
 }
 
-/* The log that is copied is read after both manifests were. */
-static void bind_suppressions(const struct backup *b, struct dx_manifest *m)
+/* The log and the table that are copied are read after both manifests were. */
+static void bind_texts(const struct backup *b, struct dx_manifest *m)
 {
     const struct dx_suppressions_floor now = { b->now.suppressions, b->now.suppressions_hash };
     const struct dx_suppressions_floor then = { b->then.suppressions, b->then.suppressions_hash };
 
     (void)dx_suppressions_floor_bind(&now, m);
     (void)dx_suppressions_floor_bind(&then, m);
+    m->access = b->now.access > b->then.access ? b->now.access : b->then.access;
 }
 
 static int make_manifest(const struct backup *b, struct dx_manifest *m, struct dx_error *err)
@@ -648,7 +651,7 @@ static int make_manifest(const struct backup *b, struct dx_manifest *m, struct d
     assert(b->o->all || b->wanted_count > 0);
     m->sequence = b->then.sequence;
     memcpy(m->current, b->then.current, sizeof m->current);
-    bind_suppressions(b, m);
+    bind_texts(b, m);
     b->result->unchanged = m->version_count == b->then.version_count &&
                            strcmp(current, b->then.current) == 0;
     if (rc < 0 || b->result->unchanged)
@@ -678,7 +681,8 @@ static bool is_made(void *ctx, const struct dx_manifest *m)
 {
     const struct backup *b = ctx;
 
-    return m->sequence == b->sequence && strcmp(m->current, b->result->version) == 0;
+    return m->sequence == b->sequence && strcmp(m->current, b->result->version) == 0 &&
+           m->access == b->access;
 }
 
 static int put_manifest(struct backup *b, struct dx_error *err)
@@ -693,6 +697,7 @@ static int put_manifest(struct backup *b, struct dx_error *err)
     int rc;
 
     b->sequence = b->made.sequence;
+    b->access = b->made.access;
     rc = dx_manifest_edit_run(&e, &change, err);
     if (rc == DX_E_LIMIT)
         (void)dx_fail_in(err, "%s has too many versions (domaindex gc --root %s removes them)",
@@ -718,6 +723,7 @@ static int check_there(struct backup *b, struct dx_error *err)
 static int flip(struct backup *b, struct dx_error *err)
 {
     int rc = check_there(b, err);
+    bool changed;
 
     if (rc == DX_OK)
         rc = make_manifest(b, &b->made, err);
@@ -727,13 +733,16 @@ static int flip(struct backup *b, struct dx_error *err)
     b->result->versions = b->wanted_count;
     memcpy(b->result->version, b->o->all ? b->now.current : b->wanted[b->wanted_count - 1]->version,
            sizeof b->result->version);
-    return rc == DX_OK && !b->result->unchanged && !b->o->dry_run ? put_manifest(b, err) : rc;
+    /* The access table that was copied is bound also where no version is new. */
+    changed = !b->result->unchanged || (rc == DX_OK && b->made.access != b->then.access);
+    return rc == DX_OK && changed && !b->o->dry_run ? put_manifest(b, err) : rc;
 }
 
 /* ---- all of it ---- */
 
 static int copy_all(struct backup *b, struct dx_error *err)
 {
+    const struct dx_backup_least least = texts_least(b);
     char work[sizeof b->work.path + 24];
     int rc = DX_OK;
 
@@ -747,7 +756,7 @@ static int copy_all(struct backup *b, struct dx_error *err)
     if (rc == DX_OK)
         rc = dx_path_format(work, sizeof work, err, "%s/text", b->work.path);
     if (rc == DX_OK && !b->o->dry_run)
-        rc = dx_backup_texts_copy(&b->from, &b->to, lines_min(b), work, err);
+        rc = dx_backup_texts_copy(&b->from, &b->to, &least, work, err);
     return rc < 0 ? rc : flip(b, err);
 }
 

@@ -20,7 +20,7 @@
 struct pair {
     const struct dx_backup_end *from, *to;
     struct dx_span now, then;
-    uint64_t lines_min;
+    struct dx_backup_least least;
     const char *work;
 };
 
@@ -34,6 +34,22 @@ static int lost(const struct pair *p, const char *object, struct dx_error *err)
                    p->from->root, object, p->to->root);
 }
 
+/* An older table must not take the place of one that is lost: what it hid would be shown. */
+static int check_least(const struct pair *p, uint64_t generation, struct dx_error *err)
+{
+    int rc = dx_access_check_least(generation, p->least.access_from, p->from->root, err);
+
+    if (rc < 0 || generation >= p->least.access_to)
+        return rc;
+    return dx_fail(err, DX_E_INVALID,
+                   DX_ACCESS_FILE " of %s (generation %llu; 0: none) is older than %llu, which was "
+                                  "in force in %s (" DX_MANIFEST_FILE
+                                  "), and what that hid could be shown. Restore the newer table in "
+                                  "%s; or give it up: 'domaindex access accept --root %s'",
+                   p->from->root, (unsigned long long)generation,
+                   (unsigned long long)p->least.access_to, p->to->root, p->to->root, p->to->root);
+}
+
 static int check_access(const struct pair *p, struct dx_error *err)
 {
     struct dx_access_json now = DX_ACCESS_JSON_INIT;
@@ -41,8 +57,10 @@ static int check_access(const struct pair *p, struct dx_error *err)
     int rc = DX_OK;
 
     if (p->now.data == NULL)
-        return p->then.data == NULL ? DX_OK : lost(p, DX_ACCESS_FILE, err);
+        return p->then.data == NULL ? check_least(p, 0, err) : lost(p, DX_ACCESS_FILE, err);
     rc = dx_access_json_parse(&now, p->now, DX_ACCESS_FILE, err);
+    if (rc == DX_OK)
+        rc = check_least(p, now.generation, err);
     if (rc == DX_OK && p->then.data != NULL)
         rc = dx_access_json_parse(&then, p->then, DX_ACCESS_FILE, err);
     if (rc == DX_OK && then.generation > now.generation)
@@ -112,11 +130,11 @@ static int check_log(const struct pair *p, struct dx_error *err)
                      DX_SUPPRESSIONS_FILE " of %s (%zu lines) does not begin with the %zu lines of "
                                           "its backup %s: fetch the lost rules back first",
                      p->from->root, now.count, then.count, p->to->root);
-    else if (rc == DX_OK && now.count < p->lines_min)
+    else if (rc == DX_OK && now.count < p->least.lines)
         rc = dx_fail(err, DX_E_CORRUPT,
                      DX_SUPPRESSIONS_FILE
                      " of %s has %zu lines, but %llu were in force: the log was lost",
-                     p->from->root, now.count, (unsigned long long)p->lines_min);
+                     p->from->root, now.count, (unsigned long long)p->least.lines);
     else if (rc == DX_OK)
         rc = check_floor(p, &now, err);
     dx_suppressions_release(&now);
@@ -332,17 +350,18 @@ static int take_texts(struct pair *p, bool write, struct dx_error *err)
 }
 
 int dx_backup_texts_check(const struct dx_backup_end *from, const struct dx_backup_end *to,
-                          uint64_t lines_min, struct dx_error *err)
+                          const struct dx_backup_least *least, struct dx_error *err)
 {
-    struct pair p = { .from = from, .to = to, .lines_min = lines_min };
+    struct pair p = { .from = from, .to = to, .least = *least };
 
     return take_texts(&p, false, err);
 }
 
 int dx_backup_texts_copy(const struct dx_backup_end *from, const struct dx_backup_end *to,
-                         uint64_t lines_min, const char *work, struct dx_error *err)
+                         const struct dx_backup_least *least, const char *work,
+                         struct dx_error *err)
 {
-    struct pair p = { .from = from, .to = to, .lines_min = lines_min, .work = work };
+    struct pair p = { .from = from, .to = to, .least = *least, .work = work };
 
     return take_texts(&p, true, err);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "builder/lake/dataset_registry.h"
+#include "builder/policy/access_binding.h"
 #include "builder/root/index_text.h"
 #include "builder/root/root.h"
 
@@ -39,9 +40,15 @@ static int parse(struct dx_access_json *j, struct dx_span text, const char *root
     return rc < 0 ? dx_fail_in(err, "%s", root) : rc;
 }
 
-static int check_kind(const struct dx_access_edit *e, const struct dx_access_json *j,
-                      struct dx_error *err)
+static int check_table(const struct dx_access_edit *e, const struct dx_access_json *j,
+                       struct dx_error *err)
 {
+    if (j->generation > 0 || !e->hides_all) {
+        int rc = dx_access_check_least(j->generation, e->least, e->root, err);
+
+        if (rc < 0)
+            return rc;
+    }
     if (e->kind == DX_ACCESS_EDIT_BEGINS || (j->generation > 0 && !j->open))
         return DX_OK;
     return dx_fail(
@@ -76,12 +83,14 @@ static int edit_text(void *ctx, struct dx_span text, struct dx_buf *out, struct 
 
     dx_buf_clear(&e->did);
     if (rc == DX_OK)
-        rc = check_kind(e, &j, err);
+        rc = check_table(e, &j, err);
     if (rc == DX_OK)
         rc = e->edit(e, &j, err);
     assert(rc != 1 || e->did.size > 0 || e->did.failed);
     if (rc == 1) {
         who(by);
+        if (j.generation < e->least)
+            j.generation = e->least; /* of one that was lost: our clock may be behind it */
         rc = dx_access_json_note(&j, e->now_us, by, did_text(&e->did), err);
         if (rc == DX_OK)
             rc = dx_access_json_write(&j, out, err);
@@ -92,12 +101,22 @@ static int edit_text(void *ctx, struct dx_span text, struct dx_buf *out, struct 
     return rc;
 }
 
+/* Before the table is read. */
+static void begin(void *ctx)
+{
+    struct dx_access_edit *e = ctx;
+
+    e->least = dx_access_least(e->root);
+}
+
 static int try_edit(struct dx_access_edit *e, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_ACCESS_MAX);
     struct dx_buf edited = DX_BUF_INIT(DX_ACCESS_MAX);
-    int rc = dx_index_text_read(e->root, DX_ACCESS_FILE, DX_ACCESS_MAX, &text, err);
+    int rc;
 
+    begin(e);
+    rc = dx_index_text_read(e->root, DX_ACCESS_FILE, DX_ACCESS_MAX, &text, err);
     if (rc >= 0)
         rc = edit_text(e, rc == 1 ? dx_span_of(text.data, text.size) : dx_span_of(NULL, 0), &edited,
                        err);
@@ -109,7 +128,7 @@ static int try_edit(struct dx_access_edit *e, struct dx_error *err)
 int dx_access_edit_run(struct dx_access_edit *e, struct dx_error *err)
 {
     const struct dx_index_text_change change = {
-        .object = DX_ACCESS_FILE, .cap = DX_ACCESS_MAX, .edit = edit_text, .ctx = e
+        .object = DX_ACCESS_FILE, .cap = DX_ACCESS_MAX, .begin = begin, .edit = edit_text, .ctx = e
     };
     struct timespec now;
     int rc;
@@ -120,19 +139,21 @@ int dx_access_edit_run(struct dx_access_edit *e, struct dx_error *err)
     e->did = (struct dx_buf)DX_BUF_INIT(DX_ACCESS_MAX);
     rc = e->dry_run ? try_edit(e, err) : dx_index_text_change(e->root, &change, err);
     dx_buf_release(&e->did);
+    if (rc >= 0 && !e->dry_run)
+        dx_access_bind_root(e->root);
     return rc;
 }
 
 int dx_access_edit_read(const char *root, struct dx_access_json *j, struct dx_error *err)
 {
-    struct dx_buf text = DX_BUF_INIT(DX_ACCESS_MAX);
-    int rc = dx_index_text_read(root, DX_ACCESS_FILE, DX_ACCESS_MAX, &text, err);
+    uint64_t least = dx_access_least(root);
+    int rc = dx_access_table_read(root, j, err);
 
-    *j = (struct dx_access_json)DX_ACCESS_JSON_INIT;
-    if (rc == 1)
-        rc = parse(j, dx_span_of(text.data, text.size), root, err);
-    dx_buf_release(&text);
-    return rc < 0 ? rc : DX_OK;
+    if (rc == DX_OK)
+        rc = dx_access_check_least(j->generation, least, root, err);
+    if (rc < 0)
+        dx_access_json_release(j);
+    return rc;
 }
 
 /* ---- datasets ---- */

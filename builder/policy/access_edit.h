@@ -6,6 +6,9 @@
  *   rc = dx_access_edit_run(&e, &err);           1 changed, 0 it was so already
  *   rc = dx_access_edit_read(root, &j, &err);    generation 0: there is none
  *
+ * Neither goes on with a table that was lost, or is an older copy (access_binding.h): what changes it makes
+ * it newer than the one that servers know. Behind a change the manifest is bound to the table.
+ *
  * edit changes the table and writes into e->did what it does ("grant 3 to team-a"); it may be
  * called again with another table. The user and the time are added. But for DX_ACCESS_EDIT_BEGINS
  * there has to be a table in force: a grant does not begin to deny by mistake.
@@ -28,13 +31,15 @@ enum dx_access_edit_kind { DX_ACCESS_EDIT_CHANGES, DX_ACCESS_EDIT_BEGINS };
 struct dx_access_edit {
     const char *root;
     enum dx_access_edit_kind kind;
-    bool dry_run; /* edit a copy, which is dropped */
+    bool dry_run;   /* edit a copy, which is dropped */
+    bool hides_all; /* without a table it makes one that grants nothing: also where one was lost */
     int (*edit)(struct dx_access_edit *e, struct dx_access_json *j, struct dx_error *err);
     void *ctx;
     int64_t now_us;      /* since 1970; set by run, and */
     int64_t now_s;       /* the second of it */
     struct dx_buf did;   /* empty before each call of edit */
     uint64_t generation; /* afterwards */
+    uint64_t least;      /* that the manifest names; of run */
 };
 
 int dx_access_edit_run(struct dx_access_edit *e, struct dx_error *err);

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "builder/lake/suffix_list.h"
+#include "builder/policy/access_binding.h"
 #include "builder/policy/suppress.h"
 #include "builder/publish/publish_merge.h"
 #include "builder/publish/publish_refuse.h"
@@ -630,8 +631,10 @@ static int add_to(void *ctx, struct dx_manifest_edit *e, struct dx_error *err)
     if (rc == DX_OK)
         rc = dx_manifest_flip(&e->manifest, job->result->version, job->entry->sequence,
                               flip_time(job), err);
-    if (rc == DX_OK)
+    if (rc == DX_OK) {
         (void)dx_suppress_bind(job->options->root, &e->manifest);
+        (void)dx_access_bind(job->options->root, &e->manifest);
+    }
     return rc < 0 ? rc : 1;
 }
 

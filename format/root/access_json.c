@@ -337,6 +337,29 @@ int dx_access_json_note(struct dx_access_json *j, int64_t time_us, const char *b
     return add_change(j, &c, dx_span_str(by), dx_span_str(did), err);
 }
 
+/* ---- beside the manifest ---- */
+
+int dx_access_check_least(uint64_t generation, uint64_t least, const char *root,
+                          struct dx_error *err)
+{
+    if (generation >= least)
+        return DX_OK;
+    if (generation == 0)
+        return dx_fail(err, DX_E_CORRUPT,
+                       "%s/" DX_ACCESS_FILE ": not found, but generation %" PRIu64
+                       " was in force (" DX_MANIFEST_FILE
+                       "): the table was lost, and what it hides would be shown. Restore it; or "
+                       "begin one that grants nothing: 'domaindex access init'; or give it up: "
+                       "'domaindex access accept --root %s'",
+                       root, least, root);
+    return dx_fail(err, DX_E_CORRUPT,
+                   "%s/" DX_ACCESS_FILE ": generation %" PRIu64 ", but %" PRIu64
+                   " was in force (" DX_MANIFEST_FILE
+                   "): it is an older copy, and what the newer one hides could be shown. Restore "
+                   "the newer one; or take this one: 'domaindex access accept --root %s'",
+                   root, generation, least, root);
+}
+
 /* ---- writing ---- */
 
 static void write_token(struct dx_json *w, const struct dx_access_token *t)

@@ -10,6 +10,7 @@
  *   rc = dx_access_json_remove(&j, name);                  the principal, its tokens and its grants
  *   rc = dx_access_json_note(&j, time_us, by, did, &err);  what was done; the generation grows
  *   rc = dx_access_json_write(&j, &buf, &err);             deterministic text
+ *   rc = dx_access_check_least(j.generation, m.access, root, &err);     not behind what the manifest says
  *   dx_access_json_release(&j);
  *
  * For commands that change the table, and for what answers from it (format/root/access_table.h).
@@ -111,5 +112,10 @@ int dx_access_json_remove(struct dx_access_json *j, struct dx_span name);
 void dx_access_json_clear(struct dx_access_json *j);
 int dx_access_json_note(struct dx_access_json *j, int64_t time_us, const char *by, const char *did,
                         struct dx_error *err);
+
+/* generation: of the table of `root`, 0: it has none; least: that the manifest says (0: any table
+ * will do), read before the table. DX_E_CORRUPT: the table was lost, or is an older copy. */
+int dx_access_check_least(uint64_t generation, uint64_t least, const char *root,
+                          struct dx_error *err);
 
 #endif

@@ -23,6 +23,7 @@
 #define ROOT_MEMBERS 6
 #define LINES_MEMBER "suppressions" /* only of a root that has had some */
 #define HASH_MEMBER "suppressions_hash"
+#define ACCESS_MEMBER "access" /* only of a root whose access table is in force */
 #define CHECKSUM_KEY "\"checksum\""
 #define VERSION_NUMBERS 7 /* canon_version, domains, datasets, pairs, rows, urls, lake_files */
 #define VERSION_STATES 6  /* state, condemned, superseded, base, cleansed, file_ids */
@@ -729,6 +730,8 @@ int dx_manifest_write(const struct dx_manifest *m, struct dx_buf *out, struct dx
         dx_buf_fmt(out, "  \"" LINES_MEMBER "\": %" PRIu64 ",\n", m->suppressions);
         dx_buf_fmt(out, "  \"" HASH_MEMBER "\": \"%s\",\n", text);
     }
+    if (m->access > 0)
+        dx_buf_fmt(out, "  \"" ACCESS_MEMBER "\": %" PRIu64 ",\n", m->access);
     dx_buf_str(out, "  \"versions\": [\n");
     for (size_t i = 0; i < m->version_count; i++) {
         dx_buf_str(out, i == 0 ? "" : ",\n");
@@ -971,7 +974,7 @@ static int check_format(struct dx_json_in *in, const struct dx_json_node *root)
     return (int)version;
 }
 
-/* Returns how many members it has read. */
+/* As read_access, it returns how many members it has read. */
 static size_t read_suppressions(struct dx_json_in *in, const struct dx_json_node *root,
                                 struct dx_manifest *m)
 {
@@ -983,6 +986,15 @@ static size_t read_suppressions(struct dx_json_in *in, const struct dx_json_node
     return 2;
 }
 
+static size_t read_access(struct dx_json_in *in, const struct dx_json_node *root,
+                          struct dx_manifest *m)
+{
+    if (!dx_json_in_has(root, ACCESS_MEMBER))
+        return 0;
+    m->access = dx_json_in_u64(in, root, ACCESS_MEMBER, 1, INT64_MAX);
+    return 1;
+}
+
 static void read_root(struct dx_json_in *in, const struct dx_json_node *root, struct dx_manifest *m)
 {
     const struct dx_json_node *o;
@@ -990,7 +1002,8 @@ static void read_root(struct dx_json_in *in, const struct dx_json_node *root, st
     const char *current;
     int format = check_format(in, root);
 
-    if (dx_json_in_count(root) != ROOT_MEMBERS + read_suppressions(in, root, m))
+    if (dx_json_in_count(root) !=
+        ROOT_MEMBERS + read_suppressions(in, root, m) + read_access(in, root, m))
         dx_json_in_fail(in, DX_E_CORRUPT, "has other members than a manifest");
     m->sequence = dx_json_in_u64(in, root, "sequence", 0, INT64_MAX);
     dx_json_in_list(in, &l, root, "versions", SIZE_MAX);

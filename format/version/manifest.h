@@ -108,16 +108,14 @@ struct dx_manifest {
      * (format/root/suppressions_floor.h); 0: nothing is known of it. */
     uint64_t suppressions;
     struct dx_hash128 suppressions_hash;
+    /* The access table has at least this generation (builder/policy/access_binding.h); 0: nothing is
+     * known of it, or it is out of force. */
+    uint64_t access;
 };
 
-#define DX_MANIFEST_INIT      \
-    {                         \
-        0, "", NULL, 0, 0, 0, \
-        {                     \
-            {                 \
-                0             \
-            }                 \
-        }                     \
+#define DX_MANIFEST_INIT                   \
+    {                                      \
+        0, "", NULL, 0, 0, 0, { { 0 } }, 0 \
     }
 
 int dx_manifest_parse(struct dx_span text, const char *name, struct dx_manifest *m,

@@ -9,17 +9,20 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "format/root/access_table.h"
 #include "loader/followed/followed.h"
 
 struct dx_access {
+    char *root;
     const char *name;            /* of the table, for messages */
     struct dx_followed followed; /* of the poller alone */
     bool required;
+    const _Atomic uint64_t *least;       /* generation that the manifest names; may be NULL */
     _Atomic uint64_t turn;               /* odd: the table is being exchanged */
     _Atomic uint64_t good_ms;            /* the last look that was well */
     _Atomic bool failed;                 /* the last one */
-    _Atomic bool there;                  /* there was one once, good or not */
+    _Atomic bool there;                  /* there was one once, good or not, or should be */
     pthread_mutex_t lock;                /* of what follows */
     const struct dx_access_table *table; /* the last good one; NULL: none was seen */
     struct dx_error failure;             /* of the last look; its text is empty if it was well */
@@ -54,8 +57,10 @@ static int check_table(const struct dx_access *a, const struct dx_access_table *
     return DX_OK;
 }
 
-static int none(const struct dx_access *a, struct dx_error *err)
+static int none(const struct dx_access *a, uint64_t least, struct dx_error *err)
 {
+    if (a->table == NULL && least > 0)
+        return dx_access_check_least(0, least, a->root, err);
     if (a->table != NULL)
         return dx_fail(err, DX_E_NOT_FOUND,
                        "%s: had generation %" PRIu64 " and is gone. Restore it, or make a new one: "
@@ -69,18 +74,29 @@ static int none(const struct dx_access *a, struct dx_error *err)
     return 0;
 }
 
+static int check_least(const struct dx_access *a, const struct dx_access_table *t, uint64_t least,
+                       struct dx_error *err)
+{
+    return dx_access_check_least(t == NULL ? 0 : dx_access_table_generation(t), least, a->root,
+                                 err);
+}
+
 /* The table if it is not the one that was taken last: 1, else 0. */
 static int read_table(struct dx_access *a, char etag[DX_SOURCE_ETAG],
                       const struct dx_access_table **t, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_ACCESS_MAX);
     struct dx_error why = DX_ERROR_INIT;
+    /* Before the table, which is written before the manifest. */
+    uint64_t least = a->least == NULL ? 0 : atomic_load(a->least);
     int rc;
 
     *t = NULL;
+    if (least > 0)
+        atomic_store(&a->there, true);
     rc = dx_followed_read(&a->followed, &text, etag, &why);
     if (rc == DX_E_NOT_FOUND)
-        rc = none(a, err);
+        rc = none(a, least, err);
     else if (rc < 0)
         *err = why;
     if (rc == 1) {
@@ -89,6 +105,8 @@ static int read_table(struct dx_access *a, char etag[DX_SOURCE_ETAG],
         rc = rc == DX_OK ? check_table(a, *t, err) : rc;
         rc = rc == DX_OK ? 1 : rc;
     }
+    if (rc >= 0 && check_least(a, rc == 1 ? *t : a->table, least, err) < 0)
+        rc = DX_E_CORRUPT;
     dx_buf_release(&text);
     if (rc < 0)
         dx_access_table_drop(t);
@@ -238,7 +256,11 @@ int dx_access_open(struct dx_access **out, const struct dx_access_where *where, 
         return dx_no_memory(err, "access table");
     (void)pthread_mutex_init(&a->lock, NULL);
     a->followed = (struct dx_followed){ .object = DX_ACCESS_FILE, .cap = DX_ACCESS_MAX };
-    rc = dx_followed_open(&a->followed, where->root, where->file, where->source, &why);
+    a->least = where->least;
+    a->root = strdup(where->root);
+    rc = a->root == NULL
+             ? dx_no_memory(&why, "access table")
+             : dx_followed_open(&a->followed, where->root, where->file, where->source, &why);
     a->name = a->followed.path != NULL ? a->followed.path : DX_ACCESS_FILE;
     a->required = where->required;
     if (rc == DX_OK)
@@ -264,5 +286,15 @@ void dx_access_close(struct dx_access **out)
     dx_access_table_drop(&a->table);
     dx_followed_close(&a->followed);
     (void)pthread_mutex_destroy(&a->lock);
+    free(a->root);
     free(a);
+}
+
+int dx_access_check(const struct dx_access_where *where, struct dx_error *err)
+{
+    struct dx_access *a;
+    int rc = dx_access_open(&a, where, dx_clock_ms(), err);
+
+    dx_access_close(&a);
+    return rc;
 }

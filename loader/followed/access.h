@@ -3,6 +3,7 @@
  *
  *   rc = dx_access_open(&a, &where, dx_clock_ms(), &err);    where.file NULL: {root}/index/access.json
  *   rc = dx_access_poll(a, dx_clock_ms(), &err);             1 another table, 0 the same, <0 kept the old one
+ *   rc = dx_access_check(&where, &err);                      whether a process could begin with it
  *
  *   const struct dx_access_table *t = dx_access_pin(a);      NULL: there is none, all may see all
  *   ... format/root/access_table.h ...
@@ -15,6 +16,10 @@
  * one of the same generation, damaged, gone, or that cannot be read is refused, and the last one
  * holds for DX_ACCESS_STALE_MS from the last look that was well; then dx_access_known says no until
  * there is a good one. A table that is not in force counts as absent (`domaindex access remove`).
+ *
+ * The manifest of a root whose table is in force says which generation that has at least
+ * (where.least): one that is lower, or that is not there, was lost, and counts as damaged. Where a manifest
+ * that says so comes before its table was seen, all is shown for DX_ACCESS_STALE_MS, and then nothing.
  *
  * Where there never was a table, a look that fails changes nothing: an outage of the store does not
  * make an open server a closed one. One that is damaged is there. With where.required there has to
@@ -38,18 +43,22 @@ struct dx_access;
 struct dx_access_table;
 struct dx_source_options;
 
-/* Borrowed until open returns. */
+/* Borrowed until open returns, but for least. */
 struct dx_access_where {
     const char *root;
     const char *file; /* of this machine; NULL: index/access.json of the root */
     const struct dx_source_options *source; /* of a remote root; NULL: the defaults */
     bool required;
+    /* What the manifest says of the table, read before each look; it must outlive what is opened.
+     * NULL: nothing. */
+    const _Atomic uint64_t *least;
 };
 
 int dx_access_open(struct dx_access **a, const struct dx_access_where *where, uint64_t now_ms,
                    struct dx_error *err);
 int dx_access_poll(struct dx_access *a, uint64_t now_ms, struct dx_error *err);
 void dx_access_close(struct dx_access **a);
+int dx_access_check(const struct dx_access_where *where, struct dx_error *err);
 
 const struct dx_access_table *dx_access_pin(struct dx_access *a);
 const struct dx_access_table *dx_access_hold(const struct dx_access_table *t); /* one pin more */

@@ -29,15 +29,17 @@ static int describe_access(void *of, int rc, char text[DX_WATCHED_TEXT])
 {
     struct dx_access_health health;
 
+    dx_access_health(of, dx_clock_ms(), &health);
     if (rc < 0) {
         (void)snprintf(
             text, DX_WATCHED_TEXT, "%s",
-            dx_access_known(of, dx_clock_ms())
+            !health.known
+                ? "the access table has been unreadable for too long; all requests are refused"
+            : health.generation > 0
                 ? "the table that was read before stays in force"
-                : "the access table has been unreadable for too long; all requests are refused");
+                : "no table was read before, and everybody may see all for the time being");
         return DX_LOG_ERROR;
     }
-    dx_access_health(of, dx_clock_ms(), &health);
     if (health.present)
         (void)snprintf(text, DX_WATCHED_TEXT, "table of generation %llu, %llu principals",
                        (unsigned long long)health.generation,

@@ -497,14 +497,17 @@ static int open_current(struct daemon *d, struct dx_error *err)
     return rc;
 }
 
-/* Before the server: it does not begin with a table that cannot be read. */
+/* Before the server, and behind the manifest: it does not begin with a table that cannot be read, or was lost. */
 static int open_access(struct daemon *d, struct dx_error *err)
 {
     const struct dx_settings *settings = d->settings;
     const struct dx_access_where where = { .root = settings->root,
                                            .file = settings->access_file,
                                            .source = &settings->source,
-                                           .required = settings->access_required };
+                                           .required = settings->access_required,
+                                           .least = settings->access_file == NULL
+                                                        ? dx_current_access(d->current)
+                                                        : NULL };
     bool remote = settings->access_file == NULL && dx_source_remote(settings->root);
     struct dx_access_health health;
     int rc = dx_access_open(&d->access, &where, dx_clock_ms(), err);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/process/settings_check.h"
 
-#include "base/clock.h"
 #include "base/crypto/certificate.h"
 #include "base/crypto/jws.h"
 #include "base/path.h"
 #include "fetch/source.h"
+#include "format/version/manifest.h"
 #include "loader/followed/access.h"
 #include "loader/mirror.h"
+#include "loader/version.h"
 #include "query/foreign/foreign_folder.h"
 #include "query/rows/cursor.h"
 #include "server/http/listening.h"
@@ -43,11 +44,21 @@ static int check_access(const struct dx_settings *s, struct dx_error *err)
     const struct dx_access_where where = { .root = s->root,
                                            .file = s->access_file,
                                            .required = true };
-    struct dx_access *table = NULL;
-    int rc = dx_access_open(&table, &where, dx_clock_ms(), err);
 
-    dx_access_close(&table);
-    return rc;
+    return dx_access_check(&where, err);
+}
+
+/* Of a directory whose manifest names a table. All else of a root shows at a start. */
+static int check_root_access(const struct dx_settings *s, struct dx_error *err)
+{
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    _Atomic uint64_t least = 0;
+    const struct dx_access_where where = { .root = s->root, .least = &least };
+
+    if (dx_version_manifest(s->root, &m, NULL) == DX_OK)
+        least = m.access;
+    dx_manifest_release(&m);
+    return least == 0 ? DX_OK : dx_access_check(&where, err);
 }
 
 /* One that has expired is refused here: a server would start with it, but no client would accept it. */
@@ -144,6 +155,7 @@ int dx_settings_check(const struct dx_settings *s, struct dx_error *err)
         { "cursor-key-file", s->cursor_key_file != NULL, check_cursor_key },
         { "receipt-key-file", s->receipt_key_file != NULL, check_receipt_key },
         { "access-file", s->access_file != NULL, check_access },
+        { "root", s->access_file == NULL && !dx_source_remote(s->root), check_root_access },
         { NULL, s->tls.certificate != NULL, check_tls },
         { "ca-file", s->source.ca_file != NULL, check_ca_file },
         { "foreign", s->foreign != NULL, check_foreign },

@@ -238,8 +238,11 @@ def refused_tables(table, server, team):
     table.run("init")
     until(401, server, "a new table in place of one that was lost is the newest", token=team)
     put(path, text)
+    done = table.run("revoke", 3, "--from", "team-a", expect=1)
+    check(b"older copy" in done.stderr and b"access accept" in done.stderr, f"a copy that is older than the manifest says: {done.stderr}")
+    table.run("accept")
     table.run("revoke", 3, "--from", "team-a")
-    until([1, 2], server, "a copy that was fetched back is, once it is changed", token=team)
+    until([1, 2], server, "a copy that was fetched back and accepted is, once it is changed", token=team)
 
 
 def stays(table, server, team):
@@ -397,6 +400,8 @@ def starts(tmp, root, table):
     with dxtest.Server(root, "--access-file", own, "--access", "require") as server:
         equal(sees(server), [1], "a table of the server's own")
     path.unlink()
+    refused(b"the table was lost", "--access", "require")
+    table.run("accept", "--yes")
     refused(b"require", "--access", "require")
     put(path, text)
     with dxtest.Server(root, "--access", "require") as server:

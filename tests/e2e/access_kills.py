@@ -74,7 +74,8 @@ def local(case, template, work):
 
     def check(root, words, done):
         seen = check_table(root, case, words, done)
-        names = {p.name for p in (root / "index").iterdir()}
+        # It writes the manifest, too: the next publish removes what that left.
+        names = {p.name for p in (root / "index").iterdir() if not p.name.startswith(".tmp-")}
         dxtest.equal(sorted(names - {".lock"}), sorted((before | {"access.json"}) - {".lock"}), f"{words}: left over")
         return seen
     seen = inject.sweep(case, template, work, lambda root: [*ACCESS, *CASES[case][0], "--root", root], check, POINTS)
@@ -100,6 +101,7 @@ def main():
         make(template)
         shutil.copytree(template, bare)
         (bare / "index" / "access.json").unlink()
+        access("accept", "--yes", root=bare)    # the manifest says nothing of one then
         for case in CASES:
             local(case, bare if case == "init" else template, base)
         if stores.find("versitygw"):

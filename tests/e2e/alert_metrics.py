@@ -214,7 +214,7 @@ def access(root):
         moves(server, before, "domaindex_access_last_look_successful", "half a table", becomes(0))
         table.write_bytes(good)
         equal(total(read(server), "domaindex_access_known"), 1, "still known")
-    table.unlink()
+    dxtest.domaindex("access", "remove", "--yes", "--root", root)
 
 
 def numbers(root):

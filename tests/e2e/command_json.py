@@ -102,6 +102,7 @@ def policy(root):
     dxtest.domaindex("access", "list", "--root", root, "--dry-run", expect=2)
     dxtest.domaindex("access", "remove", "--root", root, "--dry-run")
     dxtest.domaindex("access", "remove", "--root", root, expect=2)
+    has(edit("accept"), {"action": "accept", "changed": False}, "access accept")
     has(edit("remove", "--yes"), {"action": "remove", "changed": True}, "access remove")
 
 
@@ -170,7 +171,7 @@ def suppressions(root):
         has(result("suppress", "accept", *at, *more), {"action": "accept", "lines": 3, "dry_run": want}, "suppress accept")
     dxtest.domaindex("suppress", "status", "--root", root, "--dry-run", expect=2)
     for command in (("suppress", "add", *at, "--domain", "q.example"), ("suppress", "lift", *at, 4), ("access", "init", *at), ("access", "principal", "add", "p", *at),
-                    ("access", "token", "new", "p", *at), ("access", "remove", "--yes", *at), ("access", "list", *at)):
+                    ("access", "token", "new", "p", *at), ("access", "remove", "--yes", *at), ("access", "accept", *at), ("access", "list", *at)):
         equal(dxtest.domaindex(*command).stderr, b"", f"{command[:2]} --quiet")
 
 

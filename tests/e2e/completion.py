@@ -30,6 +30,7 @@ ROWS = (
     (("domaindex", "completion", ""), {"bash", "zsh", "fish"}, True),
     (("domaindex", "suppress", ""), {"add", "lift", "list", "status", "accept"}, True),
     (("domaindex", "access", "--root", "x", "gr"), {"grant"}, True),
+    (("domaindex", "access", "ac"), {"accept"}, True),
     (("domaindex", "help", "comp"), {"compact", "completion"}, True),
     (("domaindex", "ingest", "--profile", ""), {"cc-index", "fineweb"}, False),
     (("domaindex", "ingest", "some_f"), {"some_folder"}, True),

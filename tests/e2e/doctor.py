@@ -31,6 +31,12 @@ def beside(tmp, root):
     dxtest.domaindex("suppress", "add", "--root", root, "--host", "hidden.example")
     dxtest.domaindex("access", "init", "--root", root)
     level(findings("--root", root), "suppressions", "ok")
+    shutil.move(root / "index/access.json", tmp / "away")
+    found = findings("--root", root, expect=1)
+    level(found, "access", "fault", "the table was lost")
+    check("access accept" in found["access"]["advice"], f"what to do: {found['access']}")
+    shutil.move(tmp / "away", root / "index/access.json")
+    level(findings("--root", root), "access", "ok")
     level(findings("--root", root), "clock", "ok", "was not published in its future")
     for path in sorted(p for p in root.rglob("*") if p.is_file() and p.name != ".lock"):
         shutil.move(path, tmp / "away")

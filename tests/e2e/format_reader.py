@@ -1344,7 +1344,9 @@ def manifest_json(data):
     need(hash128(data[:match.start()]).hex() == match.group(1).decode(), "manifest: checksum")
     whole = strict_json(data, "manifest")
     need(list(whole) == ["format", "format_version", "sequence", "current_version",
-                         *["suppressions", "suppressions_hash"] * ("suppressions" in whole), "versions", "checksum"], "manifest: members")
+                         *["suppressions", "suppressions_hash"] * ("suppressions" in whole), *["access"] * ("access" in whole), "versions", "checksum"],
+         "manifest: members")
+    need(type(whole.get("access", 1)) is int and 1 <= whole.get("access", 1) < 1 << 63, "manifest: access")
     need((whole["format"], whole["format_version"]) == ("domaindex-index", 2), "manifest: format")
     versions = whole["versions"]
     need(versions and [v["sequence"] for v in versions] == sorted({v["sequence"] for v in versions}), "manifest: sequences")
@@ -2649,6 +2651,11 @@ def main():
         entries, _ = manifest_json((tmp / "tiny packs/index/manifest.json").read_bytes())
         dxtest.check(all("pack" in entry for entry in entries.values()), "versions of packs")
         self_test(tmp / "tiny packs", clock, 6 if dxtest.WHOLE else 3, 1, "part.pack")
+        dxtest.domaindex("access", "init", "--root", tmp / "tiny packs")
+        bound = (tmp / "tiny packs/index/manifest.json").read_bytes()
+        manifest_json(bound)
+        dxtest.equal(json.loads(bound).get("access"), json.loads((tmp / "tiny packs/index/access.json").read_bytes())["generation"],
+                     "the manifest names the generation of the access table")
         roaring_files()
         clock("wrong answers noticed")
         if not arguments:

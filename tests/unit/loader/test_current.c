@@ -256,6 +256,37 @@ static void check_sequence(void)
     dx_current_close(&cur);
 }
 
+static void bind_access(uint64_t least)
+{
+    struct dx_manifest m;
+
+    read_manifest(&m);
+    m.access = least;
+    write_manifest(&m);
+}
+
+/* What a manifest says of the access table is known without a flip, and no manifest takes it back. */
+static void check_access(void)
+{
+    static const struct {
+        uint64_t manifest, known;
+    } rows[] = { { 0, 5 }, { 7, 7 }, { 6, 7 }, { 0, 7 } };
+    struct prepared p = { 0 };
+    const struct dx_current_options o = options_with(&p);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_current *cur;
+
+    bind_access(5);
+    cur = open_with(&o);
+    EXPECT(atomic_load(dx_current_access(cur)) == 5, "at open");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bind_access(rows[i].manifest);
+        EXPECT(dx_current_reload(cur, &err) == 0, "row %zu: %s", i, err.text);
+        EXPECT(atomic_load(dx_current_access(cur)) == rows[i].known, "row %zu", i);
+    }
+    dx_current_close(&cur);
+}
+
 /* ---- names ---- */
 
 static enum dx_pin_result pin_named(struct dx_current *cur, const char *name)
@@ -608,6 +639,7 @@ int main(void)
     check_flips();
     check_refusals();
     check_sequence();
+    check_access();
     check_names();
     check_open_versions();
     check_memory();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * backup: a version takes the versions of its parts with it, whichever was asked for; the log of suppressions and its floor, again
- * and again, and never a lost log over one that is there; a collector of the copy, before it and beside it. All else is in
+ * and again, and never a lost log over one that is there; the access table likewise; a collector of the copy, before it and beside it. All else is in
  * tests/e2e/backup*.py.
  */
 #include "builder/maintain/backup.h"
@@ -198,6 +198,98 @@ static void check_suppressions(const struct dx_test_root *r)
     EXPECT(dx_dir_remove(to, &err) == DX_OK, "%s", err.text);
 }
 
+/* ---- the access table ---- */
+
+static void make_copy(struct dx_backup_options *o, const char *root, char to[], const char *version)
+{
+    struct dx_backup_result result;
+    struct dx_error err = DX_ERROR_INIT;
+
+    EXPECT(mkdtemp(to) != NULL, "%s", to);
+    *o = (struct dx_backup_options)DX_BACKUP_OPTIONS_INIT;
+    o->root = root;
+    o->to = to;
+    o->version = version;
+    o->threads = 1;
+    EXPECT(dx_backup(o, &result, &err) == DX_OK, "%s", err.text);
+}
+
+static void write_table(const char *root, unsigned generation)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    char path[512];
+    char text[200];
+
+    path_of(root, DX_ACCESS_FILE, path);
+    (void)snprintf(text, sizeof text,
+                   "{\"format\":1,\"generation\":%u,\"updated\":\"2026-11-22T04:00:00Z\","
+                   "\"dataset_acl\":[],\"principals\":[]}",
+                   generation);
+    if (generation == 0)
+        EXPECT(unlink(path) == 0, "%s", path);
+    else
+        EXPECT(dx_file_replace(path, dx_span_str(text), &err) == DX_OK, "%s", err.text);
+}
+
+static void bind_table(const char *root, uint64_t least)
+{
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+
+    EXPECT(dx_version_manifest(root, &m, &err) == DX_OK, "%s", err.text);
+    m.access = least;
+    write_manifest(&m, root);
+    dx_manifest_release(&m);
+}
+
+/* What the manifest says of it goes with it, also where no version is new; one that was lost, or is older
+ * than what either manifest says, is refused. */
+static void check_access(const struct dx_test_root *r)
+{
+    static const struct {
+        unsigned table, least; /* of the root; 0: none, nothing */
+        unsigned there;        /* in place of the copy's table, or none: 0; 1: as it is */
+        int want;
+        const char *word;
+        uint64_t bound; /* of the copy, afterwards */
+    } rows[] = {
+        { 5, 0, 1, DX_OK, NULL, 0 },
+        { 6, 6, 1, DX_OK, NULL, 6 },
+        { 6, 6, 1, DX_OK, NULL, 6 },
+        { 8, 7, 1, DX_OK, NULL, 7 },
+        { 9, 10, 1, DX_E_CORRUPT, "9, but 10 was in force", 7 },
+        { 0, 7, 0, DX_E_CORRUPT, "the table was lost", 7 },
+        { 6, 0, 0, DX_E_INVALID, "is older than 7", 7 },
+        { 7, 0, 0, DX_OK, NULL, 7 },
+    };
+    struct dx_backup_options o;
+    struct dx_backup_result result;
+    char to[] = "/tmp/dx-copy-XXXXXX";
+
+    make_copy(&o, r->path, to, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct dx_manifest m = DX_MANIFEST_INIT;
+        struct dx_error err = DX_ERROR_INIT;
+        char path[512];
+
+        write_table(r->path, rows[i].table);
+        bind_table(r->path, rows[i].least);
+        path_of(to, DX_ACCESS_FILE, path);
+        if (rows[i].there == 0)
+            (void)unlink(path);
+        EXPECT(dx_backup(&o, &result, &err) == rows[i].want &&
+                   (rows[i].word == NULL || strstr(err.text, rows[i].word) != NULL),
+               "table %zu: %s", i, err.text);
+        EXPECT(dx_version_manifest(to, &m, &err) == DX_OK && m.access == rows[i].bound,
+               "table %zu: the copy says %llu", i, (unsigned long long)m.access);
+        EXPECT(same_file(r->path, to, DX_ACCESS_FILE) == (rows[i].want == DX_OK),
+               "table %zu: the copy's", i);
+        dx_manifest_release(&m);
+    }
+    write_table(r->path, 0);
+    EXPECT(dx_dir_remove(to, NULL) == DX_OK, "%s", to);
+}
+
 /* ---- numbers of names ---- */
 
 #define ONE_ID "0123456789abcdef0123456789abcdef"
@@ -259,20 +351,6 @@ static void check_numbers(const struct dx_test_root *r)
 }
 
 /* ---- datasets ---- */
-
-static void make_copy(struct dx_backup_options *o, const char *root, char to[], const char *version)
-{
-    struct dx_backup_result result;
-    struct dx_error err = DX_ERROR_INIT;
-
-    EXPECT(mkdtemp(to) != NULL, "%s", to);
-    *o = (struct dx_backup_options)DX_BACKUP_OPTIONS_INIT;
-    o->root = root;
-    o->to = to;
-    o->version = version;
-    o->threads = 1;
-    EXPECT(dx_backup(o, &result, &err) == DX_OK, "%s", err.text);
-}
 
 static void change_datasets(const char *root, const char *add, uint32_t remove)
 {
@@ -444,6 +522,7 @@ int main(void)
     check_copy(&m, &r, SECOND_VERSION, 1);
     check_datasets(&r);
     check_numbers(&r);
+    check_access(&r);
     check_marks(&r);
     check_beside(&r);
     check_suppressions(&r);

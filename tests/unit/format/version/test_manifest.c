@@ -462,6 +462,44 @@ static void test_suppressions(void)
     dx_buf_release(&text);
 }
 
+/* The generation that the access table has at least, with and without a log of suppressions. */
+static void test_access(void)
+{
+    static const struct member_case rows[] = {
+        { "\"access\": 1795320000123", "\"access\": 1", NULL },
+        { "\"access\": 1795320000123", "\"access\": 9223372036854775807", NULL },
+        { "\"access\": 1795320000123", "\"access\": 9223372036854775808", "access" },
+        { "\"access\": 1795320000123", "\"access\": 0", "access" },
+        { "\"access\": 1795320000123", "\"access\": null", "access" },
+        { "\"access\": 1795320000123", "\"acces\": 1795320000123", "other members" },
+        { "\"access\": 1795320000123", "\"access\": 1, \"access\": 1", "duplicate" },
+    };
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_manifest back = DX_MANIFEST_INIT;
+    struct dx_buf text = DX_BUF_INIT(1 << 20);
+    struct dx_error err = DX_ERROR_INIT;
+
+    fill(&m, 1);
+    for (uint64_t lines = 0; lines < 2; lines++) {
+        m.suppressions = lines;
+        m.access = UINT64_C(1795320000123);
+        dx_buf_clear(&text);
+        EXPECT(dx_manifest_write(&m, &text, &err) == DX_OK, "%s", err.text);
+        EXPECT(dx_manifest_parse(dx_span_of(text.data, text.size), "m", &back, &err) == DX_OK &&
+                   back.access == UINT64_C(1795320000123) && back.suppressions == lines,
+               "read back: %s", err.text);
+        try_members(&back, rows, sizeof rows / sizeof rows[0]);
+        dx_manifest_release(&back);
+    }
+    m.access = 0;
+    dx_buf_clear(&text);
+    EXPECT(dx_manifest_write(&m, &text, &err) == DX_OK &&
+               memmem(text.data, text.size, "\"access\"", 8) == NULL,
+           "not of a root without a table");
+    dx_manifest_release(&m);
+    dx_buf_release(&text);
+}
+
 static void test_pack(void)
 {
     static const struct member_case rows[] = {
@@ -611,5 +649,6 @@ int main(void)
     test_parts();
     test_pack();
     test_suppressions();
+    test_access();
     return failures > 0;
 }

@@ -201,6 +201,68 @@ static void test_open(void)
            "no table at all");
 }
 
+/* What the manifest says of the table that it has at least. */
+static void test_least(void)
+{
+    static const struct {
+        unsigned least, generation, id; /* generation 0: no table; id 0: out of force */
+        const char *word;               /* of what open says; NULL: it does not refuse */
+    } opens[] = {
+        { 0, 0, 0, NULL },
+        { 7, 0, 0, "the table was lost" },
+        { 7, 6, 1, "an older copy" },
+        { 7, 7, 1, NULL },
+        { 7, 8, 1, NULL },
+        { 7, 6, 0, "an older copy" },
+        { 7, 8, 0, NULL },
+    };
+    struct dx_access *a = NULL;
+    struct dx_error err = DX_ERROR_INIT;
+    _Atomic uint64_t least = 0;
+    const struct dx_access_where where = { .root = root, .least = &least };
+    uint64_t now_ms = 1000000;
+
+    for (size_t i = 0; i < sizeof opens / sizeof *opens; i++) {
+        int rc;
+
+        (void)remove(path);
+        if (opens[i].generation != 0)
+            put_table(opens[i].generation, opens[i].id);
+        atomic_store(&least, opens[i].least);
+        rc = dx_access_check(&where, &err);
+        EXPECT((rc == DX_OK) == (opens[i].word == NULL), "open %zu: %d", i, rc);
+        EXPECT(rc == DX_OK || (strstr(err.text, opens[i].word) != NULL &&
+                               strstr(err.text, "access accept --root /tmp/dx_access.") != NULL),
+               "open %zu: %s", i, err.text);
+    }
+    /* Of a process that runs: one that has a table keeps it, */
+    atomic_store(&least, 8);
+    put_table(8, 1);
+    EXPECT(dx_access_open(&a, &where, now_ms, &err) == DX_OK, "%s", err.text);
+    atomic_store(&least, 9);
+    EXPECT(dx_access_poll(a, ++now_ms, &err) < 0 && seen(a, now_ms) == '1' &&
+               strstr(err.text, "8, but 9 was in force") != NULL,
+           "the table stays and the manifest goes on: %s", err.text);
+    put_table(9, 2);
+    EXPECT(dx_access_poll(a, ++now_ms, &err) == 1 && seen(a, now_ms) == '2', "%s", err.text);
+    dx_access_close(&a);
+    /* and one that has none does not go on without for long. */
+    (void)remove(path);
+    atomic_store(&least, 0);
+    EXPECT(dx_access_open(&a, &where, now_ms, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_access_poll(a, ++now_ms, &err) == 0 && seen(a, now_ms + LAST * 9) == '*', "none");
+    atomic_store(&least, 9);
+    EXPECT(dx_access_poll(a, now_ms + 1, &err) < 0 &&
+               strstr(err.text, "the table was lost") != NULL,
+           "%s", err.text);
+    EXPECT(seen(a, now_ms + LAST) == '*' && seen(a, now_ms + DX_ACCESS_STALE_MS) == '-',
+           "what was known, and then nothing");
+    put_table(9, 3);
+    EXPECT(dx_access_poll(a, now_ms + LAST * 9, &err) == 1 && seen(a, now_ms + LAST * 9) == '3',
+           "%s", err.text);
+    dx_access_close(&a);
+}
+
 /* ---- threads ---- */
 
 static _Atomic bool over;
@@ -292,6 +354,7 @@ int main(void)
         abort();
     test_steps();
     test_open();
+    test_least();
     test_threads();
     test_hanging();
     (void)dx_dir_remove(root, NULL);
