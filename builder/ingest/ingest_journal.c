@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "builder/input/records/rejects.h"
@@ -27,15 +28,11 @@ static int by_bytes(const void *a, const void *b)
 
 static int add_key(struct dx_ingest_journal *j, const struct dx_hash128 *key, struct dx_error *err)
 {
-    if (j->count == j->room) {
-        size_t room = j->room == 0 ? 64 : j->room * 2;
-        struct dx_hash128 *more = realloc(j->key, room * sizeof *more);
+    struct dx_hash128 *more = dx_array_room(j->key, j->count, &j->room, sizeof *more);
 
-        if (more == NULL)
-            return dx_no_memory(err, "journal");
-        j->key = more;
-        j->room = room;
-    }
+    if (more == NULL)
+        return dx_no_memory(err, "journal");
+    j->key = more;
     j->key[j->count++] = *key;
     return DX_OK;
 }

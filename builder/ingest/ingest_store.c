@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "builder/ingest/ingest_datasets.h"
@@ -67,15 +68,12 @@ struct dx_ingest_store {
 static int remember(struct dx_ingest_store *s, const struct dx_lake_path *path,
                     struct dx_error *err)
 {
-    if (s->made_count == s->made_capacity) {
-        size_t capacity = s->made_capacity == 0 ? 64 : s->made_capacity * 2;
-        struct dx_ingest_made *grown = realloc(s->made, capacity * sizeof *grown);
+    struct dx_ingest_made *grown = dx_array_room(s->made, s->made_count, &s->made_capacity,
+                                                 sizeof *grown);
 
-        if (grown == NULL)
-            return dx_no_memory(err, "ingest: %zu files", capacity);
-        s->made = grown;
-        s->made_capacity = capacity;
-    }
+    if (grown == NULL)
+        return dx_no_memory(err, "ingest: files");
+    s->made = grown;
     s->made[s->made_count++] = (struct dx_ingest_made){ .number = s->next_number++,
                                                         .path = *path,
                                                         .set = s->set };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/lake/adopt_list.h"
 
+#include "base/array.h"
 #include "base/decimal.h"
 #include "builder/lake/dataset_registry.h"
 
@@ -49,15 +50,11 @@ static bool next_word(struct dx_span *line, struct dx_span *word)
 static int add_file(struct dx_adopt_list *l, struct dx_span dataset, struct dx_span path,
                     struct dx_adopt_file f, struct dx_error *err)
 {
-    if (l->count == l->capacity) {
-        size_t capacity = l->capacity == 0 ? 64 : 2 * l->capacity;
-        struct dx_adopt_file *file = realloc(l->file, capacity * sizeof *file);
+    struct dx_adopt_file *file = dx_array_room(l->file, l->count, &l->capacity, sizeof *file);
 
-        if (file == NULL)
-            return dx_no_memory(err, "%zu files", capacity);
-        l->file = file;
-        l->capacity = capacity;
-    }
+    if (file == NULL)
+        return dx_no_memory(err, "files");
+    l->file = file;
     f.dataset = strndup((const char *)dataset.data, dataset.size);
     f.path = strndup((const char *)path.data, path.size);
     if (f.dataset == NULL || f.path == NULL) {

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define HEAD "domaindex-writers 1\n"
 
 void dx_writers_release(struct dx_writers *w)
@@ -34,19 +36,16 @@ void dx_writers_remove(struct dx_writers *w, uint64_t nonce)
 
 int dx_writers_add(struct dx_writers *w, const struct dx_writer *writer, struct dx_error *err)
 {
+    struct dx_writer *grown;
+
     assert(writer->range_count > 0 && dx_writers_find(w, writer->nonce) == NULL);
     if (w->count == DX_WRITERS_MAX)
         return dx_fail(err, DX_E_BUSY, DX_WRITERS_FILE ": %d runs are writing; wait for one",
                        DX_WRITERS_MAX);
-    if (w->count == w->capacity) {
-        size_t capacity = w->capacity == 0 ? 4 : w->capacity * 2;
-        struct dx_writer *grown = realloc(w->writer, capacity * sizeof *grown);
-
-        if (grown == NULL)
-            return dx_no_memory(err, DX_WRITERS_FILE "");
-        w->writer = grown;
-        w->capacity = capacity;
-    }
+    grown = dx_array_room(w->writer, w->count, &w->capacity, sizeof *grown);
+    if (grown == NULL)
+        return dx_no_memory(err, DX_WRITERS_FILE "");
+    w->writer = grown;
     w->writer[w->count++] = *writer;
     return DX_OK;
 }

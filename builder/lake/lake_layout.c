@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/path.h"
 #include "fetch/source.h"
 #include "format/version/files_tsv.h"
@@ -125,6 +126,7 @@ static int add_file(struct dx_lake_list *list, struct dx_left_out *left, const c
                     uint64_t size, const char *etag, struct dx_error *err)
 {
     struct dx_lake_entry e = { .size = size };
+    struct dx_lake_entry *grown;
 
     if (strncmp(path, DX_LAKE_DIR "/", strlen(DX_LAKE_DIR) + 1) != 0 ||
         !dx_lake_path_ok(dx_span_str(path + strlen(DX_LAKE_DIR) + 1)))
@@ -137,15 +139,10 @@ static int add_file(struct dx_lake_list *list, struct dx_left_out *left, const c
             left, path,
             "this Parquet file is in no dataset_id=N folder; move it into one, or out of "
             "the lake");
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
-        struct dx_lake_entry *grown = realloc(list->file, capacity * sizeof *grown);
-
-        if (grown == NULL)
-            return dx_no_memory(err, "lake: %zu file names", capacity);
-        list->file = grown;
-        list->capacity = capacity;
-    }
+    grown = dx_array_room(list->file, list->count, &list->capacity, sizeof *grown);
+    if (grown == NULL)
+        return dx_no_memory(err, "lake: file names");
+    list->file = grown;
     e.path = strdup(path);
     e.etag = strdup(etag);
     if (e.path == NULL || e.etag == NULL) {

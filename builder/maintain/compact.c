@@ -196,20 +196,16 @@ static int keep_made(void *ctx, const char *path, const struct dx_lake_path *whe
                      struct dx_error *err)
 {
     struct compaction *c = ctx;
+    struct made *grown;
     char to[PATH_MAX];
     int rc = stage_path(c, c->made_count, to, err);
 
     if (rc < 0)
         return rc;
-    if (c->made_count == c->made_capacity) {
-        size_t capacity = c->made_capacity == 0 ? 64 : c->made_capacity * 2;
-        struct made *grown = realloc(c->made, capacity * sizeof *grown);
-
-        if (grown == NULL)
-            return dx_no_memory(err, "compact: %zu files", capacity);
-        c->made = grown;
-        c->made_capacity = capacity;
-    }
+    grown = dx_array_room(c->made, c->made_count, &c->made_capacity, sizeof *grown);
+    if (grown == NULL)
+        return dx_no_memory(err, "compact: files");
+    c->made = grown;
     if (rename(path, to) < 0)
         return dx_fail_errno(err, errno, "%s: cannot rename to %s", path, to);
     c->made[c->made_count] = (struct made){ *where, c->made_count };

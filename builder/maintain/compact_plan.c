@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "builder/lake/lake_layout.h"
 
 #define RANGES_MAX 256
@@ -79,16 +80,12 @@ static void sum_parts(struct planning *p)
 static int new_group(struct planning *p, uint32_t *number, struct dx_error *err)
 {
     struct dx_compact_plan *plan = p->plan;
+    struct dx_compact_group *grown = dx_array_room(plan->group, plan->count, &plan->capacity,
+                                                   sizeof *grown);
 
-    if (plan->count == plan->capacity) {
-        size_t capacity = plan->capacity == 0 ? 64 : plan->capacity * 2;
-        struct dx_compact_group *grown = realloc(plan->group, capacity * sizeof *grown);
-
-        if (grown == NULL)
-            return dx_no_memory(err, "compact: %zu groups", capacity);
-        plan->group = grown;
-        plan->capacity = capacity;
-    }
+    if (grown == NULL)
+        return dx_no_memory(err, "compact: groups");
+    plan->group = grown;
     plan->group[plan->count++] = (struct dx_compact_group){ .dataset_id = p->file[0].dataset_id,
                                                             .ranges = p->ranges };
     *number = (uint32_t)plan->count;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "builder/lake/lake_layout.h"
 #include "builder/lake/listed_files.h"
 #include "loader/version.h"
@@ -25,16 +26,12 @@ static int by_path(const void *a, const void *b)
 static int add(void *ctx, const struct dx_files_row *row, struct dx_error *err)
 {
     struct dx_compact_survey *s = ctx;
+    struct dx_compact_row_count *grown = dx_array_room(s->known, s->count, &s->capacity,
+                                                       sizeof *grown);
 
-    if (s->count == s->capacity) {
-        size_t capacity = s->capacity == 0 ? 256 : 2 * s->capacity;
-        struct dx_compact_row_count *grown = realloc(s->known, capacity * sizeof *grown);
-
-        if (grown == NULL)
-            return dx_no_memory(err, "compact: %zu files", capacity);
-        s->known = grown;
-        s->capacity = capacity;
-    }
+    if (grown == NULL)
+        return dx_no_memory(err, "compact: files");
+    s->known = grown;
     s->known[s->count++] = (struct dx_compact_row_count){ dx_hash128_of(row->path), row->rows };
     return DX_OK;
 }

@@ -9,6 +9,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/hex.h"
 #include "builder/lake/suffix_list.h"
@@ -250,6 +251,7 @@ int dx_suppress_values_canonical(struct dx_suppress_values *v, enum dx_suppress_
 int dx_suppress_values_add(struct dx_suppress_values *v, enum dx_suppress_kind kind,
                            struct dx_span given, struct dx_error *err)
 {
+    struct dx_suppress_value *to;
     struct dx_span text;
     int rc = dx_suppress_values_canonical(v, kind, given, &text, err);
 
@@ -257,15 +259,10 @@ int dx_suppress_values_add(struct dx_suppress_values *v, enum dx_suppress_kind k
         rc = check_spelling(kind, given, text, err);
     if (rc < 0)
         return rc;
-    if (v->count == v->capacity) {
-        size_t more = v->capacity == 0 ? 16 : v->capacity * 2;
-        struct dx_suppress_value *to = realloc(v->value, more * sizeof *to);
-
-        if (to == NULL)
-            return dx_no_memory(err, "suppress");
-        v->value = to;
-        v->capacity = more;
-    }
+    to = dx_array_room(v->value, v->count, &v->capacity, sizeof *to);
+    if (to == NULL)
+        return dx_no_memory(err, "suppress");
+    v->value = to;
     v->value[v->count].kind = kind;
     v->value[v->count].text = strndup((const char *)text.data, text.size);
     if (v->value[v->count].text == NULL)

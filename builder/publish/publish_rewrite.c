@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "builder/publish/publish_job.h"
@@ -14,21 +15,17 @@
 int dx_rewrite_out_add(struct dx_rewrite_out *out, const char *path, struct dx_error *err)
 {
     char whole[DX_LAKE_PATH_MAX];
+    char **grown;
     struct dx_lake_path parsed;
     char *copy;
     int n = snprintf(whole, sizeof whole, DX_LAKE_DIR "/%s", path);
 
     if (n < 0 || (size_t)n >= sizeof whole || !dx_lake_path_parse(dx_span_str(whole), &parsed))
         return dx_fail(err, DX_E_INVALID, "%.200s: no path of a lake file", path);
-    if (out->path_count == out->path_capacity) {
-        size_t capacity = out->path_capacity == 0 ? 64 : out->path_capacity * 2;
-        char **grown = realloc(out->paths, capacity * sizeof *grown);
-
-        if (grown == NULL)
-            return dx_no_memory(err, "rewrite: %zu names", capacity);
-        out->paths = grown;
-        out->path_capacity = capacity;
-    }
+    grown = dx_array_room(out->paths, out->path_count, &out->path_capacity, sizeof *grown);
+    if (grown == NULL)
+        return dx_no_memory(err, "rewrite: names");
+    out->paths = grown;
     copy = strdup(path);
     if (copy == NULL)
         return dx_no_memory(err, "rewrite");

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "builder/scan/known_file.h"
 #include "builder/scan/part_postings.h"
 #include "cache/page_cache.h"
@@ -242,15 +243,10 @@ static int add_cursor(struct dx_version_pair *k, size_t first, size_t end, uint3
     int rc;
 
     assert(first < end);
-    if (k->cursor_count == k->cursor_capacity) {
-        size_t capacity = k->cursor_capacity == 0 ? 16 : 2 * k->cursor_capacity;
-
-        c = realloc(k->cursors, capacity * sizeof *c);
-        if (c == NULL)
-            return dx_no_memory(err, "pairs of the version before");
-        k->cursors = c;
-        k->cursor_capacity = capacity;
-    }
+    c = dx_array_room(k->cursors, k->cursor_count, &k->cursor_capacity, sizeof *c);
+    if (c == NULL)
+        return dx_no_memory(err, "pairs of the version before");
+    k->cursors = c;
     c = &k->cursors[k->cursor_count++];
     *c = (struct dx_version_pair_cursor){ .run = first, .end = end };
     rc = open_file(k, file_id, &c->slot, err);

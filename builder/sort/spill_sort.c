@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/few_bytes.h"
 #include "builder/root/parallel.h"
 #include "builder/sort/spill_file.h"
@@ -332,25 +333,17 @@ static void sort_lane(struct lane *lane, bool distinct)
 static int remember_run(struct dx_spill_sort *s, const struct dx_spill_run *run,
                         struct dx_error *err)
 {
-    int rc = DX_OK;
+    struct dx_spill_run *grown;
 
     (void)pthread_mutex_lock(&s->lock);
-    if (s->run_count == s->run_capacity) {
-        size_t capacity = s->run_capacity == 0 ? 64 : s->run_capacity * 2;
-        struct dx_spill_run *grown = realloc(s->run, capacity * sizeof *grown);
-
-        if (grown == NULL) {
-            rc = dx_no_memory(err, "sort: %zu runs", capacity);
-            goto out;
-        }
+    grown = dx_array_room(s->run, s->run_count, &s->run_capacity, sizeof *grown);
+    if (grown != NULL) {
         s->run = grown;
-        s->run_capacity = capacity;
+        s->run[s->run_count++] = *run;
+        s->stats.runs++;
     }
-    s->run[s->run_count++] = *run;
-    s->stats.runs++;
-out:
     (void)pthread_mutex_unlock(&s->lock);
-    return rc;
+    return grown != NULL ? DX_OK : dx_no_memory(err, "sort: runs");
 }
 
 /* Writes everything a merge yields as one run behind the fd_size bytes that fd holds. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "base/decimal.h"
 #include "builder/input/bytes/cdx_line.h"
 #include "builder/input/bytes/input.h"
@@ -71,19 +72,16 @@ static int corrupt(const struct dx_cluster_index *c, const char *what, struct dx
 
 static int add_shard(struct dx_cluster_index *c, struct dx_span name, struct dx_error *err)
 {
+    struct dx_cluster_shard *more;
+
     if (!dx_cluster_name_valid(name))
         return corrupt(c, "the shard's name is not a relative path below the index", err);
     if (c->count == DX_CLUSTER_SHARDS_MAX)
         return dx_fail(err, DX_E_LIMIT, "more than %d shards", DX_CLUSTER_SHARDS_MAX);
-    if (c->count == c->room) {
-        size_t room = c->room == 0 ? 16 : c->room * 2;
-        struct dx_cluster_shard *more = realloc(c->shard, room * sizeof *more);
-
-        if (more == NULL)
-            return dx_no_memory(err, "cluster index");
-        c->shard = more;
-        c->room = room;
-    }
+    more = dx_array_room(c->shard, c->count, &c->room, sizeof *more);
+    if (more == NULL)
+        return dx_no_memory(err, "cluster index");
+    c->shard = more;
     c->shard[c->count] = (struct dx_cluster_shard){ strndup((const char *)name.data, name.size),
                                                     0 };
     if (c->shard[c->count].name == NULL)

@@ -13,6 +13,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "builder/input/archive/cluster_index.h"
 #include "builder/input/bytes/input.h"
 #include "builder/input/files/input_shards.h"
@@ -32,18 +33,15 @@ struct dx_input_entry {
 
 static int add_sized(struct dx_input_list *l, const char *path, uint64_t size, struct dx_error *err)
 {
+    struct dx_input_entry *more;
+
     if (l->count == DX_INPUTS_MAX)
         return dx_fail(err, DX_E_LIMIT, "more than %d inputs; ingest them in several runs",
                        DX_INPUTS_MAX);
-    if (l->count == l->room) {
-        size_t room = l->room == 0 ? 16 : l->room * 2;
-        struct dx_input_entry *more = realloc(l->entry, room * sizeof *more);
-
-        if (more == NULL)
-            return dx_no_memory(err, "inputs");
-        l->entry = more;
-        l->room = room;
-    }
+    more = dx_array_room(l->entry, l->count, &l->room, sizeof *more);
+    if (more == NULL)
+        return dx_no_memory(err, "inputs");
+    l->entry = more;
     l->entry[l->count] = (struct dx_input_entry){ strdup(path), size };
     if (l->entry[l->count].path == NULL)
         return dx_no_memory(err, "inputs");

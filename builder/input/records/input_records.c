@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/input/records/input_records.h"
 
-#include "base/array.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "builder/input/bytes/cdx_line.h"
 #include "builder/input/bytes/input.h"
 #include "format/text/json_lines.h"
@@ -167,17 +166,6 @@ int dx_records_head(struct dx_records *r, struct dx_span *head, bool *whole, str
     return DX_OK;
 }
 
-static int grow(struct dx_records *r, struct dx_batch *b, size_t capacity, struct dx_error *err)
-{
-    uint8_t *grown = realloc(b->data, capacity);
-
-    if (grown == NULL)
-        return dx_no_memory(err, "%s: batch", dx_input_name(r->in));
-    b->data = grown;
-    b->capacity = capacity;
-    return DX_OK;
-}
-
 static int push_record(struct dx_records *r, struct dx_batch *b, const uint8_t *at, size_t size,
                        enum dx_record_flaw flaw, struct dx_error *err)
 {
@@ -311,12 +299,10 @@ static int read_full(struct dx_records *r, struct dx_batch *b, struct dx_error *
 static int prepare(struct dx_records *r, struct dx_batch *b, struct dx_error *err)
 {
     size_t want = r->partial ? b->capacity * 2 : r->batch_size;
-    int rc = DX_OK;
+    int rc = dx_batch_reserve(b, want, dx_input_name(r->in), err);
 
     if (!r->partial)
         b->size = 0;
-    if (want > b->capacity)
-        rc = grow(r, b, want, err);
     if (rc < 0)
         return rc;
     take_carry(r, b);
