@@ -258,6 +258,8 @@ static int take_body(struct dx_link *l, struct dx_span bytes, struct dx_error *e
         dx_hash_state_free(&l->hashing);
     }
     l->asked = false;
+    l->head.close = l->head.close ||
+                    l->unsent.size > 0; /* no other request can go before the rest of this one */
     return 1;
 }
 

@@ -12,7 +12,8 @@
  * l.connected: also TLS stands, if there is one. Non-blocking. Functions return 1 done, 0 wait for `events`, <0 the connection is of no use any
  * more. A reply is only looked at, not kept: `scratch` is shared by all links of a thread and must
  * have DX_LINK_SCRATCH bytes; a link keeps of its own only the begin of a head that came in parts.
- * Bytes without a request are an error. One thread at a time.
+ * Bytes without a request are an error. A reply that is whole before its request was sent whole is the last of its
+ * connection: head.close. One thread at a time.
  */
 #ifndef DX_BUILDER_LOAD_LINK_H
 #define DX_BUILDER_LOAD_LINK_H

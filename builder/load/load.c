@@ -155,6 +155,7 @@ static void ready(struct loop *l, struct slot *s, uint64_t now)
         send_request(l, s, now, now);
         return;
     }
+    assert(l->idle_count < l->plan->connections); /* each is in the ring once */
     l->idle[(l->idle_first + l->idle_count) % l->plan->connections] = (uint32_t)(s - l->slots);
     l->idle_count++;
 }
