@@ -21,6 +21,7 @@ import time
 
 import dxtest
 import faultproxy
+import manifests
 import remains
 import stores
 
@@ -345,16 +346,39 @@ def on_stores(root, tmp):
 class Overwritten(faultproxy.Proxy):
     """The manifest is written, by us or not at all, then by another writer; the reply to our write is lost."""
 
-    other = None     # what the other writes, in place of ours; None: ours again
+    other = None     # from ours to what the other writes in its place; None: ours again
 
     async def answer(self, request):
         if request.method != "PUT" or not request.target.endswith("/index/manifest.json") or self.injected:
             return await super().answer(request)
         reply = faultproxy.Reply(200, "OK", [], b"") if self.other else await super().answer(request)
-        self.store.put("bucket", "far/index/manifest.json", self.other or request.body)
+        self.wrote = self.other(request.body) if self.other else request.body
+        self.store.put("bucket", "far/index/manifest.json", self.wrote)
         faultproxy.no_reply(reply, None)
         self.injected["overwritten"] = 1
         return reply
+
+
+def manifest_of(body):
+    m = manifests.Manifest.__new__(manifests.Manifest)
+    m.json = json.loads(body)
+    del m.json["checksum"]
+    return m
+
+
+def later(body):
+    """Our version is current, under the sequence of another flip."""
+    m = manifest_of(body)
+    m.json["sequence"] += 1
+    return m.text()
+
+
+def flipped(body):
+    """Under our sequence another version is current."""
+    m = manifest_of(body)
+    m.flip(m.names()[0])
+    m.json["sequence"] -= 1
+    return m.text()
 
 
 def unknown_outcomes(root, tmp):
@@ -376,13 +400,16 @@ def unknown_outcomes(root, tmp):
             dxtest.equal(answers(far, env), answers(root), "ours is there: answers")
             ingest(root, 40 + number, "set1")
             publish(root)
-        proxy.set()
-        proxy.other = written[0]
-        said = backup(root, far, expect=1, env=proxied)
-        dxtest.check("outcome unknown" in said, f"another is there: {said}")
-        dxtest.equal((proxy.injected, store.get("bucket", "far/index/manifest.json")), ({"overwritten": 1}, written[0]), "another is there")
-        backup(root, far, env=env)
-        dxtest.equal(answers(far, env), answers(root), "another was there, and again: answers")
+        for number, other in enumerate((lambda _: written[0], later, flipped)):
+            proxy.set()
+            proxy.other = other
+            said = backup(root, far, expect=1, env=proxied)
+            dxtest.check("outcome unknown" in said, f"another is there, {number}: {said}")
+            dxtest.equal((proxy.injected, store.get("bucket", "far/index/manifest.json")), ({"overwritten": 1}, proxy.wrote), f"another is there, {number}")
+            backup(root, far, env=env)
+            dxtest.equal(answers(far, env), answers(root), f"another was there, {number}, and again: answers")
+            ingest(root, 5 + number, "set1")
+            publish(root)
 
 
 def large(tmp):
