@@ -922,6 +922,8 @@ static int expand_inputs(const struct dx_options *options, struct dx_ingest_opti
 {
     int rc = list_inputs(options, o, list, err);
 
+    if (rc == DX_OK && o->counts && dx_input_list_check_once(list, err) < 0)
+        rc = dx_fail_in(err, "--counts would add up their pages twice");
     if (rc < 0)
         return rc;
     if (list->taken + list->left_out > 0)

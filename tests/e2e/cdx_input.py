@@ -145,6 +145,9 @@ def server_answers(tmp):
     bad = json.dumps([head, *rows[:10], ["x", ["nested"], "http://a.com/"], {"url": "http://a.com/"}, *rows[10:20]])
     done = ingest(tmp / "bad-rows", "--dataset", "d", "--max-rejects", "50%", "-", input=bad.encode())
     dxtest.check(b"rejected                            2" in done.stderr and len(lake.stored(tmp / "bad-rows", "d")) == 20, f"damaged rows are counted: {done.stderr}")
+    joined = json.dumps([head, *rows[:10], [], ["key"], head, *rows[10:20], [], ["key"]])  # as jq -s add makes of two answers
+    done = ingest(tmp / "none", "--dataset", "d", "-", input=joined.encode(), expect=1)
+    dxtest.check(b"has rows behind the key to go on with" in done.stderr, f"two answers in one array: {done.stderr}")
     done = ingest(tmp / "none", "--dataset", "d", "-", input=texts["lines"][:5000].encode(), expect=1)
     dxtest.check(b"ends at offset 5000 before it is closed" in done.stderr, f"an answer cut short: {done.stderr}")
 

@@ -324,6 +324,7 @@ def scopes(root, crawls):
 def refusals(tmp, root, folder):
     for arguments, code, words in (
             (("--profile", "host-index", folder), 1, "has counts already"),
+            (("--profile", "host-index", "--dataset", "twice", folder, folder), 1, "--counts would add up their pages twice: inputs "),
             (("--profile", "host-index", "--dataset", "set 0", folder), 1, "is of URLs, and this run has counts"),
             (("--dataset", f"{CRAWLS[0]}-hosts", "-"), 1, "is of counts, and this run has URLs"),
             (("--profile", "host-index", "--locators", folder), 2, "--counts and --locators exclude each other"),

@@ -67,6 +67,18 @@ static int unread(int rc, struct dx_error *err)
     return DX_E_IO;
 }
 
+/* A file that was truncated meanwhile would else be shorter without a word. */
+static int check_end(const struct dx_input *in, struct dx_error *err)
+{
+    uint64_t end = in->consumed + (in->end - in->at);
+
+    if (!in->is_file || end >= in->file_size || end >= in->read_end)
+        return DX_OK;
+    return dx_fail(err, DX_E_IO,
+                   "%s: became shorter while it was read: %llu of %llu bytes; ingest it again",
+                   in->name, (unsigned long long)end, (unsigned long long)in->file_size);
+}
+
 /* Reads once behind raw[end); sets raw_eof at the end. */
 static int read_raw(struct dx_input *in, struct dx_error *err)
 {
@@ -98,7 +110,7 @@ static int read_raw(struct dx_input *in, struct dx_error *err)
                              (unsigned long long)in->consumed);
     in->raw_eof = n == 0;
     in->end += (size_t)n;
-    return DX_OK;
+    return in->raw_eof ? check_end(in, err) : DX_OK;
 }
 
 static void consume(struct dx_input *in, size_t n)

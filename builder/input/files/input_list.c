@@ -862,3 +862,49 @@ int dx_input_list_make(struct dx_input_list *list, const char *const *operand, s
         dx_input_list_release(list);
     return rc;
 }
+
+/* ---- each once ---- */
+
+struct known {
+    dev_t device; /* 0: of none, distinguished by the path */
+    ino_t number;
+    const char *path;
+};
+
+static int by_file(const void *a, const void *b)
+{
+    const struct known *x = a, *y = b;
+
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    if (x->number != y->number)
+        return x->number < y->number ? -1 : 1;
+    return x->device == 0 ? strcmp(x->path, y->path) : 0;
+}
+
+static struct known known_of(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 ? (struct known){ st.st_dev, st.st_ino, path }
+                                : (struct known){ 0, 0, path };
+}
+
+int dx_input_list_check_once(const struct dx_input_list *l, struct dx_error *err)
+{
+    struct known *file = calloc(l->count + 1, sizeof *file);
+    char one[DX_ROOT_SHOWN], other[DX_ROOT_SHOWN];
+    int rc = DX_OK;
+
+    if (file == NULL)
+        return dx_no_memory(err, "inputs");
+    for (size_t i = 0; i < l->count; i++)
+        file[i] = known_of(l->path[i]);
+    qsort(file, l->count, sizeof *file, by_file);
+    for (size_t i = 1; rc == DX_OK && i < l->count; i++)
+        if (by_file(&file[i - 1], &file[i]) == 0)
+            rc = dx_fail(err, DX_E_INVALID, "inputs %s and %s are the same",
+                         dx_root_shown(file[i - 1].path, one), dx_root_shown(file[i].path, other));
+    free(file);
+    return rc;
+}

@@ -74,6 +74,8 @@ struct dx_input_list {
 
 int dx_input_list_make(struct dx_input_list *list, const char *const *operand, size_t count,
                        const struct dx_input_filter *filter, struct dx_error *err);
+/* An error if two of the inputs are one file, by whatever name, or one address. */
+int dx_input_list_check_once(const struct dx_input_list *list, struct dx_error *err);
 void dx_input_list_release(struct dx_input_list *list);
 
 #endif

@@ -25,7 +25,7 @@ struct dx_records {
     bool eof;
     bool is_array; /* `lines` takes it apart */
     struct dx_json_lines lines;
-    bool is_behind;      /* an empty row of CDX_JSON: no records follow it */
+    unsigned behind;     /* rows of CDX_JSON from an empty one on: it, then the key to go on with */
     bool partial;        /* the batch given last holds the beginning of one record */
     bool skipping;       /* inside a line already reported as too long */
     uint64_t line;       /* number of the next line */
@@ -188,18 +188,24 @@ static int push_record(struct dx_records *r, struct dx_batch *b, const uint8_t *
 
 static bool is_passed_over(struct dx_records *r, struct dx_span line)
 {
-    if (r->format == DX_RECORD_CDX_JSON) { /* then comes the key to go on with */
-        r->is_behind = r->is_behind || dx_span_equal(line, dx_span_str("[]"));
-        return r->is_behind;
+    if (r->format == DX_RECORD_CDX_JSON) {
+        r->behind += r->behind > 0 || dx_span_equal(line, dx_span_str("[]"));
+        return r->behind > 0;
     }
     return (r->format == DX_RECORD_CDX || r->format == DX_RECORD_CDXJ) && dx_cdx_passed_over(line);
 }
 
-/* The fields of all lines are those of the first header. */
-static int check_header(struct dx_records *r, struct dx_span line, struct dx_error *err)
+/* The fields of all lines are those of the first header, and nothing comes behind the key to go on with. */
+static int check_passed(struct dx_records *r, struct dx_span line, struct dx_error *err)
 {
     struct dx_span first = dx_span_of(r->header, r->header_size);
 
+    if (r->behind > 2)
+        return dx_fail(
+            err, DX_E_UNSUPPORTED,
+            "%s: has rows behind the key to go on with (resumeKey), as several answers in "
+            "one array have; ingest each answer as an input of its own",
+            dx_input_name(r->in));
     if (!dx_cdx_is_header(line) || r->format != DX_RECORD_CDX)
         return DX_OK;
     if (r->header_size == 0 && line.size <= sizeof r->header) {
@@ -228,7 +234,7 @@ static int cut_one(struct dx_records *r, struct dx_batch *b, const uint8_t **at,
     if (cut.flaw == DX_FLAW_TOO_LONG && cut.size > TOO_LONG_KEPT)
         cut.size = TOO_LONG_KEPT;
     if (is_passed_over(r, dx_span_of(from, cut.size)))
-        rc = check_header(r, dx_span_of(from, cut.size), err);
+        rc = check_passed(r, dx_span_of(from, cut.size), err);
     else if (cut.size > 0)
         rc = push_record(r, b, from, cut.size, cut.flaw, err);
     r->skipping = cut.next == NULL;

@@ -955,6 +955,40 @@ static void test_seek(void)
     free(bytes);
 }
 
+/* A file that is cut while it is read, here where a member ends, is an error and not a short one. */
+static void test_cut_meanwhile(bool packed)
+{
+    const size_t size = 1 << 20;
+    uint8_t *bytes = malloc(size);
+    struct dx_buf file = DX_BUF_INIT(4 << 20);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_input *in = NULL;
+    const char *path;
+    size_t half;
+    ssize_t n = 1;
+    uint32_t x = 1;
+
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (uint8_t)((x = x * 1664525 + 1013904223) >> 25);
+    for (size_t i = 0; i < 2; i++) {
+        half = file.size;
+        if (packed)
+            gzip(&file, bytes, size);
+        else
+            dx_buf_append(&file, bytes, size);
+    }
+    path = write_file(file.data, file.size);
+    if (dx_input_open(&in, path, 8 << 20, &err) < 0 || truncate(path, (off_t)half) != 0)
+        FAIL("%s", err.text);
+    while (n > 0)
+        n = dx_input_read(in, bytes, size, &err);
+    if (n != DX_E_IO || strstr(err.text, "became shorter while it was read") == NULL)
+        FAIL("packed %d: %zd, %s", packed, n, err.text);
+    dx_input_close(&in);
+    dx_buf_release(&file);
+    free(bytes);
+}
+
 int main(void)
 {
     char path[64];
@@ -975,6 +1009,8 @@ int main(void)
     test_columns();
     test_descriptors();
     test_seek();
+    test_cut_meanwhile(false);
+    test_cut_meanwhile(true);
     (void)snprintf(path, sizeof path, "%s/in", dir);
     (void)unlink(path);
     (void)rmdir(dir);
