@@ -550,6 +550,7 @@ static int read_records(struct ring *r, const struct feed *f, uint64_t bytes_bef
     struct resolved *mine = NULL;
     int rc;
 
+    bool has_record = false; /* beside a header */
     if (f->rows != NULL && dx_parquet_rows_columns(f->rows)->no_url)
         return find_columns(r, f, NULL, name, list, err);
     rc = share_parts(r, f, bytes_before, name, list, err);
@@ -570,7 +571,7 @@ static int read_records(struct ring *r, const struct feed *f, uint64_t bytes_bef
                 return DX_OK;
             rc = feed_fill(f, &s->batch, err);
         }
-        if (rc == 0 && mine == NULL)
+        if (rc == 0 && !has_record)
             note_empty(r, name);
         if (rc <= 0)
             break;
@@ -583,6 +584,7 @@ static int read_records(struct ring *r, const struct feed *f, uint64_t bytes_bef
             break;
         ready(r, s, mine);
         show(r, bytes_before + feed_consumed(f));
+        has_record = has_record || s->batch.count > s->first;
     }
     return rc;
 }

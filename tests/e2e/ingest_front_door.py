@@ -55,6 +55,7 @@ GOOD = {
     "link.tsv": (table("link\tn\n", "{u}\t7"), "url column: link; time column: none", False),
     "crlf.csv": (table("original,timestamp\n", "{u},{t}").replace(b"\n", b"\r\n"), "url column: original", True),
     "bom.csv": (b"\xef\xbb\xbf" + table("page_url,ts\n", "{u},{t}"), "url column: page_url", True),
+    "blanks.csv": (table("title, url,\tdate \n", "x, {u}, {t}"), "url column: url; time column: date", True),
     "permalink.csv": (table("title,Permalink,ts\n", "a,{u},{t}"), "url column: Permalink", True),
     "list.txt": (table("", "{u}"), "each line is a URL", False),
     "names.list": (table("", "{u}").replace(b"http://", b""), "each line is a URL", False),
@@ -315,6 +316,10 @@ def columns(tmp):
                   "--format", "csv", "-", input=data)
     check("url column: link2; time column: seen" in said, f"by number: {said}")
     equal(rows(tmp / "columns"), sorted((u, TIME) for u in PAGES), "by number: rows")
+
+    # Blanks before quotes: the column is found, and that its values are no times is said.
+    said = ingest(tmp / "quotes", "--dataset", "d", "--format", "csv", "-", input=table('"url", "date"\n', '"{u}", "{t}"'))
+    check("time column: date" in said and f"invalid times dropped              {COUNT}" in said, f"blanks before quotes: {said}")
 
     # Which of two columns of one name is meant cannot be known.
     data = table("url,ts,URL,ts\n", "{u},{t},https://b.com/,{t}")

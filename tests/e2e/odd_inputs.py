@@ -48,6 +48,9 @@ def patterns(tmp):
         dxtest.equal(said["inputs"], len(want), f"{pattern}: each file once")
     root, said = ingest(tmp, "g/**")
     dxtest.equal(said["inputs"], len(paths) - 1, "a folder by **")
+    (tmp / "link").symlink_to("g")
+    for name in ("link", "link/", "lin*"):
+        dxtest.equal(ingest(tmp, name)[1]["inputs"], len(paths) - 1, f"{name}: a link to a folder")
     root, said = ingest(tmp, "g/**/b")
     dxtest.equal({url for url, *_ in lake.stored(root, "d")}, {url_of("g/a/b/x.parquet"), url_of("g/a/b/y.parquet")}, "a folder below **")
     dxtest.check("no file has that name or matches it" in ingest(tmp, "g/**/nothing", expect=1), "nothing matches")
@@ -68,8 +71,9 @@ def empties(tmp):
     dxtest.check("z.parquet: has no byte" in ingest(tmp, "empty", expect=1), "in a folder")
     (tmp / "none.txt").touch()
     (tmp / "none.gz").write_bytes(gzip.compress(b""))
-    said = ingest(tmp, "some.txt", "none.txt", "none.gz")[1]
-    dxtest.equal((said["empty_inputs"], said["first_empty"], said["records"]), (2, "none.txt", 1), "empty texts are counted")
+    (tmp / "head.csv").write_text("url,date\n")
+    said = ingest(tmp, "some.txt", "none.txt", "none.gz", "head.csv")[1]
+    dxtest.equal((said["empty_inputs"], said["first_empty"], said["records"]), (3, "none.txt", 1), "empty texts are counted")
 
 
 def packed(tmp):

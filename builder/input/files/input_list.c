@@ -402,7 +402,9 @@ static int add_folder(struct dx_input_list *l, const char *folder, struct dx_err
 {
     char *roots[] = { strdup(folder), NULL };
     size_t first = l->count;
-    FTS *tree = roots[0] == NULL ? NULL : fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
+    FTS *tree = roots[0] == NULL
+                    ? NULL
+                    : fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_COMFOLLOW, by_name);
     int rc = tree == NULL ? dx_fail_errno(err, errno, "%s: cannot list", folder) : DX_OK;
     FTSENT *e = NULL;
 

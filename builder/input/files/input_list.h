@@ -35,8 +35,8 @@
  * none of `exclude`. A pattern is glob(7)'s for the end of a path, from a '/' on, and a star stands for
  * '/' too: "*.gz", "test/" and a star. Files that an operand names are taken as they are.
  *
- * A pattern or folder without a file is an error. At most DX_INPUTS_MAX inputs; symbolic links to
- * folders are not followed. May block. One thread.
+ * A pattern or folder without a file is an error. At most DX_INPUTS_MAX inputs. A symbolic link to a folder
+ * is followed where an operand names or matches it, and not below a folder. May block. One thread.
  */
 #ifndef DX_BUILDER_INPUT_FILES_INPUT_LIST_H
 #define DX_BUILDER_INPUT_FILES_INPUT_LIST_H

@@ -111,7 +111,7 @@ static void flat_name(const char *path, char *out, size_t size)
 static int find_field(const struct dx_span *field, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)
-        if (dx_span_equal(field[i], dx_span_str(name)))
+        if (dx_span_equal(field[i], dx_span_trimmed(dx_span_str(name))))
             return (int)i;
     return -1;
 }
@@ -666,6 +666,17 @@ static size_t split(enum dx_record_format format, struct dx_span record, size_t 
     return 1;
 }
 
+/* Blanks around a name are common, before one in quotes, too; in CSV they are of the field, and so are the quotes. */
+static struct dx_span header_name(enum dx_record_format format, struct dx_span field)
+{
+    struct dx_span name = dx_span_trimmed(field);
+
+    if (format == DX_RECORD_CSV && name.size >= 2 && name.data[0] == '"' &&
+        name.data[name.size - 1] == '"')
+        name = dx_span_of(name.data + 1, name.size - 2);
+    return name;
+}
+
 static int resolve_table(struct dx_columns *cols, struct dx_columns_want *want,
                          const struct dx_columns_sample *sample, const char *input,
                          struct dx_fields *f, struct dx_error *err)
@@ -679,6 +690,8 @@ static int resolve_table(struct dx_columns *cols, struct dx_columns_want *want,
         if (ok && t.count > t.count_max)
             t.count_max = t.count;
     }
+    for (size_t i = 0; i < t.count; i++)
+        f->split[i] = header_name(cols->format, f->split[i]);
     cols->header = want->header == DX_HEADER_YES || cols->format == DX_RECORD_CDX_JSON ||
                    (want->header == DX_HEADER_AUTO && wants_name(want));
     if (want->header == DX_HEADER_AUTO && !cols->header && cols->format != DX_RECORD_LIST)
