@@ -77,6 +77,7 @@ enum {
 };
 
 #define AT(member) DX_OPT_PLACE(struct dx_ingest_options, member)
+#define WARNING "  WARNING: "
 
 static const struct dx_option table[OPT_COUNT] = {
     [OPT_ROOT] = { "root", "ROOT", NULL,
@@ -129,7 +130,9 @@ static const struct dx_option table[OPT_COUNT] = {
                          "column of the URL; if not given it is looked for by its usual names",
                          DX_OPT_ONE_TEXT, AT(want.url) },
     [OPT_TS_COLUMN] = { "ts-column", "C", NULL,
-                        "column of the time; if not given it is looked for by its usual names",
+                        "column of the time: if no record has it, the run fails; if not given it "
+                        "is "
+                        "looked for by its usual names",
                         DX_OPT_ONE_TEXT, AT(want.ts) },
     [OPT_NO_TS] = { "no-ts", NULL, NULL, "store no time, whatever the columns are called",
                     DX_OPT_FLAG, AT(want.no_ts) },
@@ -543,22 +546,37 @@ static void rules_summary(const struct dx_tombstone_rules *t)
     print_count("no URLs", t->unusable);
 }
 
+static const char *shown(const char *input)
+{
+    return strcmp(input, "-") == 0 ? "stdin" : input;
+}
+
 static void print_samples(const struct dx_ingest_stats *s, int why)
 {
     for (size_t i = 0; i < s->samples.reject_count[why]; i++) {
         const struct dx_reject_sample *r = &s->samples.reject[why][i];
 
-        (void)dx_line_print(stderr, "      %s:%llu: %s",
-                            strcmp(r->input, "-") == 0 ? "stdin" : r->input,
+        (void)dx_line_print(stderr, "      %s:%llu: %s", shown(r->input),
                             (unsigned long long)r->line, r->text);
     }
+}
+
+static void print_full(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
+{
+    char size[32];
+
+    if (s->rejects_unlisted > 0)
+        (void)dx_line_print(
+            stderr,
+            WARNING "the rejects file is full and lists the first %llu of %llu rejected records "
+                    "(--rejects-size %s)",
+            (unsigned long long)(s->rejected_total - s->rejects_unlisted),
+            (unsigned long long)s->rejected_total, dx_progress_size(o->rejects_bytes, size));
 }
 
 /* What was left out, and the first records of each reason. */
 static void print_rejects(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
 {
-    char size[32];
-
     print_count("rejected", s->rejected_total);
     for (int why = 1; why < DX_ROW_REJECT_COUNT; why++)
         if (s->rejected[why] > 0) {
@@ -570,13 +588,7 @@ static void print_rejects(const struct dx_ingest_options *o, const struct dx_ing
         }
     if (s->rejects_path != NULL)
         (void)dx_line_print(stderr, "  %-22s %s", "rejects are in", s->rejects_path);
-    if (s->rejects_unlisted > 0)
-        (void)dx_line_print(
-            stderr,
-            "  WARNING: that file is full and lists the first %llu of %llu rejected records "
-            "(--rejects-size %s)",
-            (unsigned long long)(s->rejected_total - s->rejects_unlisted),
-            (unsigned long long)s->rejected_total, dx_progress_size(o->rejects_bytes, size));
+    print_full(o, s);
     if (s->ts_dropped > 0) {
         print_count("invalid times dropped", s->ts_dropped);
         print_samples(s, DX_ROW_TS_INVALID);
@@ -587,14 +599,60 @@ static void print_rejects(const struct dx_ingest_options *o, const struct dx_ing
                             "--no-ts leaves it out");
 }
 
-static void print_inputs(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
+static void print_lack(const char *begin, const char *column, const struct dx_ingest_lacking *e,
+                       uint64_t of)
+{
+    char inputs[32], records[32], all[32];
+
+    (void)dx_line_print(
+        stderr, "%scolumn '%s' is null in %s record%s: inputs without it: %s of %s, the first %s",
+        begin, column, dx_progress_count(e->records, records), dx_plural(e->records),
+        dx_progress_count(e->inputs, inputs), dx_progress_count(of, all), shown(e->first));
+}
+
+/* Of a column that was asked for by its name. */
+static void warn_of_column(const char *kind, const char *column, const struct dx_ingest_lacking *e,
+                           const struct dx_ingest_stats *s)
+{
+    if (e->inputs > 0)
+        print_lack(WARNING, column, e, s->inputs);
+    if (!e->has_value && s->accepted > 0)
+        (void)dx_line_print(stderr, WARNING "no record has a value of the %s '%s'", kind, column);
+}
+
+/* A list may have columns by blanks that none of its first lines showed. */
+static void warn_of_blanks(const struct dx_ingest_stats *s)
+{
+    char count[32];
+
+    if (s->with_blanks > 0)
+        (void)dx_line_print(stderr,
+                            WARNING "blanks within %s line%s of a list: taken as part of the URL "
+                                    "(%%20); if columns stand behind them, give tabs and --format "
+                                    "tsv",
+                            dx_progress_count(s->with_blanks, count), dx_plural(s->with_blanks));
+}
+
+static void print_warnings(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
+{
+    char count[32];
+
+    warn_of_blanks(s);
+    if (s->empty > 0)
+        (void)dx_line_print(stderr, WARNING "empty inputs: %s; the first: %s",
+                            dx_progress_count(s->empty, count), shown(s->empty_input));
+    if (o->want.ts != NULL)
+        warn_of_column("time column", o->want.ts, &s->time, s);
+    for (size_t i = o->want.extra_optional; i < o->want.extra_count; i++)
+        warn_of_column("column", o->want.extra[i], &s->extra[i], s);
+}
+
+/* What the inputs are without, and need not have. */
+static void print_lacking(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
 {
     char count[32], all[32];
 
-    if (s->empty > 0)
-        (void)dx_line_print(stderr, "  WARNING: empty inputs: %s; the first: %s",
-                            dx_progress_count(s->empty, count),
-                            strcmp(s->empty_input, "-") == 0 ? "stdin" : s->empty_input);
+    print_warnings(o, s);
     if (s->without_urls > 0)
         (void)dx_line_print(stderr, "  passed over, as without URLs: %s of %s inputs: %s%s",
                             dx_progress_count(s->without_urls, count),
@@ -604,39 +662,9 @@ static void print_inputs(const struct dx_ingest_options *o, const struct dx_inge
         (void)dx_line_print(stderr, "  without a time: %s record%s, the first in %s",
                             dx_progress_count(s->untimed, count), dx_plural(s->untimed),
                             s->untimed_input);
-}
-
-/* Extra columns that some inputs are without, and those asked for that have no value at all. */
-static void print_lacking(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
-{
-    char inputs[32], records[32], all[32];
-
-    print_inputs(o, s);
-    for (size_t i = 0; i < o->want.extra_count; i++) {
-        const struct dx_ingest_lacking *e = &s->extra[i];
-
-        if (e->inputs > 0)
-            (void)dx_line_print(
-                stderr, "  column '%s' is null in %s record%s: inputs without it: %s of %s",
-                o->want.extra[i], dx_progress_count(e->records, records), dx_plural(e->records),
-                dx_progress_count(e->inputs, inputs), dx_progress_count(s->inputs, all));
-        if (!e->has_value && i >= o->want.extra_optional && s->accepted > 0)
-            (void)dx_line_print(stderr, "  WARNING: no record has a value of the column '%s'",
-                                o->want.extra[i]);
-    }
-}
-
-/* A list may have columns by blanks that none of its first lines showed. */
-static void print_blanks(const struct dx_ingest_stats *s)
-{
-    char count[32];
-
-    if (s->with_blanks > 0)
-        (void)dx_line_print(
-            stderr,
-            "  WARNING: blanks within %s line%s of a list: taken as part of the URL "
-            "(%%20); if columns stand behind them, give tabs and --format tsv",
-            dx_progress_count(s->with_blanks, count), dx_plural(s->with_blanks));
+    for (size_t i = 0; i < o->want.extra_optional; i++)
+        if (s->extra[i].inputs > 0)
+            print_lack("  ", o->want.extra[i], &s->extra[i], s->inputs);
 }
 
 static void dry_summary(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
@@ -649,7 +677,6 @@ static void dry_summary(const struct dx_ingest_options *o, const struct dx_inges
     print_count("records read", s->records);
     print_count("records accepted", s->accepted);
     print_rejects(o, s);
-    print_blanks(s);
     print_lacking(o, s);
 }
 
@@ -668,7 +695,6 @@ static void print_summary(const struct dx_ingest_options *o, const struct dx_ing
     if (s->left_out > 0)
         print_count("rows not stored", s->left_out);
     print_rejects(o, s);
-    print_blanks(s);
     print_lacking(o, s);
     if (s->unlocated > 0)
         print_count("records not located", s->unlocated);
@@ -738,7 +764,8 @@ static int ingest_once(const struct dx_options *options, struct dx_ingest_option
             dx_command_json_printed();
         rc = rc < 0 ? rc : printed;
     } else if (quiet && (rc == DX_OK || stats->left_out > 0)) {
-        /* standard error is for what fails */
+        print_full(o, stats);
+        print_warnings(o, stats);
     } else if (o->dry_run && stats->records > 0)
         dry_summary(o, stats);
     else if (rc == DX_OK || stats->left_out > 0)
@@ -1225,9 +1252,15 @@ const struct dx_command dx_command_ingest = {
         "Which columns are used is printed for each input that differs from the one before. Of "
         "several inputs some may lack a column that --extra-column names: it is null in their "
         "rows, "
-        "and the summary counts inputs and records. If no input has it, the run fails and nothing "
-        "is added. In JSON lines, CDXJ and WARC a column is what a record has; one without a value "
-        "in the whole run is a warning. A column of the URL, the time or the dataset may not lack. "
+        "and a warning counts inputs and records and names the first. If no input has it, the run "
+        "fails and nothing "
+        "is added. In JSON lines, CDXJ, WARC, and JSON and maps in Parquet, a column is what a "
+        "record has, and an input lacks it if no record of it has a value; an extra column without "
+        "a value in the whole run is a warning. A column of the URL, the time or the dataset may "
+        "not lack; of the time, where a column is what a record has, it is enough that one record "
+        "of the run has it, and the "
+        "inputs without it are a warning. With --max-rejects 100% and of a queue rows are stored "
+        "without a time then, with a warning. "
         "Without --url-column and --ts-column the usual names are found, in any case: url, uri, "
         "link, page_url, original, meta.url, \"warc-target-uri\" and so on; date, timestamp, when, "
         "meta.timestamp, \"warc-date\" and so on. Files of other formats (Feather, "

@@ -51,26 +51,42 @@ static void put_rejects(struct dx_json *j, const struct dx_ingest_stats *s)
     dx_json_end(j);
 }
 
-/* Extra columns that are not in every input, or without a value in any record. */
-static void put_extras(struct dx_json *j, const struct dx_ingest_options *o,
-                       const struct dx_ingest_stats *s)
+static void put_lacking(struct dx_json *j, const char *column, const struct dx_ingest_lacking *e)
 {
+    dx_json_object(j);
+    dx_json_key(j, "column");
+    dx_json_str(j, column);
+    dx_json_key_u64(j, "inputs", e->inputs);
+    dx_json_key(j, "first");
+    if (e->first != NULL)
+        dx_json_str(j, e->first);
+    else
+        dx_json_null(j);
+    dx_json_key_u64(j, "records", e->records);
+    dx_json_key(j, "has_value");
+    dx_json_bool(j, e->has_value);
+    dx_json_end(j);
+}
+
+static bool is_lacking(const struct dx_ingest_lacking *e)
+{
+    return e->inputs > 0 || !e->has_value;
+}
+
+/* Columns that are not in every input, or without a value in any record. */
+static void put_columns(struct dx_json *j, const struct dx_ingest_options *o,
+                        const struct dx_ingest_stats *s)
+{
+    dx_json_key(j, "time_lacking");
+    if (o->want.ts != NULL && is_lacking(&s->time))
+        put_lacking(j, o->want.ts, &s->time);
+    else
+        dx_json_null(j);
     dx_json_key(j, "extras_lacking");
     dx_json_array(j);
-    for (size_t i = 0; i < o->want.extra_count; i++) {
-        const struct dx_ingest_lacking *e = &s->extra[i];
-
-        if (e->inputs == 0 && e->has_value)
-            continue;
-        dx_json_object(j);
-        dx_json_key(j, "column");
-        dx_json_str(j, o->want.extra[i]);
-        dx_json_key_u64(j, "inputs", e->inputs);
-        dx_json_key_u64(j, "records", e->records);
-        dx_json_key(j, "has_value");
-        dx_json_bool(j, e->has_value);
-        dx_json_end(j);
-    }
+    for (size_t i = 0; i < o->want.extra_count; i++)
+        if (is_lacking(&s->extra[i]))
+            put_lacking(j, o->want.extra[i], &s->extra[i]);
     dx_json_end(j);
 }
 
@@ -120,7 +136,7 @@ static void put_run(struct dx_json *j, const struct dx_ingest_options *o,
     dx_json_key_u64(j, "canonical_refused", s->canonical_refused);
     dx_json_key_u64(j, "not_located", s->unlocated);
     put_inputs(j, s);
-    put_extras(j, o, s);
+    put_columns(j, o, s);
     dx_json_key_u64(j, "datasets", s->datasets);
     dx_json_key_u64(j, "datasets_new", s->datasets_new);
     dx_json_key_u64(j, "files_added", is_stored ? s->files : 0);

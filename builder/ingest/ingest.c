@@ -255,17 +255,21 @@ static int check_share(const struct run *r, struct dx_error *err)
     return DX_OK;
 }
 
-/* Whether enough of the records are rows. Before anything is added: all of a run or nothing. */
-static int check_accepted(const struct run *r, struct dx_error *err)
+/* Which column the first records lack, and what they have. */
+static int add_lacks(const struct run *r, int rc, struct dx_error *err)
 {
-    int rc = check_share(r, err);
-
     if (rc < 0 && err != NULL && r->stats->lacks[0] != '\0') {
         size_t n = strlen(err->text);
 
         (void)snprintf(err->text + n, sizeof err->text - n, "; %s", r->stats->lacks);
     }
     return rc;
+}
+
+/* Whether enough of the records are rows. Before anything is added: all of a run or nothing. */
+static int check_accepted(const struct run *r, struct dx_error *err)
+{
+    return add_lacks(r, check_share(r, err), err);
 }
 
 /* Each dataset of the run that has an id gets the KEY=VALUE pairs. */
@@ -574,19 +578,34 @@ static int name_locators(struct dx_columns_want *want, struct dx_error *err)
     return want->extra_name[want->extra_count] != NULL ? DX_OK : dx_no_memory(err, "columns");
 }
 
-/* A name that no input has is a mistake, and its column would be null in all rows. */
-static int check_extras(const struct run *r, struct dx_error *err)
+/* Of the time a name is a mistake, too, if no record has such a member. An extra may be one that the records at hand
+ * happen to be without: where records name their members, it has a warning. */
+static int check_time(const struct run *r, struct dx_error *err)
+{
+    if (r->o->want.ts == NULL || r->stats->time.is_there || r->stats->accepted == 0 ||
+        r->o->accept_min_ppm == 0)
+        return DX_OK;
+    return add_lacks(r,
+                     dx_fail(err, DX_E_INVALID,
+                             "no record has the time column '%s'; nothing was added to the lake; "
+                             "correct --ts-column, or leave it out",
+                             r->o->want.ts),
+                     err);
+}
+
+/* A name that no input has is a mistake. Its column would be null in all rows, and they would stay beside those of a
+ * run with the right name: rows with other values are other rows. */
+static int check_columns(const struct run *r, struct dx_error *err)
 {
     const struct dx_columns_want *want = &r->o->want;
 
     for (size_t i = want->extra_optional; i < want->extra_count; i++)
-        if (!r->o->in_steps && r->stats->inputs > 0 &&
-            r->stats->extra[i].inputs == r->stats->inputs)
+        if (!r->o->in_steps && r->stats->inputs > 0 && !r->stats->extra[i].is_there)
             return dx_fail(err, DX_E_INVALID,
                            "none of %llu inputs has a column '%s'; nothing was added to the lake; "
                            "'domaindex ingest --detect FILE' lists those that a file has",
                            (unsigned long long)r->stats->inputs, want->extra[i]);
-    return DX_OK;
+    return check_time(r, err);
 }
 
 int dx_ingest_run(struct dx_ingest_options *o, struct dx_ingest_stats *stats, struct dx_error *err)
@@ -622,7 +641,7 @@ int dx_ingest_run(struct dx_ingest_options *o, struct dx_ingest_stats *stats, st
         rc = read_all(r, err);
     stats->read_seconds = dx_clock_s() - begun;
     if (rc == DX_OK) {
-        rc = check_extras(r, err);
+        rc = check_columns(r, err);
         if (rc == DX_OK) {
             rc = check_accepted(r, err);
             is_refused = rc < 0;

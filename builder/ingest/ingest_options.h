@@ -56,11 +56,13 @@ struct dx_ingest_options {
     unsigned test_fan_in;   /* tests: runs merged at a time, else 0 */
 };
 
-/* Of an extra column that is not in every input. */
+/* Of a column that is not in every input. */
 struct dx_ingest_lacking {
-    uint64_t inputs;  /* that have no such column */
-    uint64_t records; /* of these, where it is null */
-    bool has_value;   /* somewhere in the run */
+    uint64_t inputs;   /* that have no such column, or where records name theirs no value of it */
+    uint64_t records;  /* of these, where it is null */
+    const char *first; /* of these inputs, borrowed */
+    bool is_there;  /* some input has such a column; the time by its records: one has it, if null */
+    bool has_value; /* somewhere in the run */
 };
 
 #define DX_INGEST_INPUTS_NAMED 8
@@ -90,13 +92,14 @@ struct dx_ingest_stats {
     char *rejects_path;        /* NULL: no rejects, or the run failed; free it */
     uint64_t rejects_unlisted; /* of rejected_total: not in that file, which is full */
     uint64_t inputs;           /* that had a record and a URL column */
-    uint64_t empty;            /* inputs without a byte of records */
+    uint64_t empty;            /* inputs without a record */
     const char *empty_input;   /* the first of them, borrowed */
     uint64_t without_urls;     /* inputs that were passed over */
     const char *without_urls_input[DX_INGEST_INPUTS_NAMED]; /* the first of them, borrowed */
-    char lacks[DX_COLUMN_LACKS]; /* dx_columns.lacks of the first input where it is not "" */
-    uint64_t untimed;            /* accepted, without a time */
-    const char *untimed_input;   /* the first with such a record, borrowed */
+    char lacks[DX_COLUMN_LACKS];   /* dx_columns.lacks of the first input where it is not "" */
+    uint64_t untimed;              /* accepted, without a time */
+    const char *untimed_input;     /* the first with such a record, borrowed */
+    struct dx_ingest_lacking time; /* the column that want.ts names */
     struct dx_ingest_lacking extra[DX_EXTRA_COLUMNS_MAX];
     struct dx_ingest_samples samples;
 };

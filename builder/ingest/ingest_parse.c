@@ -97,7 +97,7 @@ static int extras(struct dx_ingest_worker *w, size_t count, struct dx_ingest_row
         if (w->fields.extra[i].size == 0)
             w->fields.extra[i].data = NULL;
         else
-            w->extras_seen |= UINT32_C(1) << i;
+            w->seen |= UINT64_C(1) << i;
         bytes += w->fields.extra[i].size;
     }
     if (bytes > DX_EXTRAS_BYTES_MAX)
@@ -143,7 +143,7 @@ static int parse_host(struct dx_ingest_worker *w, struct dx_ingest_row *row)
 
     if (why != 0)
         return why;
-    w->extras_seen |= 1;
+    w->seen |= 1;
     if (w->fields.url.size == 0)
         return DX_REJECT_EMPTY;
     asked = dx_host_record_url(w->fields.url, &w->host);
@@ -324,6 +324,20 @@ static struct dx_span shown(struct dx_ingest_worker *w, const struct dx_columns 
     return dx_span_of(w->shown.data, w->shown.size);
 }
 
+/* A record that is accepted without a time: it has none, or an invalid one. */
+static void note_untimed(struct dx_ingest_worker *w, const struct dx_ingest_origin *from,
+                         uint64_t line, struct dx_span record, struct dx_ingest_samples *samples)
+{
+    w->untimed += w->shared->hosts == NULL;
+    if (w->fields.ts.data != NULL)
+        w->seen |= DX_SEEN_TS_NULL;
+    if (w->fields.ts.size == 0)
+        return;
+    w->ts_dropped++;
+    dx_ingest_samples_reject(samples, DX_ROW_TS_INVALID, from->input, line,
+                             shown(w, from->cols, record));
+}
+
 /* One row of a record; why: the reason against it, or 0. */
 static int take_row(struct dx_ingest_worker *w, const struct dx_batch *batch, size_t i, int why,
                     const struct dx_ingest_origin *from, struct dx_buf *rejects,
@@ -350,14 +364,10 @@ static int take_row(struct dx_ingest_worker *w, const struct dx_batch *batch, si
         dx_rejects_line(rejects, from->input, batch->records[i].line, why, record);
         return rejects->failed ? dx_buf_fail(rejects, err, "ingest: rejects") : DX_OK;
     }
-    if (!row.has_ts && w->fields.ts.size > 0) {
-        w->ts_dropped++;
-        dx_ingest_samples_reject(samples, DX_ROW_TS_INVALID, from->input, batch->records[i].line,
-                                 shown(w, cols, record));
-    }
+    if (!row.has_ts)
+        note_untimed(w, from, batch->records[i].line, record, samples);
     if (cols->format == DX_RECORD_LIST)
         w->with_blanks += dx_list_line_has_blank(record);
-    w->untimed += !row.has_ts && w->shared->hosts == NULL;
     if (w->shared->sort == NULL)
         show_row(w, samples, &row, w->shared->dataset == NULL ? name : (struct dx_span){ NULL, 0 },
                  w->shared->hosts != NULL ? 0 : cols->extra_count);
@@ -373,7 +383,8 @@ int dx_ingest_worker_batch(struct dx_ingest_worker *w, const struct dx_batch *ba
     static const int flaws[] = { [DX_FLAW_NONE] = 0,
                                  [DX_FLAW_TOO_LONG] = DX_ROW_LINE_TOO_LONG,
                                  [DX_FLAW_MALFORMED] = DX_ROW_RECORD_MALFORMED };
-    uint64_t records = w->records, untimed = w->untimed;
+    uint64_t records = w->records, accepted = w->accepted;
+    uint64_t untimed = w->untimed, dropped = w->ts_dropped;
     int rc = DX_OK;
 
     for (size_t i = first; rc == DX_OK && i < batch->count; i++) {
@@ -388,6 +399,12 @@ int dx_ingest_worker_batch(struct dx_ingest_worker *w, const struct dx_batch *ba
         }
     }
     settle_count(w);
+    if (w->accepted > accepted)
+        w->seen |= DX_SEEN_ROW;
+    if (w->accepted - accepted > w->untimed - untimed || w->ts_dropped > dropped)
+        w->seen |= DX_SEEN_TS;
+    atomic_fetch_or_explicit(from->seen, w->seen, memory_order_relaxed);
+    w->seen = 0;
     atomic_fetch_add_explicit(from->untimed, w->untimed - untimed, memory_order_relaxed);
     atomic_fetch_add_explicit(from->records, w->records - records, memory_order_relaxed);
     return rc;

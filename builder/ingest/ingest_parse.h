@@ -30,6 +30,11 @@ struct dx_spill_sort;
 /* Bytes of all extras of a row: columns are facts about a URL, not the page itself. */
 #define DX_EXTRAS_BYTES_MAX (64u * 1024)
 
+/* What was seen in the records of an input. Bit i: a value of extra i. */
+#define DX_SEEN_TS DX_COLUMNS_TS /* a time, valid or not */
+#define DX_SEEN_TS_NULL (DX_SEEN_TS << 1)
+#define DX_SEEN_ROW (DX_SEEN_TS << 2) /* one was accepted */
+
 struct dx_ingest_shared {
     const struct dx_psl *psl;
     struct dx_spill_sort *sort; /* NULL: a dry run */
@@ -51,6 +56,7 @@ struct dx_ingest_origin {
     enum dx_locator_kind located; /* what its records' places mean; NONE: nothing, or no locators */
     _Atomic uint64_t *untimed;    /* accepted without a time */
     _Atomic uint64_t *records;    /* of it: counted */
+    _Atomic uint64_t *seen;       /* in it: DX_SEEN_ROW and so on */
     struct dx_span name;          /* in locators */
     uint64_t was_size, was_hash;  /* of a file that is indexed in place; else 0 */
 };
@@ -81,7 +87,7 @@ struct dx_ingest_worker {
     uint64_t unlocated;   /* with --locators, and without one */
     uint64_t rejected[DX_ROW_REJECT_COUNT];
     uint64_t untimed;
-    uint32_t extras_seen; /* bit i: a record had a value of extra i */
+    uint64_t seen; /* in the batch at hand */
 };
 
 int dx_ingest_worker_init(struct dx_ingest_worker *w, const struct dx_ingest_shared *shared,

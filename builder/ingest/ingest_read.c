@@ -53,6 +53,7 @@ struct resolved {
     struct dx_buf text; /* describes them */
     _Atomic uint64_t records;
     _Atomic uint64_t untimed;
+    _Atomic uint64_t seen;
     struct resolved *next;
 };
 
@@ -421,6 +422,7 @@ static int name_origin(const struct ring *r, const struct feed *f, const char *i
                                              .cols = &fresh->cols,
                                              .located = located(f),
                                              .records = &fresh->records,
+                                             .seen = &fresh->seen,
                                              .untimed = &fresh->untimed };
     fresh->from.name = dx_span_of(fresh->name, dx_locator_name(input, fresh->name));
     if (in_place && fresh->from.name.size == 0)
@@ -548,9 +550,9 @@ static int read_records(struct ring *r, const struct feed *f, uint64_t bytes_bef
                         const char *name, struct resolved **list, struct dx_error *err)
 {
     struct resolved *mine = NULL;
+    bool has_record = false; /* beside a header */
     int rc;
 
-    bool has_record = false; /* beside a header */
     if (f->rows != NULL && dx_parquet_rows_columns(f->rows)->no_url)
         return find_columns(r, f, NULL, name, list, err);
     rc = share_parts(r, f, bytes_before, name, list, err);
@@ -582,9 +584,9 @@ static int read_records(struct ring *r, const struct feed *f, uint64_t bytes_bef
         }
         if (rc < 0 || mine->cols.no_url)
             break;
+        has_record = has_record || s->batch.count > s->first;
         ready(r, s, mine);
         show(r, bytes_before + feed_consumed(f));
-        has_record = has_record || s->batch.count > s->first;
     }
     return rc;
 }
@@ -743,8 +745,6 @@ static void join_workers(struct ring *r, struct thread *threads, unsigned count)
             stats->rejected[why] += threads[i].worker.rejected[why];
             stats->rejected_total += threads[i].worker.rejected[why];
         }
-        for (size_t k = 0; k < DX_EXTRA_COLUMNS_MAX; k++)
-            stats->extra[k].has_value |= (threads[i].worker.extras_seen >> k & 1) != 0;
         dx_ingest_worker_release(&threads[i].worker);
     }
 }
@@ -760,8 +760,26 @@ static void add_without_urls(struct dx_ingest_stats *stats, const char *input)
     stats->without_urls++;
 }
 
+/* What an input has of a column, by the column's bit. */
+static void count_column(struct dx_ingest_lacking *e, const struct resolved *in, uint64_t column)
+{
+    bool by_record = (in->cols.by_record & column) != 0;
+    bool absent = (in->cols.lacking & column) != 0;
+    bool has_value = (in->seen & column) != 0;
+    bool may_be_null = column != DX_COLUMNS_TS || (in->seen & DX_SEEN_TS_NULL) != 0;
+
+    e->has_value |= has_value;
+    e->is_there |= !absent && (!by_record || has_value || may_be_null);
+    if (!absent && (!by_record || has_value || (in->seen & DX_SEEN_ROW) == 0))
+        return;
+    e->inputs++;
+    e->records += in->records;
+    e->first = in->from.input;
+}
+
 /* Which inputs were without which columns, the last one first; all threads have ended. */
-static void count_lacking(const struct resolved *list, struct dx_ingest_stats *stats)
+static void count_lacking(const struct resolved *list, const struct dx_columns_want *want,
+                          struct dx_ingest_stats *stats)
 {
     for (; list != NULL; list = list->next) {
         if (list->cols.no_url) {
@@ -774,11 +792,10 @@ static void count_lacking(const struct resolved *list, struct dx_ingest_stats *s
             stats->untimed_input = list->from.input;
         if (list->cols.lacks[0] != '\0')
             memcpy(stats->lacks, list->cols.lacks, sizeof stats->lacks);
+        if (want->ts != NULL)
+            count_column(&stats->time, list, DX_COLUMNS_TS);
         for (size_t i = 0; i < list->cols.extra_count; i++)
-            if ((list->cols.lacking >> i & 1) != 0) {
-                stats->extra[i].inputs++;
-                stats->extra[i].records += list->records;
-            }
+            count_column(&stats->extra[i], list, UINT64_C(1) << i);
     }
 }
 
@@ -815,7 +832,7 @@ int dx_ingest_read(struct dx_ingest_read *read, struct dx_error *err)
     (void)pthread_cond_broadcast(&r.changed);
     (void)pthread_mutex_unlock(&r.lock);
     join_workers(&r, threads, count);
-    count_lacking(list, read->stats);
+    count_lacking(list, &read->options->want, read->stats);
     if (r.err.code != DX_OK) {
         if (err != NULL)
             *err = r.err;

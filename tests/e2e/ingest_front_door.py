@@ -409,9 +409,67 @@ def lacking(tmp):
     said = ingest(tmp / "json", "--dataset", "d", "--extra-column", "lang", "--extra-column", "url", tmp / "a.jsonl")
     check("WARNING: no record has a value of the column 'lang'" in said and "column 'url'" not in said, f"JSON lines: {said}")
     done = dxtest.domaindex("ingest", "--root", tmp / "json", "--memory", "64M", "--dataset", "e", "--extra-column", "lang", "--json", tmp / "a.jsonl", tmp / "csv0-1.csv", tmp / "csv0-2.csv")
-    equal(dxtest.json.loads(done.stdout)["extras_lacking"], [{"column": "lang", "inputs": 1, "records": COUNT // 2, "has_value": True}], "--json")
+    equal(dxtest.json.loads(done.stdout)["extras_lacking"], [{"column": "lang", "inputs": 2, "first": str(tmp / "a.jsonl"), "records": COUNT + COUNT // 2, "has_value": True}], "--json")
     said = ingest(tmp / "steps", "--dataset", "d", "--extra-column", "lang", "--journal", tmp / "journal", "--journal-step", "1", tmp / "csv0-1.csv", tmp / "csv0-2.csv")
     check("inputs without it: 1 of 1" in said and "2 were added" in said, f"a step without the column: {said}")
+
+
+def capture(url, more=""):
+    body = f"HTTP/1.1 200 OK\r\nServer: x\r\n{more}\r\n"
+    return (f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: {url}\r\nWARC-Date: {TIME}\r\nContent-Type: application/http; msgtype=response\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n{body}\r\n\r\n").encode()
+
+
+def named_by_records(tmp):
+    """Where each record has columns of its own, a time column that is named and that none has is refused, as an absent column of a header is."""
+    inputs = {
+        "jsonl": table("", '{{"url": "{u}", "when": "{t}"}}'),
+        "cdxj": table("", 'com,example)/ 20240102030405 {{"url": "{u}", "when": "{t}"}}'),
+        "warc": b"".join(capture(u, f"when: {TIME}\r\n") for u in PAGES),
+    }
+    for kind, data in inputs.items():
+        before, file = "http." if kind == "warc" else "", tmp / f"a.{kind}"
+        file.write_bytes(data)
+        at = ("--dataset", "d", "--format", kind, "--ts-column")
+        said = ingest(tmp / kind, *at, f"{before}wen", file, expect=1)
+        check(f"no record has the time column '{before}wen'; nothing was added to the lake" in said, f"{kind}: {said}")
+        check(kind != "jsonl" or f"; {file}: no record of the first {COUNT} has a value of 'wen'; the first has: url, when" in said, f"{kind}: what there is: {said}")
+        check(not list((tmp / kind).glob("urls/dataset_id=*")), f"{kind}: a refused run left rows")
+        said = ingest(tmp / kind, *at, f"{before}wen", "--journal", tmp / f"{kind}.journal", file, expect=1)
+        check("no record has the time column" in said and "0 were added" in said, f"{kind}: a step: {said}")
+        done = dxtest.domaindex("ingest", "--root", tmp / kind, "--memory", "64M", *at, f"{before}wen", "--max-rejects", "100%", "--json", file)
+        want = {"column": f"{before}wen", "inputs": 1, "first": str(file), "records": COUNT, "has_value": False}
+        equal(dxtest.json.loads(done.stdout)["time_lacking"], want, f"{kind}: whatever it is: --json")
+        done = dxtest.domaindex("ingest", "--root", tmp / f"{kind}2", "--memory", "64M", *at, f"{before}when", "--json", file)
+        equal(dxtest.json.loads(done.stdout)["time_lacking"], None, f"{kind}: its name: --json")
+        equal(rows(tmp / f"{kind}2"), sorted((u, TIME) for u in PAGES), f"{kind}: rows")
+
+
+def lacking_values(tmp):
+    """A column that is there without a value, and one that some inputs are without: warnings, which --quiet prints too."""
+    half = PAGES[:COUNT // 2], PAGES[COUNT // 2:]
+    files = [tmp / name for name in ("1.jsonl", "2.jsonl", "3.jsonl")]
+    files[0].write_bytes(table("", '{{"url": "{u}", "when": "{t}", "lang": "en"}}', half[0]))
+    files[1].write_bytes(table("", '{{"url": "{u}"}}', half[1]) + table("", '{{"link": "{u}"}}', half[1][:1]))
+    files[2].write_bytes(table("", '{{"link": "{u}", "when": 3}}', half[1][:1]))  # no row: what it would have is not known
+    at = ("--dataset", "d", "--url-column", "url", "--ts-column", "when", "--extra-column", "lang", "--max-rejects", "20%")
+    for more in ((), ("--quiet",)):
+        said = ingest(tmp / "some", *at, *files, *more)
+        for column in ("when", "lang"):
+            check(f"  WARNING: column '{column}' is null in {COUNT // 2 + 1} records: inputs without it: 1 of 3, the first {files[1]}\n" in said, f"{column}: {said}")
+        check(not more or len(said.splitlines()) == 2, f"--quiet: the warnings alone: {said}")
+    said = ingest(tmp / "some", *at, files[0], "--quiet")
+    equal(said, "", "a run without a warning")
+    nulls = (tmp / "null.jsonl", table("", '{{"url": "{u}", "when": null}}')), (tmp / "list.jsonl", table("", '{{"pages": [{{"url": "{u}", "when": ""}}]}}')), \
+        (tmp / "empty.csv", table("url,when\n", "{u},"))
+    for file, data in nulls:
+        file.write_bytes(data)
+        before = "pages." if file.name == "list.jsonl" else ""
+        said = ingest(tmp / f"{file.name}-root", "--dataset", "d", "--url-column", f"{before}url", "--ts-column", f"{before}when", "--quiet", file)
+        check(f"  WARNING: no record has a value of the time column '{before}when'\n" in said, f"{file.name}: {said}")
+        equal(rows(tmp / f"{file.name}-root"), sorted((u, None) for u in PAGES), f"{file.name}: rows")
+    said = ingest(tmp / "members", "--dataset", "d", "--url-column", "pages.url", "--ts-column", "pages.wen", tmp / "list.jsonl", expect=1)
+    check("no record has the time column 'pages.wen'" in said, f"in a list: {said}")
 
 
 def snapshot(root):
@@ -509,7 +567,7 @@ def json_summary(tmp):
 
 def main():
     dxtest.need_programs()
-    for part in (good, refused, streams, pipes, rejects, lists, left_out, json_summary, times, columns, absent_members, untimed, lacking, dry_runs, words, waiting):
+    for part in (good, refused, streams, pipes, rejects, lists, left_out, json_summary, times, columns, absent_members, untimed, lacking, named_by_records, lacking_values, dry_runs, words, waiting):
         with dxtest.tempdir() as tmp:
             part(tmp)
     dxtest.finish()

@@ -512,6 +512,8 @@ def json_in_strings(tmp):
             ingest(tmp / "inside", "--dataset", f"{kind}{number}", "--max-rejects", "10%", *options, *extras, tmp / f"inside.{kind}")
             got = {tuple(v.replace(", ", ",") if k == 3 else v for k, v in enumerate(row)) for row in lake.stored(tmp / "inside", f"{kind}{number}")}
             dxtest.check(got == want, f"JSON in strings, {kind} {options}: {sorted(got ^ want, key=str)[:3]}")
+        done = ingest(tmp / "inside", "--dataset", "none", "--max-rejects", "10%", "--ts-column", "meta.timestmp", tmp / f"inside.{kind}", expect=1)
+        dxtest.check(b"no record has the time column 'meta.timestmp'" in done.stderr, f"a member that no row has, {kind}: {done.stderr.decode()}")
         ingest(tmp / "inside", "--profile", "redpajama", "--dataset", f"p{kind}", "--max-rejects", "10%", tmp / f"inside.{kind}")
         dxtest.equal({r[:2] for r in lake.stored(tmp / "inside", f"p{kind}")}, {w[:2] for w in want}, f"JSON in strings by a profile, {kind}")
     said = dxtest.domaindex("ingest", "--detect", tmp / "inside.jsonl").stdout.decode()
@@ -549,6 +551,8 @@ def maps(tmp):
     dxtest.check(b"--profile oscar-23" in said, f"--detect of a map: {said.decode()}")
     done = ingest(tmp / "maps", "--dataset", "d", "--url-column", "warc_headers.nothing", path, expect=1)
     dxtest.check(b"records were rejected" in done.stderr, f"a key that no row has: {done.stderr.decode()}")
+    done = ingest(tmp / "maps", "--dataset", "d", "--max-rejects", "10%", "--ts-column", "warc_headers.warc-dat", path, expect=1)
+    dxtest.check(b"no record has the time column 'warc_headers.warc-dat'" in done.stderr, f"a time by a key that no row has: {done.stderr.decode()}")
 
 
 def bytes_as_text(tmp):

@@ -11,6 +11,10 @@
 #define DEAD "dead"
 #define LIVE "live"
 
+static const char *const ours[] = { "content_type", "title", "tags" };
+
+#define OURS (sizeof ours / sizeof ours[0])
+
 static bool is_of_payload(const char *column)
 {
     return column != NULL && strncmp(column, PAYLOAD, sizeof PAYLOAD - 1) == 0;
@@ -18,15 +22,13 @@ static bool is_of_payload(const char *column)
 
 static int want_columns(struct dx_columns_want *want, bool *payload, struct dx_error *err)
 {
-    static const char *const ours[] = { "content_type", "title", "tags" };
-
     *payload = is_of_payload(want->ts) || is_of_payload(want->dataset);
     for (size_t i = 0; i < want->extra_count; i++)
         *payload = *payload || is_of_payload(want->extra[i]);
-    if (want->extra_count + 3 > DX_EXTRA_COLUMNS_MAX)
+    if (want->extra_count + OURS > DX_EXTRA_COLUMNS_MAX)
         return dx_fail(err, DX_E_INVALID, "at most %d extra columns beside those of a file store",
-                       DX_EXTRA_COLUMNS_MAX - 3);
-    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
+                       DX_EXTRA_COLUMNS_MAX - (int)OURS);
+    for (size_t i = 0; i < OURS; i++)
         want->extra[want->extra_count++] = ours[i];
     want->url = "url";
     want->no_ts = want->ts == NULL;
@@ -87,6 +89,8 @@ int dx_ingest_file_store(struct dx_ingest_options *o, struct dx_file_store_optio
         if (counts->pages == 0 && counts->tombstoned > 0)
             o->accept_min_ppm = 0; /* all its pages are deleted: no rows, but rules */
         rc = dx_ingest_run(o, stats, err);
+        for (size_t i = 1; i <= OURS; i++) /* not asked for: without a value they say nothing */
+            stats->extra[o->want.extra_count - i] = (struct dx_ingest_lacking){ .has_value = true };
     }
     if (rc == DX_OK && rules != NULL &&
         stats->datasets_total > 0) /* else nothing was ever stored */

@@ -151,7 +151,7 @@ static int json_path(const struct field *f, char **out, struct dx_error *err)
     return *out == NULL ? dx_no_memory(err, "columns") : DX_OK;
 }
 
-static bool find_source(struct field *f, const char *name)
+static bool find_known(struct field *f, const char *name)
 {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcasecmp(name, names[i].name) == 0) {
@@ -159,6 +159,13 @@ static bool find_source(struct field *f, const char *name)
             f->name = names[i].field;
             return true;
         }
+    return false;
+}
+
+static bool find_source(struct field *f, const char *name)
+{
+    if (find_known(f, name))
+        return true;
     f->name = name;
     if (begins(name, "http.") && name[5] != '\0') {
         f->from = FROM_HTTP;
@@ -196,6 +203,19 @@ static int add_field(struct dx_warc_rows *w, const char *name, char label[DX_COL
     return rc;
 }
 
+/* As of dx_columns: a field by its own name may be a mistake, but for the time's. */
+static uint64_t by_record(const struct dx_columns_want *want, const char *ts)
+{
+    bool is_usual = strcasecmp(ts, "WARC-Date") == 0;
+    struct field known;
+    uint64_t bits = is_usual || find_known(&known, ts) ? 0 : DX_COLUMNS_TS;
+
+    for (size_t i = 0; i < want->extra_count; i++)
+        if (!find_known(&known, want->extra[i]))
+            bits |= UINT64_C(1) << i;
+    return bits;
+}
+
 static int add_fields(struct dx_warc_rows *w, struct dx_columns_want *want, struct dx_error *err)
 {
     const char *ts = want->ts != NULL ? want->ts : "WARC-Date";
@@ -209,6 +229,7 @@ static int add_fields(struct dx_warc_rows *w, struct dx_columns_want *want, stru
         rc = add_field(w, want->dataset, labels.dataset, err);
     for (size_t i = 0; rc == DX_OK && i < want->extra_count; i++)
         rc = add_field(w, want->extra[i], labels.extra[i], err);
+    labels.by_record = by_record(want, ts);
     if (rc == DX_OK)
         rc = dx_json_path_parse(&w->path[w->field_count], HEADERS "\"WARC-Type\"", err);
     if (rc == DX_OK)

@@ -307,6 +307,12 @@ static void label(const struct find *w, size_t field, const char *given, char ou
                                             : " (JSON), found by its name");
 }
 
+/* The schema does not say what is in JSON or which keys a map has. */
+static bool is_by_record(const struct find *w, size_t field)
+{
+    return w->out->column[field].json_count + w->out->column[field].key_count > 0;
+}
+
 static bool is_below(const struct find *w, uint32_t node, uint32_t above)
 {
     while (node != above && node != 0)
@@ -372,6 +378,8 @@ static int find_all(const struct find *w)
         rc = locate_usual(w, want->ts_names != NULL ? want->ts_names : dx_column_ts_names,
                           DX_ROW_TS, &name);
     label(w, DX_ROW_TS, name, labels->ts);
+    if (is_by_record(w, DX_ROW_TS))
+        labels->by_record |= DX_COLUMNS_TS;
     if (rc == DX_OK && want->dataset != NULL)
         rc = locate_column(w, want->dataset, DX_ROW_DATASET, false);
     label(w, DX_ROW_DATASET, want->dataset, labels->dataset);
@@ -380,6 +388,8 @@ static int find_all(const struct find *w)
                            i < want->extra_optional || want->extras_may_lack);
         if (w->out->column[DX_ROW_EXTRA + i].from == DX_PARQUET_ABSENT)
             labels->lacking |= UINT32_C(1) << i;
+        if (is_by_record(w, DX_ROW_EXTRA + i))
+            labels->by_record |= UINT64_C(1) << i;
         label(w, DX_ROW_EXTRA + i, want->extra[i], labels->extra[i]);
     }
     for (size_t i = DX_ROW_TS; rc == DX_OK && i < DX_ROW_EXTRA + want->extra_count; i++)

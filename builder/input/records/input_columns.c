@@ -353,6 +353,7 @@ static void note_lacking(struct dx_columns *cols, const char *given,
         (void)snprintf(cols->lacks, sizeof cols->lacks,
                        "%s: no record of the first %zu has a value of '%s'; the first has: %s",
                        input, sample->count, shown, finish_names(&names));
+    cols->lacks_input = strnlen(input, sizeof cols->lacks) + strlen(": ");
     dx_buf_release(&names);
 }
 
@@ -809,8 +810,10 @@ int dx_columns_resolve(struct dx_columns *cols, struct dx_columns_want *want,
     rc = name_dataset(cols, want, input, err);
     if (rc < 0)
         return rc;
-    if (format == DX_RECORD_JSONL || format == DX_RECORD_CDXJ)
+    if (format == DX_RECORD_JSONL || format == DX_RECORD_CDXJ) {
+        cols->by_record = UINT64_MAX;
         return resolve_json(cols, want, sample, input, err);
+    }
     if (format == DX_RECORD_CDX)
         return resolve_cdx(cols, want, sample, input, err);
     rc = dx_fields_init(&f, err);
@@ -837,6 +840,7 @@ int dx_columns_of_row(struct dx_columns *cols, struct dx_columns_want *want,
                                  .dataset = -1,
                                  .extra_count = want->extra_count,
                                  .lacking = labels->lacking,
+                                 .by_record = labels->by_record,
                                  .no_url = labels->no_url,
                                  .canonical = want->canonical };
     memcpy(cols->url_label, labels->url, sizeof labels->url);
@@ -911,6 +915,8 @@ void dx_columns_describe(const struct dx_columns *cols, const struct dx_columns_
     if (cols->lacking != 0)
         put_lacking(cols, want, out);
     put_renamed(want, out);
+    if (strlen(cols->lacks) > cols->lacks_input)
+        dx_buf_fmt(out, "; %s", cols->lacks + cols->lacks_input);
 }
 
 int dx_fields_init(struct dx_fields *f, struct dx_error *err)
@@ -1054,6 +1060,25 @@ static struct path_places places_of(const struct dx_columns *cols)
     return p;
 }
 
+/* Where no time has a text: size 0 if one is there, without a value. Of a list it is not known which of its times holds:
+ * an invalid one. */
+static struct dx_span time_without_text(const struct dx_json_value *v, size_t n)
+{
+    struct dx_span time = { NULL, 0 };
+
+    for (size_t i = 0; time.size == 0 && i < n; i++)
+        if (v[i].kind != DX_JSON_ABSENT)
+            time = v[i].kind == DX_JSON_LIST ? v[i].text : dx_span_str("");
+    return time;
+}
+
+static struct dx_span time_of(const struct dx_json_value *v, size_t n)
+{
+    struct dx_span time = first_of(v, n);
+
+    return time.data != NULL ? time : time_without_text(v, n);
+}
+
 /* The next row of a record whose URL lies in an array. */
 static int next_element(const struct dx_columns *cols, struct dx_fields *f)
 {
@@ -1076,7 +1101,7 @@ static int next_element(const struct dx_columns *cols, struct dx_fields *f)
         along_ts = along_ts || along[i];
     if (rc != 0)
         return rc;
-    f->ts = along_ts ? first_of(v + at.ts, cols->ts_paths) : f->list.ts_for_all;
+    f->ts = along_ts ? time_of(v + at.ts, cols->ts_paths) : f->list.ts_for_all;
     f->dataset = cols->dataset_path && along[at.dataset] ? text_of(&v[at.dataset])
                                                          : f->list.dataset_for_all;
     for (size_t i = 0; i < cols->extra_count; i++)
@@ -1132,10 +1157,7 @@ static int pick_json(const struct dx_columns *cols, struct dx_span record, struc
         drop_dashes(v, cols->path_count);
     while (url < cols->url_paths && v[url].kind != DX_JSON_STRING && !dx_json_is_list(&v[url]))
         url++;
-    f->ts = cols->ts_in_front ? time : first_of(v + at.ts, cols->ts_paths);
-    for (size_t i = at.ts; f->ts.data == NULL && i < at.dataset; i++)
-        if (v[i].kind == DX_JSON_LIST) /* which of its times holds is not known: an invalid one */
-            f->ts = v[i].text;
+    f->ts = cols->ts_in_front ? time : time_of(v + at.ts, cols->ts_paths);
     f->dataset = cols->dataset_path ? text_of(&v[at.dataset]) : (struct dx_span){ NULL, 0 };
     why = pick_extras(cols->path + at.extra, v + at.extra, cols->extra_count, &f->list.joined, f);
     for (size_t i = 0; cols->places && i < DX_PLACE_COUNT; i++)

@@ -20,8 +20,9 @@
  * is expected where a name is asked for, and recognised where the URL's field of the first record
  * is one of those names, or a bare word, which is not a URL either. The sample is what an input
  * begins with: a column that no record of it has is an error that lists those there are; of an extra
- * that may be lacking, bit i of cols.lacking, and it is null. In formats whose records name their
- * members (JSONL, CDXJ, WARC) nothing is lacking, and a member is null where a record has none. Resolved
+ * that may be lacking, bit i of cols.lacking, and it is null. Where each record has members of its own
+ * (JSONL, CDXJ, fields of WARC, JSON and maps in Parquet: cols.by_record) nothing is lacking, and a member is
+ * null where a record has none; a time that is null then has size 0, one that is absent data NULL. Resolved
  * columns are read-only: threads may share them; each has its own dx_fields. Spans in fields point
  * into the record or into fields.scratch.
  */
@@ -42,6 +43,7 @@
 #define DX_COLUMN_LABEL 80
 #define DX_COLUMN_LACKS 512
 #define DX_COLUMN_NUMBER_MAX 4096
+#define DX_COLUMNS_TS (UINT64_C(1) << DX_EXTRA_COLUMNS_MAX) /* behind the bits of the extras */
 
 enum dx_header { DX_HEADER_AUTO, DX_HEADER_YES, DX_HEADER_NO };
 
@@ -88,6 +90,8 @@ struct dx_columns {
     int extra[DX_EXTRA_COLUMNS_MAX];
     size_t extra_count;
     uint32_t lacking; /* bit i: the input has no such extra */
+    /* bit i, DX_COLUMNS_TS: no header or schema says whether there is extra i, or the time, but each record */
+    uint64_t by_record;
     size_t canonical; /* as wanted */
     size_t field_max; /* fields that a record must have */
     bool places;      /* of CDX and CDXJ, if wanted; CDXJ has them behind the extras */
@@ -108,6 +112,7 @@ struct dx_columns {
     char dataset_label[DX_COLUMN_LABEL];
     /* JSONL: "INPUT: no record of the first 3 has a value of 'link'; the first has: a, b" of a column asked for; "": all are there */
     char lacks[DX_COLUMN_LACKS];
+    size_t lacks_input;                           /* bytes of it that name the input */
     char dataset_prefix[DX_DATASET_TEMPLATE_MAX]; /* of this input; "": none */
     bool dataset_column;                          /* behind the prefix, or alone */
 };
@@ -118,7 +123,8 @@ struct dx_column_labels {
     char ts[DX_COLUMN_LABEL];
     char dataset[DX_COLUMN_LABEL];
     char extra[DX_EXTRA_COLUMNS_MAX][DX_COLUMN_LABEL];
-    uint32_t lacking; /* as of dx_columns */
+    uint32_t lacking;   /* as of dx_columns */
+    uint64_t by_record; /* likewise */
     bool no_url;
 };
 
