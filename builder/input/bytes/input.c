@@ -618,6 +618,13 @@ bool dx_input_ends_before(const struct dx_input *in, uint64_t offset)
     return in->remote != NULL || (fstat(in->fd, &st) == 0 && offset > (uint64_t)st.st_size);
 }
 
+bool dx_input_has_grown(const struct dx_input *in)
+{
+    struct stat st;
+
+    return in->is_file && fstat(in->fd, &st) == 0 && (uint64_t)st.st_size > in->file_size;
+}
+
 bool dx_input_is_plain(const struct dx_input *in)
 {
     return in->container.kind == DX_CONTAINER_NONE;

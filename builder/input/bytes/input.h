@@ -63,6 +63,9 @@ int dx_input_seek(struct dx_input *in, uint64_t offset, struct dx_error *err);
 /* Whether a plain file, or object, has no bytes up to the offset; of a WACZ, the WARC file at hand. false: that is not known. */
 bool dx_input_ends_before(const struct dx_input *in, uint64_t offset);
 
+/* Whether it is a file that is longer now than when it was opened. */
+bool dx_input_has_grown(const struct dx_input *in);
+
 /* Bytes of the file consumed so far (compressed ones, where it is compressed), and its
  * size; 0 where that is unknown (a pipe). Atomic: another thread may show progress. */
 uint64_t dx_input_consumed(const struct dx_input *in);

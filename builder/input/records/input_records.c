@@ -329,6 +329,20 @@ struct dx_span dx_records_header(const struct dx_records *r)
     return dx_span_of(r->header, r->header_size);
 }
 
+/* The last bytes of the input are a line without an end. Of a file that another program writes the rest of it may
+ * not be there yet. */
+static int check_last(const struct dx_records *r, struct dx_error *err)
+{
+    if (!dx_input_has_grown(r->in))
+        return DX_OK;
+    return dx_fail(
+        err, DX_E_IO,
+        "%s: grew while it was read, and its last line has no end, so that it may not be "
+        "whole; ingest it again when it is, or its whole lines: head -n -1 FILE | "
+        "domaindex ingest ... -",
+        dx_input_name(r->in));
+}
+
 int dx_records_fill(struct dx_records *r, struct dx_batch *b, struct dx_error *err)
 {
     struct dx_span head;
@@ -357,6 +371,8 @@ int dx_records_fill(struct dx_records *r, struct dx_batch *b, struct dx_error *e
             if (rc == 0)
                 break;
         }
+        if (rc >= 0 && at == end && at_end(r) && b->size > 0 && end[-1] != '\n')
+            rc = check_last(r, err);
         if (rc < 0)
             return rc;
         if (b->count == 0 && at == b->data && at < end) {

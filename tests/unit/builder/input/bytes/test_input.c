@@ -989,6 +989,31 @@ static void test_cut_meanwhile(bool packed)
     free(bytes);
 }
 
+/* A file that grows while it is read: whole lines of it are records, a line without an end is an error. */
+static void test_growth(const char *front, const char *more, int want)
+{
+    const char *path = write_file(front, strlen(front));
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_records *r = NULL;
+    struct dx_batch batch = { 0 };
+    struct dx_input *in = NULL;
+    FILE *f;
+    int rc;
+
+    if (dx_input_open(&in, path, 8 << 20, &err) < 0 || dx_records_new(&r, in, 1000, &err) < 0)
+        FAIL("%s", err.text);
+    f = fopen(path, "a");
+    if (f == NULL || fputs(more, f) < 0 || fclose(f) != 0)
+        FAIL("%s: cannot append", path);
+    while ((rc = dx_records_fill(r, &batch, &err)) > 0)
+        continue;
+    if (rc != want)
+        FAIL("'%s', then '%s': %d, %s", front, more, rc, err.text);
+    dx_batch_release(&batch);
+    dx_records_free(&r);
+    dx_input_close(&in);
+}
+
 int main(void)
 {
     char path[64];
@@ -1011,6 +1036,9 @@ int main(void)
     test_seek();
     test_cut_meanwhile(false);
     test_cut_meanwhile(true);
+    test_growth("http://a.com/1\nhttp://a.com/2", "", 0);
+    test_growth("http://a.com/1\nhttp://a.com/2", "2\nhttp://a.com/3\n", 0);
+    test_growth("http://a.com/1\n", "http://a.com/2", DX_E_IO);
     (void)snprintf(path, sizeof path, "%s/in", dir);
     (void)unlink(path);
     (void)rmdir(dir);
