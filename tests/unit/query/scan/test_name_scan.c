@@ -93,7 +93,8 @@ static void check_refused(const char *regex)
 
 int main(void)
 {
-    static const char *const match[] = { "*", "*1*", "*99*", "?*?", "*0.*", "*.com", "zz*", "*-*" };
+    static const char *const match[] = { "*",   "*1*",  "*99*",  "*123*", "*12?4*", "*4321*",
+                                         "?*?", "*0.*", "*.com", "zz*",   "*-*",    "*3.com" };
     struct dx_test_root root;
     const struct dx_dictionary *d;
     struct asker a;
