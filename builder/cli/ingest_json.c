@@ -6,6 +6,13 @@
 
 #define TEXT_MAX (1u << 20)
 
+/* A member that is null where there is no such name. */
+static void put_name(struct dx_json *j, const char *member, const char *name)
+{
+    dx_json_key(j, member);
+    name != NULL ? dx_json_str(j, name) : dx_json_null(j);
+}
+
 static void put_examples(struct dx_json *j, const struct dx_ingest_stats *s, int why)
 {
     dx_json_key(j, "examples");
@@ -42,11 +49,7 @@ static void put_rejects(struct dx_json *j, const struct dx_ingest_stats *s)
         dx_json_end(j);
     }
     dx_json_end(j);
-    dx_json_key(j, "file");
-    if (s->rejects_path != NULL)
-        dx_json_str(j, s->rejects_path);
-    else
-        dx_json_null(j);
+    put_name(j, "file", s->rejects_path);
     dx_json_key_u64(j, "not_in_file", s->rejects_unlisted);
     dx_json_end(j);
 }
@@ -57,11 +60,7 @@ static void put_lacking(struct dx_json *j, const char *column, const struct dx_i
     dx_json_key(j, "column");
     dx_json_str(j, column);
     dx_json_key_u64(j, "inputs", e->inputs);
-    dx_json_key(j, "first");
-    if (e->first != NULL)
-        dx_json_str(j, e->first);
-    else
-        dx_json_null(j);
+    put_name(j, "first", e->first);
     dx_json_key_u64(j, "records", e->records);
     dx_json_key(j, "has_value");
     dx_json_bool(j, e->has_value);
@@ -93,11 +92,7 @@ static void put_columns(struct dx_json *j, const struct dx_ingest_options *o,
 static void put_inputs(struct dx_json *j, const struct dx_ingest_stats *s)
 {
     dx_json_key_u64(j, "empty_inputs", s->empty);
-    dx_json_key(j, "first_empty");
-    if (s->empty_input != NULL)
-        dx_json_str(j, s->empty_input);
-    else
-        dx_json_null(j);
+    put_name(j, "first_empty", s->empty_input);
     dx_json_key_u64(j, "inputs_without_urls", s->without_urls);
     dx_json_key(j, "first_without_urls");
     dx_json_array(j);
@@ -105,11 +100,7 @@ static void put_inputs(struct dx_json *j, const struct dx_ingest_stats *s)
         dx_json_str(j, s->without_urls_input[i]);
     dx_json_end(j);
     dx_json_key_u64(j, "without_time", s->untimed);
-    dx_json_key(j, "first_without_time");
-    if (s->untimed_input != NULL)
-        dx_json_str(j, s->untimed_input);
-    else
-        dx_json_null(j);
+    put_name(j, "first_without_time", s->untimed_input);
 }
 
 static void put_run(struct dx_json *j, const struct dx_ingest_options *o,

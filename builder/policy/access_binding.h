@@ -2,7 +2,7 @@
  * access_binding.h - what the manifest of a root says of its access table.
  *
  *   least = dx_access_least(root);                      generation that the table has at least; before it is read
- *   rc = dx_access_table_read(root, &j, &err);          the table as it is; generation 0: there is none
+ *   rc = dx_access_table_read(root, &j, &err);          the table as it is; generation 0: it is missing
  *   changed = dx_access_bind(root, &manifest);          before a put of it
  *   dx_access_bind_root(root);                          behind a change of the table
  *   rc = dx_access_accept(root, &accept, &err);         the table as it is now is the newest one

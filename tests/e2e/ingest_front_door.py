@@ -317,7 +317,7 @@ def columns(tmp):
     check("url column: link2; time column: seen" in said, f"by number: {said}")
     equal(rows(tmp / "columns"), sorted((u, TIME) for u in PAGES), "by number: rows")
 
-    # Blanks before quotes: the column is found, and that its values are no times is said.
+    # Blanks before quotes: the column is found, and the summary counts its values as invalid times.
     said = ingest(tmp / "quotes", "--dataset", "d", "--format", "csv", "-", input=table('"url", "date"\n', '"{u}", "{t}"'))
     check("time column: date" in said and f"invalid times dropped              {COUNT}" in said, f"blanks before quotes: {said}")
 
