@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # test.sh [short | long [resume | STAGE…] | STAGE…] - installs what the tests need, builds, and runs the tests.
 #
-#   test.sh          the gate, which CI runs: at most 15 minutes on two cores once packages, servers and the compiler cache are there
+#   test.sh          the gate, which CI runs: at most 15 minutes on two cores once packages and servers are there
 #   test.sh short    while working, at most 3 minutes: style, and of the debug build unit tests and a few scripts
 #   test.sh long     everything, with the variables of docs/TESTING.md at their largest and an hour of fuzzing: hours
-#   test.sh long resume   what no run of `long` at this revision passed yet: one that was ended goes on
+#   test.sh long resume   what no run of `long` of this state passed yet: one that was ended goes on
 #   test.sh long STAGE…   these stages of it, one after the other
 #   test.sh STAGE…   some stages, one after the other
 #
@@ -13,14 +13,14 @@
 #   style      clang-format, include rule, shell syntax, links in documents, banned words
 #   dev        (short) debug build with -Werror: unit tests, and scripts with the label short
 #   release    release build by gcc without a warning; scripts that need no sanitizer, oracles, peers
-#   asan       AddressSanitizer and UBSan: unit tests, reruns of the fuzz corpora, scripts
+#   asan       all of it by clang with -Werror, AddressSanitizer and UBSan: unit tests, reruns of the fuzz corpora, scripts
 #   tsan       ThreadSanitizer: what has threads
-#   fuzz       all of it by clang with -Werror; libFuzzer, FUZZ_SECONDS (1) for each target, JOBS at a time
-#   compilers  the programs of the stages release and fuzz write the same bytes
+#   fuzz       (long) libFuzzer, FUZZ_SECONDS (an hour of CPU over all) for each target, JOBS at a time
+#   compilers  the programs of the stages release (gcc) and asan (clang) write the same bytes
 #   alone      release build, after all others: what measures time
 #
-# The gate runs each script in one build (the label gate, tests/CMakeLists.txt), and the stages release and compilers beside asan, fuzz
-# and tsan, since scripts wait as long as they compute. JOBS (default: cores), FUZZ_SECONDS, DX_SHARED_DATA (see docs/TESTING.md) are
+# The gate runs each script in one build (the label gate, tests/CMakeLists.txt), and the stages release and compilers beside asan and
+# tsan, since scripts wait as long as they compute. JOBS (default: cores), FUZZ_SECONDS, DX_SHARED_DATA (see docs/TESTING.md) are
 # taken from the environment. Logs are in build/test-logs. Exit 1 if anything failed; what was skipped is listed with
 # its reason; the last line says how many tests passed.
 set -uo pipefail
@@ -72,20 +72,25 @@ second_run() { # PRESET
     return "$status"
 }
 
-# ---- long resume: build/long-passed has a line "REVISION STAGE TEST" for each test that passed ----
+# ---- long resume: build/long-passed has a line "STATE STAGE TEST" for each test that passed ----
+
+# Of the tree that is tested: what is written about it may change while a run goes on.
+state_of_tree() {
+    git ls-tree -r HEAD -- . ':!docs/TESTING.md' ':!docs/notes' ':!bench/RESULTS.md' ':!CHANGELOG.md' | git hash-object --stdin | head -c 12
+}
 
 passed_before() { # STAGE
-    [ -z "$resumed" ] || awk -v revision="$resumed" -v stage="$1" '$1 == revision && $2 == stage { print $3 }' build/long-passed
+    [ -z "$resumed" ] || awk -v state="$state" -v stage="$1" '$1 == state && $2 == stage { print $3 }' build/long-passed
 }
 
 # Of the run before, if it was a long one, ended or not.
 keep_passed() {
-    local revision log
-    revision=$(cat "$logs/long-revision" 2>/dev/null) || return 0
-    for log in "$logs"/{release,asan,tsan,compilers,alone}.log; do
-        [ ! -e "$log" ] || sed -n "s/.* Test *#[0-9]*: \([^ ]*\) \.* *Passed .*/$revision $(basename "$log" .log) \1/p" "$log"
+    local before log
+    before=$(cat "$logs/long-state" 2>/dev/null) || return 0
+    for log in "$logs"/{release,asan,tsan,fuzz,compilers,alone}.log; do
+        [ ! -e "$log" ] || sed -n "s/.* Test *#[0-9]*: \([^ ]*\) \.* *Passed .*/$before $(basename "$log" .log) \1/p
+            s/^\(fuzz_[a-z0-9_]*\): passed.*/$before fuzz \1/p" "$log"
     done >>build/long-passed
-    ! grep -q passed "$logs/fuzz.result" 2>/dev/null || echo "$revision fuzz all" >>build/long-passed
 }
 
 # The storage servers are built beside the first stages: that takes minutes the first time.
@@ -237,26 +242,26 @@ fuzz_one() { # PROGRAM
 
 stage_fuzz() {
     local found
-    build fuzz all -DDX_WERROR=ON || return 1
-    [ -z "$(passed_before fuzz)" ] || return 0
+    build fuzz all || return 1
     found=$(find build/fuzz/tests -maxdepth 1 -name 'fuzz_*' -type f -perm -u+x | sort)
     [ -n "$found" ] || { echo "no fuzz targets were built"; return 1; }
     fuzz_seconds=1
-    [ "$tier" != long ] || fuzz_seconds=$((3600 * jobs / $(wc -l <<<"$found")))
+    [ "$tier" != long ] || fuzz_seconds=$((3600 / $(wc -l <<<"$found")))
+    found=$(grep -v -F -x -f <(passed_before fuzz | sed 's,^,build/fuzz/tests/,') <<<"$found") || return 0
     export fuzz_seconds=${FUZZ_SECONDS:-$fuzz_seconds}
     export -f fuzz_one
     xargs -P "$jobs" -I{} bash -c 'fuzz_one {}' <<<"$found"
 }
 
-# Where all stages run, fuzz is in the other lane: it is waited for.
+# Where all stages run, asan is in the other lane: it is waited for.
 stage_compilers() {
     if [ -z "$whole" ]; then
-        build release all -DDX_UNIT_TESTS=drivers && build fuzz all -DDX_WERROR=ON || return 1
+        build release all -DDX_UNIT_TESTS=drivers && build asan all -DDX_BENCH=OFF || return 1
     fi
-    while [ -n "$whole" ] && [ ! -e "$logs/fuzz.result" ]; do
+    while [ -n "$whole" ] && [ ! -e "$logs/asan.result" ]; do
         sleep 0.2
     done
-    DX_OTHER_BIN_DIR=$PWD/build/fuzz tests_of release -L compilers
+    DX_OTHER_BIN_DIR=$PWD/build/asan tests_of release -L compilers
 }
 
 stage_alone() {
@@ -344,7 +349,7 @@ long | "long resume") tier=long whole=1 timeout_s=14400 ;;
 "long "*) tier=long stages=${*:2} timeout_s=14400 ;;
 *) stages=$* ;;
 esac
-[ -z "$whole" ] || stages="packages style release compilers asan fuzz tsan alone"
+[ -z "$whole" ] || stages="packages style release compilers asan tsan alone"
 for stage in $stages; do
     [[ " $all_stages " == *" $stage "* ]] || {
         echo "test.sh: no stage '$stage'; there are: short, long, $all_stages" >&2
@@ -355,18 +360,18 @@ if [ $tier = long ]; then # as large as docs/TESTING.md says; what is set alread
     export DX_WHOLE=1 DX_KILL_POINTS=${DX_KILL_POINTS:-200} DX_ABUSE_ROUNDS=${DX_ABUSE_ROUNDS:-3}
     export DX_HISTORIES=${DX_HISTORIES:-24} DX_BESIDE_S=${DX_BESIDE_S:-120} DX_SERVERS_S=${DX_SERVERS_S:-120}
     export DX_SOAK=${DX_SOAK:-20} DX_FLIPS=${DX_FLIPS:-2000} DX_CURSOR_LISTINGS=${DX_CURSOR_LISTINGS:-3000}
-    revision=$(git describe --always --dirty)
+    [[ $(git describe --always --dirty) == *-dirty ]] && state=dirty || state=$(state_of_tree)
     keep_passed
     if [ "${2:-}" = resume ]; then
-        [[ $revision != *-dirty ]] || { echo "test.sh: commit first: a run goes on at its revision only" >&2; exit 2; }
-        resumed=$revision
+        [ $state != dirty ] || { echo "test.sh: commit first: a run goes on with what it began with" >&2; exit 2; }
+        resumed=1
         touch build/long-passed
     fi
 fi
 
 mkdir -p "$logs"
 rm -rf "${logs:?}"/* # of the run before
-[ $tier != long ] || echo "$revision" >"$logs/long-revision"
+[ $tier != long ] || echo "$state" >"$logs/long-state"
 if [[ " $stages " == *" packages "* ]]; then
     run_stage packages
     grep -q passed "$logs/packages.result" && DX_PEERS_PYTHON=$(tail -n 1 "$logs/packages.log") && export DX_PEERS_PYTHON
@@ -378,7 +383,8 @@ case "$whole$stages" in
     run_stage style
     run_lane release compilers &
     lane=$!
-    (run_lane asan fuzz tsan) # a shell of its own: else the CPU time of the other lane is that of the stage during which it ends
+    # shellcheck disable=SC2046
+    (run_lane asan tsan $([ $tier = long ] && echo fuzz)) # a shell of its own: else the CPU time of the other lane is that of the stage during which it ends
     wait $lane
     run_stage alone
     ;;
@@ -401,7 +407,7 @@ grep -a -h '^SECOND RUN: ' "$logs"/*.log || true
 [ $tier != long ] || printf 'for the table in docs/TESTING.md:\n| %s | %s | %s | %d min |\n' "$(date -u +%F)" \
     "$(git describe --always --dirty)" "$(grep -l FAILED "$logs"/*.result | sed 's,.*/,,;s,.result,,' | xargs | sed 's/^$/passed/;t;s/^/FAILED: /')" \
     $((SECONDS / 60))
-[ -z "$resumed" ] || echo "passed in runs of $resumed before this one: $(grep -c "^$resumed " build/long-passed) tests"
+[ -z "$resumed" ] || echo "passed in runs of this state before this one: $(grep "^$state " build/long-passed | sort -u | wc -l) tests"
 echo "total $((SECONDS)) s"
 cat "$logs"/*.result | awk '
     { for (i = 2; i <= NF; i++) n[$i] += $(i - 1) }

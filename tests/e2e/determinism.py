@@ -3,8 +3,8 @@
 # labels: slow compilers
 """The same records give the same bytes: any number of threads, any order, any compiler, any memory.
 
-DX_OTHER_BIN_DIR names programs built by another compiler (scripts/test.sh: those of the stage fuzz, by clang); without it
-build/fuzz is taken, and where that is missing the comparison of compilers is reported as left out.
+DX_OTHER_BIN_DIR names programs built by another compiler (scripts/test.sh: those of the stage asan, by clang); without it
+build/asan is taken, and where that is missing the comparison of compilers is reported as left out.
 """
 import hashlib
 import os
@@ -46,7 +46,7 @@ def compare(want, got, words):
 
 def main():
     dxtest.need_programs()
-    other = os.environ.get("DX_OTHER_BIN_DIR") or dxtest.SOURCE / "build" / "fuzz"
+    other = os.environ.get("DX_OTHER_BIN_DIR") or dxtest.SOURCE / "build" / "asan"
     rng = random.Random(5)
     tags = ("", '["news"]', '["b","a","news"]', "none", '["\u00fc"]')
     lines = ["\t".join((*raw, f'["{i % 300}"]' if i % 5 == 0 else rng.choice(tags))) + "\n"
