@@ -202,7 +202,7 @@ stage_asan() {
     servers_end || return 1
     build asan all -DDX_BENCH=OFF || return 1
     if [ "$tier" = long ]; then
-        DX_DAMAGE_STEP=${DX_DAMAGE_STEP:-199} DX_VERIFY_STEP=${DX_VERIFY_STEP:-1009} \
+        DX_DAMAGE_STEP=${DX_DAMAGE_STEP:-199} DX_VERIFY_STEP=${DX_VERIFY_STEP:-1009} DX_HISTORIES=6 \
             tests_of asan -LE 'peers|slow|tree|alone' -j $((jobs + 1))
         return
     fi

@@ -21,7 +21,7 @@
 #include "tests/support/fail.h"
 
 #define SKIP 77
-#ifdef __SANITIZE_ADDRESS__ /* which keeps what was freed */
+#ifdef DX_TESTS_ASAN /* which keeps what was freed */
 #define GROWTH_MAX_KB (1024 * 1024)
 #else
 #define GROWTH_MAX_KB (256 * 1024)
