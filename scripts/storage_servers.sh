@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# storage_servers.sh - the servers that tests of object storage read from: nginx, versitygw, MinIO.
+# storage_servers.sh [gate] - the servers that tests of object storage read from: nginx, versitygw, MinIO.
+#
+# gate: without MinIO, whose build takes the longest; the gate tries one S3 server.
 #
 # Puts what is missing into build/storage-servers/bin, where the tests look for it, and prints
 #   DX_NGINX=PATH
@@ -14,7 +16,7 @@
 # by the machine's Go if it is new enough, else by one from the same proxy. Every byte hangs on the
 # sums below: they cover the go.sum of each program, and that covers what it is built from.
 #
-# Takes a few minutes the first time (about 250 MB to fetch, 3 GB of room while it builds), no time
+# Takes a few minutes the first time (about 250 MB to fetch, 3 GB of room while it builds), half of that for the gate, no time
 # when all is there. Exit 77: something cannot be had here, and the tests that need it are to be
 # reported as skipped; what could be had is there and printed.
 set -eu
@@ -32,7 +34,7 @@ go_sum_amd64=h1:ZOmGe1OnfREDMIdb1Qi4G9JSuDPBLGExZMQ4nis1RXM=
 go_sum_arm64=h1:sYL/O6MqS68ML0kjsQ36WoYIpJqkw60TxizWUYUKQMc=
 
 case "${1:-}" in
-'') ;;
+'' | gate) ;;
 -h | --help)
     sed -n '3,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"
     exit 0
@@ -219,5 +221,5 @@ if [ -z "$prometheus" ]; then
 fi
 if [ -n "$prometheus" ]; then echo "DX_PROMETHEUS=$prometheus"; else cannot "no prometheus, and no Debian package of it"; fi
 provide DX_VERSITYGW versitygw "$versitygw_module" "$versitygw_version" "$versitygw_sum" ./cmd/versitygw
-provide DX_MINIO minio "$minio_module" "$minio_version" "$minio_sum" .
+[ "${1:-}" = gate ] || provide DX_MINIO minio "$minio_module" "$minio_version" "$minio_sum" .
 [ -z "$missing" ] || exit 77

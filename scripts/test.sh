@@ -97,7 +97,8 @@ keep_passed() {
 servers_begin() {
     rm -f "$logs"/storage-servers.*
     (
-        scripts/storage_servers.sh >"$logs/storage-servers.out" 2>"$logs/storage-servers.log"
+        # shellcheck disable=SC2046
+        scripts/storage_servers.sh $([ "$tier" = long ] || echo gate) >"$logs/storage-servers.out" 2>"$logs/storage-servers.log"
         echo $? >"$logs/storage-servers.new" && mv "$logs/storage-servers.new" "$logs/storage-servers.status"
     ) &
 }
