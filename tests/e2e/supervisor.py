@@ -3,10 +3,10 @@
 # labels: slow
 """A double of systemd: what domaindexd tells it, the watchdog, sockets that outlive the program.
 
-DX_RESTARTS (100): restarts under load, on one listening socket that stays open.
+DX_RESTARTS (15; 100 with DX_WHOLE=1): restarts under load, on one listening socket that stays open.
 
 In detail: a double of systemd: READY, RELOADING, STOPPING; WATCHDOG while all loops turn, and not while the
-process, or one loop of two, is stopped; sockets by name, and what is refused; 100 restarts under load on a
+process, or one loop of two, is stopped; sockets by name, and what is refused; restarts under load on a
 socket that stays open (`DX_RESTARTS`): no request fails.
 """
 import contextlib
@@ -307,7 +307,7 @@ def main():
         full_log(root, tmp)
         watchdog(root, tmp)
         handed_over(root, tmp)
-        restarts(root, tmp, int(os.environ.get("DX_RESTARTS") or 100))
+        restarts(root, tmp, int(os.environ.get("DX_RESTARTS") or (100 if dxtest.WHOLE else 15)))
     dxtest.finish()
 
 
