@@ -36,13 +36,13 @@ def verify(tmp, key, receipt, body, expect=0):
 
 
 def answers(server, tmp, public):
-    for target, status in (("/v1/domain/example.com?receipt=1", 200), ("/v1/domain/example.com/datasets/1/urls?receipt=1&limit=200", 200),
+    for number, (target, status) in enumerate((("/v1/domain/example.com?receipt=1", 200), ("/v1/domain/example.com/datasets/1/urls?receipt=1&limit=200", 200),
                            ("/v1/domain/absent.example.net?receipt=1", 404), ("/v1/domain/example.com/changes?format=atom&receipt=1", 200),
                            ("/v1/url?u=https://example.com/7&receipt=1", 200), ("/cdx?url=example.com/*&receipt=1&showUntimed=1&limit=2", 200), ("/index?url=example.com/x&receipt=1", 404),
-                           ("/collinfo.json?unknown=1&receipt=1", 200), (f"/cdx?url=example.com/1&junk={'a' * 7900}&receipt=1", 200), ("/cdx?url=example.com/1&junk=" + '"' * 7900 + "&receipt=1", 200)):
+                           ("/collinfo.json?unknown=1&receipt=1", 200), (f"/cdx?url=example.com/1&junk={'a' * 7900}&receipt=1", 200), ("/cdx?url=example.com/1&junk=" + '"' * 7900 + "&receipt=1", 200))):
         plain = server.get(target.replace("receipt=1&", "").replace("&receipt=1", "").replace("?receipt=1", ""))
         check("domaindex-receipt" not in plain.headers, f"{target}: no receipt that is not asked for")
-        for headers in ({}, {"Accept-Encoding": "gzip, zstd"}, {"If-None-Match": plain.headers.get("etag", '"x"')}):
+        for turn, headers in enumerate(({}, {"Accept-Encoding": "gzip, zstd"}, {"If-None-Match": plain.headers.get("etag", '"x"')})):
             reply = server.get(target, headers=headers)
             equal((reply.status, reply.body), (status, plain.body), f"{target[:99]} {headers}")
             token = reply.headers["domaindex-receipt"]
@@ -52,7 +52,8 @@ def answers(server, tmp, public):
             equal(said, want, f"{target}: the statement")
             check(abs(said["iat"] - time.time()) < 60 and len(said["build"]) == 32, f"{target}: time and build: {said}")
             check(by_openssl(tmp, public, token), f"{target}: openssl verifies it")
-            equal(json.loads(verify(tmp, public, token, reply.body).stdout), said, f"{target}: domaindex verifies it")
+            if dxtest.WHOLE or (number + turn) % 3 == 0:
+                equal(json.loads(verify(tmp, public, token, reply.body).stdout), said, f"{target}: domaindex verifies it")
     return server.get("/v1/domain/example.com?receipt=1")
 
 
@@ -68,7 +69,7 @@ def changed(tmp, public, reply):
                                  (token, reply.body + b" ", b"not the body"), (token, reply.body.replace(b"1", b"2"), b"not the body"), (token, b"", b"not the body")):
         done = verify(tmp, public, receipt, body, expect=1)
         check(words in done.stderr and done.stdout == b"", f"{receipt[:40]}: {done.stderr!r}")
-    for at in range(0, len(token), 7 if dxtest.WHOLE else 23):
+    for at in range(0, len(token), 7 if dxtest.WHOLE else 61):
         one = token[:at] + ("A" if token[at] != "A" else "B") + token[at + 1:]
         verify(tmp, public, one, reply.body, expect=1)
     by_pipe = dxtest.domaindex("receipt", "verify", "--key", public, "-", tmp / "body", input=token.encode())
