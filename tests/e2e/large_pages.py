@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """Index files are in pages of 2 MiB, where kernel and file system have those for files (tests/unit/base/test_map.c): as publish
 writes them, so that a server maps them so at once, and as a server reads them that are not in the page cache.
 
@@ -58,7 +59,7 @@ def main():
         root = tmp / "root"
         if not possible(tmp):
             dxtest.skip("no pages of 2 MiB for files: needs XFS, or ext4 and Linux 6.16")
-        urls = "".join(f"http://site{i}.example/\n" for i in range(DOMAINS))
+        urls = "".join(map("http://site%d.example/\n".__mod__, range(DOMAINS)))
         dxtest.domaindex("ingest", "--root", root, "--dataset", "a", "--format", "list", "-", input=urls.encode())
         dxtest.domaindex("publish", "--root", root)
         neither = ("--warm", "no", "--verify", "no")
