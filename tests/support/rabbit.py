@@ -7,7 +7,7 @@
         queue.send_all([(body, message_id, headers), ...])             and when all of them are
         queue.depth(), queue.consumers()                               messages that wait there
         queue.take_all()                                               [(body, message_id, headers)]
-        broker.control("set_disk_free_limit", "1MB")                   rabbitmqctl
+        broker.set_disk_free_limit(10**6)                              bytes; below it the broker blocks
         broker.kill(); broker.start()                                  its data stay
 
 Everything listens on 127.0.0.1, on free ports: the broker, its distribution port and an epmd. No
@@ -227,7 +227,7 @@ class Broker:
     def __init__(self, folder, max_message_size, heartbeat_s=60, users=None, vhosts=(), tls=None, strangers=None):
         self.folder = pathlib.Path(folder)
         self.home = lean_copy(home_of_package(), self.folder / "home")
-        self.port, self.tls_port, self.epmd_port, dist_port = (stores.free_port() for _ in range(4))
+        self.port, self.tls_port, self.epmd_port, self.dist_port = (stores.free_port() for _ in range(4))
         self.process = self.epmd = None
         self.was_up = False
         self.configure(max_message_size, heartbeat_s, tls)
@@ -238,7 +238,7 @@ class Broker:
             "ERL_EPMD_PORT": str(self.epmd_port), "ERL_EPMD_ADDRESS": "127.0.0.1",
             "RABBITMQ_NODENAME": f"dxtest{os.getpid()}@localhost",
             "RABBITMQ_NODE_PORT": str(self.port), "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
-            "RABBITMQ_DIST_PORT": str(dist_port),
+            "RABBITMQ_DIST_PORT": str(self.dist_port),
             "RABBITMQ_CONFIG_FILE": str(self.folder / "rabbitmq.conf"),
             "RABBITMQ_CONF_ENV_FILE": str(self.folder / "none"),
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(self.folder / "plugins"),
@@ -318,9 +318,10 @@ class Broker:
     def url(self, queue, port=None):
         return f"amqp://127.0.0.1:{port or self.port}/?queue={queue}"
 
-    def control(self, *arguments):
-        """rabbitmqctl; takes a second or two."""
-        dxtest.run(self.home / "sbin" / "rabbitmqctl", *arguments, env=self.environment)
+    def set_disk_free_limit(self, count):
+        """As rabbitmqctl does, which takes two seconds to start."""
+        program = next(iter(sorted(glob.glob("/usr/lib/erlang/erts-*/bin/erl_call"))), "erl_call")
+        dxtest.run(program, "-address", f"127.0.0.1:{self.dist_port}", "-a", f"rabbit_disk_monitor set_disk_free_limit [{count}]", env=self.environment)
 
     def kill(self):
         with contextlib.suppress(ProcessLookupError):
