@@ -6,8 +6,8 @@ Against versitygw or MinIO, and with DX_WHOLE=1 both, where they are installed (
 
 1. The same Parquet names and bytes as a run into a directory, also of a second, overlapping input; a
    third time nothing is added.
-2. Two runs at once with datasets of their own: both succeed, no id is given twice. 10 rounds.
-3. Two runs at once into the same new dataset: no row is there twice. 5 rounds.
+2. Two runs at once with datasets of their own: both succeed, no id is given twice. 4 rounds (10 with DX_WHOLE=1).
+3. Two runs at once into the same new dataset: no row is there twice. 2 rounds (5).
 4. SIGKILL at DX_INGEST_KILLS moments (3; 6 with DX_WHOLE=1), most of them while files are put: what is left publishes; the same run
    again makes it whole, no row twice.
 5. Inputs that are objects of the store, or behind nginx if it is there: what a file gives, at sizes
@@ -33,6 +33,7 @@ import urllib.parse
 
 import dxtest
 import faultproxy
+import no_pandas  # noqa: F401
 import remains
 import roots
 import stores
@@ -45,7 +46,7 @@ except ImportError:
 BUCKET = "lake"
 CHUNK = 4 << 20     # of inputs that are read by ranges
 KILLS = int(os.environ.get("DX_INGEST_KILLS") or (6 if dxtest.WHOLE else 3))
-ROUNDS, SAME_ROUNDS, FAULT_ROUNDS = 10, 5, 4
+ROUNDS, SAME_ROUNDS, FAULT_ROUNDS = (10, 5, 4) if dxtest.WHOLE else (4, 2, 2)
 COLUMNS = ("--format", "tsv", "--dataset-column", "1", "--ts-column", "2", "--url-column", "3",
            "--extra-column", "4", "--no-header")
 
@@ -207,7 +208,7 @@ def others_at_once(store, folder, rng):
                      f"{store.program}: round {i}: names")
         dxtest.equal(ids, list(range(1, len(names) + 1)), f"round {i}: ids")
         dxtest.equal(registry["next_dataset_id"], len(names) + 1, f"round {i}: the next id")
-        dxtest.equal(sorted({int(re.search(r"dataset_id=(\d+)/", n)[1]) for n in lake.parquet()}),
+        dxtest.equal(sorted({int(re.search(r"dataset_id=(\d+)/", n)[1]) for n in lake.parquet_names()}),
                      ids, f"round {i}: datasets with files")
 
 
@@ -232,7 +233,7 @@ def kill_when(lake, path, files=None, seconds=None):
         time.sleep(seconds)
     else:
         while process.poll() is None and len(lake.parquet_names()) < files:
-            pass
+            time.sleep(0.002)
     process.kill()
     return process.wait() != 0
 
@@ -288,7 +289,7 @@ def stores_something(path):
 def from_addresses(store, folder, rng):
     """5."""
     inputs = [sized(folder / f"in+put%{size}.txt", size, rng) for size in
-              (100, CHUNK - 1, CHUNK, CHUNK + 1, 5 * CHUNK, 5 * CHUNK + 777)]
+              (100, CHUNK - 1, CHUNK, CHUNK + 1, *((5 * CHUNK, 5 * CHUNK + 777) if dxtest.WHOLE else (3 * CHUNK + 777,)))]
     (folder / "packed").write_bytes(gzip.compress(inputs[-1].read_bytes(), 1))
     inputs.append(folder / "packed")
     (folder / "empty").write_bytes(b"")
