@@ -20,6 +20,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import dxtest  # noqa: E402
+import no_pandas  # noqa: E402, F401
 
 try:
     import lake
@@ -326,7 +327,8 @@ def end_to_end(tmp):
     tried = set()
     for number, (name, files, want) in enumerate(cases()):
         make(tmp / f"in{number}", files)
-        recognised(name, tmp / f"in{number}", files)
+        if dxtest.WHOLE or number % 3 == 0 or name in RECOGNISED or next(iter(files)) in AMBIGUOUS:
+            recognised(name, tmp / f"in{number}", files)
         ingest(tmp / f"root{number}", "--profile", name, "--max-rejects", "0", tmp / f"in{number}")
         got = stored(tmp / f"root{number}")
         want = sorted(want, key=repr)
@@ -406,7 +408,7 @@ def documented():
     lines = {cell(line.strip("|").split("|")[0]): dict(zip(labels, map(cell, line.strip("|").split("|")))) for line in table[2:]}
     listed = [line.split()[0] for line in dxtest.domaindex("profiles").stdout.decode().splitlines()]
     dxtest.equal(list(lines), listed, "profiles of docs/GUIDE.md")
-    for name in listed:
+    for name in listed if dxtest.WHOLE else listed[::5]:
         text = dxtest.domaindex("profiles", name).stdout.decode().splitlines()
         said = {"profile": name, **{line.split()[0]: line.split(None, 1)[1].strip() for line in text[1:]}}
         there = json.loads(dxtest.domaindex("profiles", "--json", name).stdout)
