@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """How many rounds of reads a listing from object storage costs, and how many bytes.
 
 bench/storage.py in small, on made-up rows, behind a store that answers 5 ms late: one batch with a
