@@ -28,7 +28,7 @@ import dxtest
 
 HISTORIES = int(os.environ.get("DX_HISTORIES") or (12 if dxtest.WHOLE and not dxtest.SANITIZED else 3 if dxtest.WHOLE else 2))
 SEED = int(os.environ.get("DX_SEED") or 17)
-STEPS = 12
+STEPS, LOSSES = (12, 3) if dxtest.WHOLE else (8, 1)    # of a history; how often a dataset loses files
 NAMES = ("alpha", "beta", "gamma", "delta")
 COUNTED = "counted"     # a dataset of counts: its rows are pages://HOST/PAGES here, which rules of domains and hosts hit and others do not
 DOMAINS = [f"site{i}.{tld}" for i, tld in zip(range(24), ("com", "org", "co.uk", "de") * 6)]
@@ -529,7 +529,7 @@ class History:
 def losses(tmp, seed):
     """Files come and go: what is served beside a version of the whole lake, and the parts that stay."""
     history, lost = History(tmp, seed), 0
-    for _ in range(3):
+    for _ in range(LOSSES):
         for _ in range(3):
             history.ingest()
             history.publish()
