@@ -8,7 +8,8 @@ then; other requests meanwhile; a body that stops; a version published, a suppre
 
 In detail: lists of names: every format of list and answer beside single requests and beside `lookup --names`,
 framing that is refused, clients that do not read or stop, another version, suppressions and damage in the
-middle.
+middle. Without DX_WHOLE the lists of the formats have 1,200 names, not 3,000, and `lookup` is asked for each list and each answer, not for
+each pair of them.
 """
 import contextlib
 import csv
@@ -18,6 +19,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import socket
 import threading
 import time
@@ -26,6 +28,7 @@ import dxtest
 from dxtest import check, equal
 
 DATASETS, DOMAINS = 30, 600
+LISTED = 3000 if dxtest.WHOLE else 1200
 LONG = 20_000 if dxtest.SANITIZED else 200_000
 CHUNKED = "Transfer-Encoding: chunked"
 
@@ -157,13 +160,13 @@ def check_said(truth, listed, lines_at, form, body, ids):
 
 
 def check_formats(root, server, truth, tmp):
-    listed = list(names(random.Random(1), 3000))
+    listed = list(names(random.Random(1), LISTED))
     some = [17, 3, 30]
     every = [d["dataset_id"] for d in truth.datasets]
-    for kind, (make, word) in LISTS.items():
+    for turn, (kind, (make, word)) in enumerate(LISTS.items()):
         body = make(listed)
         (tmp / word).write_bytes(body)
-        for form, ids in (("ndjson", None), ("csv", None), ("matrix", every), ("matrix", some)):
+        for number, (form, ids) in enumerate((("ndjson", None), ("csv", None), ("matrix", every), ("matrix", some))):
             chosen = ids == some
             query = f"format={form}" + ("&datasets=" + ",".join(map(str, some)) if chosen else "")
             reply = server.get(f"/v1/domains?{query}", method="POST", body=body, headers={"Content-Type": kind})
@@ -173,9 +176,11 @@ def check_formats(root, server, truth, tmp):
             lines_at = (lambda i: 2 + 2 * i) if word == "csv" else (lambda i: 1 + i)
             check_said(truth, listed, lines_at, form, reply.body, ids)
             more = ["--datasets", ",".join(map(str, some))] if chosen else []
+            if not dxtest.WHOLE and (turn + number) % 4:
+                continue
             done = dxtest.domaindex("lookup", "--root", root, "--names", tmp / word, "--input", word, "--format", form, *more)
             equal(done.stdout, reply.body, f"lookup and POST, {kind} as {form}")
-            check(b"3,000 names in " in done.stderr, done.stderr[-200:])
+            check(f"{LISTED:,} names in ".encode() in done.stderr, done.stderr[-200:])
             if word != "text":      # a list says by its name what it is; --input wins
                 named = tmp / f"list.{word}.gz"
                 named.write_bytes(gzip.compress(body))
@@ -476,9 +481,7 @@ def line_by_line(connection, stream):
     return ask
 
 
-def check_changes(tmp):
-    root = tmp / "changing"
-    build(root)
+def check_changes(root):
     with dxtest.Server(root, "--poll-ms", 50) as server, connect(server) as connection:
         stream = connection.makefile("rb")
         ask = line_by_line(connection, stream)
@@ -526,9 +529,7 @@ def hide(server, root, ask, version):
           "of each dataset")
 
 
-def check_damage(tmp):
-    root = tmp / "damaged"
-    build(root)
+def check_damage(root):
     with dxtest.Server(root) as server:
         with connect(server) as connection, connect(server) as table:
             stream, other = connection.makefile("rb"), table.makefile("rb")
@@ -554,6 +555,7 @@ def main():
     with dxtest.tempdir() as tmp:
         root = tmp / "root"
         build(root)
+        changing, damaged = (shutil.copytree(root, tmp / name) for name in ("changing", "damaged"))
         with dxtest.Server(root) as server:
             truth = Truth(server)
             check_formats(root, server, truth, tmp)
@@ -563,8 +565,8 @@ def main():
             check_long(server)
         check_stops(root)
         check_many(root)
-        check_changes(tmp)
-        check_damage(tmp)
+        check_changes(changing)
+        check_damage(damaged)
     dxtest.finish()
 
 

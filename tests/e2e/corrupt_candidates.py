@@ -12,7 +12,7 @@ the true one of the version, or an error, never another.
 
 Half as many more are of versions of three parts: any but the first, which the sound version has too, is damaged, dead.dxb among the rest.
 
-    DX_CANDIDATES=1000 tests/e2e/corrupt_candidates.py       in full; 40 without, 100 with DX_WHOLE=1
+    DX_CANDIDATES=1000 tests/e2e/corrupt_candidates.py       in full; 24 without, 100 with DX_WHOLE=1
 
 1,000 were run.
 """
@@ -29,7 +29,7 @@ import pipeline
 import roots
 from dxtest import check, equal
 
-CANDIDATES = int(os.environ.get("DX_CANDIDATES") or (100 if dxtest.WHOLE else 40))
+CANDIDATES = int(os.environ.get("DX_CANDIDATES") or (100 if dxtest.WHOLE else 24))
 PER_SERVER = 25     # and one that served the candidate ends: its caches know sound blocks of that version now
 OF_THE_VERSION = ("datasets.json.zst", "psl.dat.zst")
 # Which files: the big ones have most bytes, the small ones most structure.
