@@ -6,7 +6,7 @@ What a root and a server hold must depend on what the lake has, not on how often
 manifest, files below index/, parts of the version, and of the server descriptors, mappings and memory of its own are
 measured half way and at the end, each time behind a collection, and may not grow. Every tenth version is asked by the
 server for all rows so far. Then: publish --merge-max --no-merge keeps a part that is larger beside the new one, and a publish that may merge
-more merges them. And a dataset over known domains of two parts and new ones says of each what it had and has. 36 publishes, 3,000 with DX_WHOLE.
+more merges them. And a dataset over known domains of two parts and new ones says of each what it had and has. 24 publishes, 3,000 with DX_WHOLE.
 """
 import json
 import os
@@ -16,7 +16,7 @@ import time
 
 import dxtest
 
-PUBLISHES = 3000 if dxtest.WHOLE else 36
+PUBLISHES = 3000 if dxtest.WHOLE else 24
 COLLECT_EVERY = 12
 NO_WAIT = ("--keep", 1, "--keep-for", "0s", "--lease-ttl", "0s", "--cursor-life", "0s", "--max-share", 100, "--delete")
 
