@@ -5,10 +5,12 @@
 
 Files of many small row groups, of few large ones, with rejects in every part (some files with more than a buffer of them), with a URL of
 a megabyte, with a footer that says that a column is smaller than it is, behind http; several files in a run; little memory. A file
-that is damaged in one part ends the run with its name. $DX_PEERS_PYTHON names the python that has
+that is damaged in one part ends the run with its name. In the gate files of 20,000 rows instead of 100,000, and each kind of file by 2 or by 7 threads
+beside one; with DX_WHOLE=1 by both. $DX_PEERS_PYTHON names the python that has
 pyarrow. Exit 77: skipped.
 """
 import hashlib
+import itertools
 import json
 import pathlib
 import sys
@@ -24,7 +26,9 @@ except ImportError:
     print(f"SKIPPED: no pyarrow in {sys.executable}; set DX_PEERS_PYTHON")
     sys.exit(77)
 
-ROWS = 100_000 if dxtest.WHOLE else 50_000
+ROWS = 100_000 if dxtest.WHOLE else 20_000
+SOME = 20_000 if dxtest.WHOLE else 10_000       # rows of a large group
+few_or_many = itertools.cycle(((2, 7),) if dxtest.WHOLE else ((7,), (2,)))
 
 
 def table(count, name, bad=101):
@@ -55,7 +59,7 @@ def run(tmp, name, threads, *arguments, memory="256M", expect=0):
 def same(tmp, name, *arguments, memory="256M"):
     want = run(tmp, name, 1, *arguments, memory=memory)
     dxtest.check(want[0], f"{name}: rows are stored")
-    for threads in (2, 7):
+    for threads in next(few_or_many):
         got = run(tmp, name, threads, *arguments, memory=memory)
         for k, words in enumerate(("lake", "rejects", "summary")):
             dxtest.equal(got[k], want[k], f"{name}, {threads} threads: {words}")
@@ -91,11 +95,11 @@ def main():
         dxtest.equal((said["records"], said["rejected"]["total"]), (ROWS, len(range(0, ROWS, 101))), "records and rejects")
         same(tmp, "large", large)
         same(tmp, "several", small, single, large, memory="64M")
-        long = table(40_000, "d").set_column(0, "url", [[f"https://www.d{i}.com/" + "y" * (1_000_000 if i % 20_000 == 11 else 20) for i in range(40_000)]])
-        pq.write_table(long, tmp / "long.parquet", row_group_size=20_000)
+        long = table(2 * SOME, "d").set_column(0, "url", [[f"https://www.d{i}.com/" + "y" * (1_000_000 if i % SOME == 11 else 20) for i in range(2 * SOME)]])
+        pq.write_table(long, tmp / "long.parquet", row_group_size=SOME)
         same(tmp, "long", tmp / "long.parquet")
-        many = pa.table({"url": [f"{'z' * 600} {i}" if i % 40 else f"https://e{i}.com/" for i in range(60_000)], "set": ["d"] * 60_000, "more": ["m"] * 60_000})
-        pq.write_table(many, tmp / "many.parquet", row_group_size=20_000)
+        many = pa.table({"url": [f"{'z' * 600} {i}" if i % 40 else f"https://e{i}.com/" for i in range(3 * SOME)], "set": ["d"] * 3 * SOME, "more": ["m"] * 3 * SOME})
+        pq.write_table(many, tmp / "many.parquet", row_group_size=SOME)
         same(tmp, "many", tmp / "many.parquet")
         # Pages of a megabyte and more behind small ones, in the one group whose size is wrong: its first rows were read when the page is found too large.
         pq.write_table(pa.table({"url": [f"https://www.f{i}.com/{'p' * (1500 if 15_000 <= i < 20_000 else 10)}" for i in range(60_000)],
