@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow
+# labels: slow long
 """Captures of a site with more rows than a CDX answer may look at: by pages all of them, of its hosts those that are asked for.
 
 2,290,000 rows of one domain, 2,150,000 of them of one host, in two datasets. Pages of the domain with all below it, and of the large host: as many as
@@ -8,6 +8,9 @@ showNumPages says, each in order of keys, together every row once, in bounded me
 and URLs of them do not cost what the large one has; nor do its own URLs and prefixes, and the first rows of it, or those behind a resumeKey; with a rule
 that hides some rows too. URLs whose escapes hide a segment "..", also after a second publish; with DX_WHOLE=1 after one that merges the parts, and
 verify --deep recounts their lists. What cannot be is refused with what to ask.
+
+Not in the gate: so many rows take a minute of CPU time to ingest, publish and sort. The same questions over 13,000 rows of a domain, where an answer
+may look at 5,000, are those of test_cdx_large (unit); pages and keys of small hosts are in `cdx_server`.
 """
 import bisect
 import pathlib
@@ -139,7 +142,8 @@ def with_a_rule(root, server, want):
     """What a rule hides is in no answer, and rows before and behind it are."""
     hidden = f"https://en.{DOMAIN}/b05"
     dxtest.domaindex("suppress", "add", "--root", root, "--prefix", hidden, "--policy", "absent")
-    dxtest.wait_until(lambda: server.get(f"/cdx?url={hidden}00002&showUntimed=true").body == b"", 240)
+    # Not b0500002: a URL of "later" has that key too, and is not below the prefix.
+    check(dxtest.wait_until(lambda: server.get(f"/cdx?url={hidden}00006&showUntimed=true").body == b"", 240), "the rule is followed")
     left = [line for line in want if f" {hidden}" not in line]
     for prefix in ("/b05", "/b04999", "/a1"):
         key = key_of(f"https://en.{DOMAIN}{prefix}")
