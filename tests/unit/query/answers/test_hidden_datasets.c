@@ -42,7 +42,7 @@ static void open_side(struct side *s, const struct dx_test_root *r, const char *
     struct dx_error err = DX_ERROR_INIT;
     int rc;
 
-    *s = (struct side){ .before = { NULL, scope }, .after = { NULL, scope } };
+    *s = (struct side){ .before = { .scope = scope }, .after = { .scope = scope } };
     dx_buf_init(&s->body, BODY_MAX);
     rc = dx_caches_new(&s->caches, &options, &err);
     if (rc == DX_OK)

@@ -352,7 +352,7 @@ static void check_order_cursors(const struct asker *a)
     struct question q = { .suffix = "com", .limit = 2, .order = 1 };
     struct dx_buf body = DX_BUF_INIT(1 << 20);
     struct dx_buf items = DX_BUF_INIT(1000);
-    struct dx_cursor from;
+    struct dx_cursor from = { 0 };
     struct dx_cursor other;
     struct dx_problem problem;
 
