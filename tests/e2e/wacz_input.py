@@ -16,6 +16,8 @@ import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import dxtest  # noqa: E402
+import gzip_repeated  # noqa: E402
+import no_pandas  # noqa: E402, F401
 
 try:
     import lake
@@ -233,7 +235,7 @@ def lies(tmp):
     # The CRC of a member is of the whole file: records have checksums of their own (gzip), and these count.
     run("crc", put([(entry + 16, 0x12345678, 4), (local + 14, 0x12345678, 4)]))
     # Cut anywhere: without its directory nothing is known. (Each 1/40 of it.)
-    for i in range(1, 40):
+    for i in range(1, 40, 1 if dxtest.WHOLE else 5):
         run(f"cut-{i}", data[:len(data) * i // 40], refused=("does not end with a directory", "damaged or cut", "empty", "cannot tell", "no records", "not a"))
     # The directory: elsewhere, longer, shorter, with another count of entries.
     run("directory-elsewhere", put([(end + 16, directory + 7, 4)]), refused=("damaged or cut", "does not end with a directory"))
@@ -263,8 +265,8 @@ def lies(tmp):
     run("zip64-member", put([(extra + 4, 1 << 62, 8), (extra + 12, 1 << 62, 8)], data64), refused=("lies outside", "members overlap", "damaged or cut"))
     run("zip64-no-extra", put([(extra, 0x7777, 2)], data64), refused=("lies outside", "members overlap", "damaged or cut"))
     # A bomb: a record of 256 MiB in 256 KiB. Its row is stored or rejected, in bounded memory and time.
-    bomb = gzip.compress(b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://bomb.com/\r\nWARC-Date: 2024-01-01T00:00:00Z\r\nWARC-Record-ID: <urn:uuid:1>\r\n"
-                         b"Content-Type: application/http; msgtype=response\r\nContent-Length: 268435456\r\n\r\nHTTP/1.1 200 OK\r\nX: " + b"a" * (268435456 - 20) + b"\r\n\r\n\r\n\r\n")
+    bomb = gzip_repeated.member(b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://bomb.com/\r\nWARC-Date: 2024-01-01T00:00:00Z\r\nWARC-Record-ID: <urn:uuid:1>\r\n"
+                         b"Content-Type: application/http; msgtype=response\r\nContent-Length: 268435456\r\n\r\nHTTP/1.1 200 OK\r\nX: ", b"a" * (1 << 20), 255, b"a" * ((1 << 20) - 20) + b"\r\n\r\n\r\n\r\n")
     pack(tmp / "bomb.wacz", {"archive/a.warc.gz": made("a", 30), "archive/bomb.warc.gz": bomb, "archive/c.warc.gz": made("c", 3)})
     said = dxtest.run("bash", "-c", f"ulimit -v 1500000; exec {dxtest.BIN / 'domaindex'} ingest --root {tmp / 'bomb'} --dataset d --memory 64M --max-rejects 100% {tmp / 'bomb.wacz'}", expect=None)
     dxtest.equal(said.returncode, 0, f"a bomb: {said.stderr[-400:]!r}")
