@@ -18,6 +18,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import dxtest  # noqa: E402
+import gzip_repeated  # noqa: E402
+import no_pandas  # noqa: E402, F401
 
 try:
     import lake
@@ -206,14 +208,8 @@ def damaged(tmp):
 
 def large(tmp):
     """Contents and lines without an end are passed over: hundreds of MB of them take no memory."""
-    with gzip.open(tmp / "big.arc.gz", "wb", compresslevel=1) as f:
-        f.write(b"filedesc://big.arc 0 20040101000000 text/plain 0\n\nhttp://big.com/ 1.2.3.4 20040101000000 text/html 200000000\n")
-        for _ in range(200):
-            f.write(bytes(1_000_000))
-        f.write(b"\n")
-    with gzip.open(tmp / "big.arc.gz", "ab", compresslevel=1) as f:
-        for _ in range(200):
-            f.write(b"http:" + b"x" * 1_000_000)
+    head = b"filedesc://big.arc 0 20040101000000 text/plain 0\n\nhttp://big.com/ 1.2.3.4 20040101000000 text/html 200000000\n"
+    (tmp / "big.arc.gz").write_bytes(gzip_repeated.member(head, bytes(1_000_000), 200, b"\n") + gzip_repeated.member(b"", b"http:" + b"x" * 1_000_000, 200))
     said = ingest(tmp / "big", tmp / "big.arc.gz", "--memory", "64M", "--max-rejects", "100%")
     dxtest.equal([r[0] for r in lake.stored(tmp / "big", "d")], ["http://big.com/"], "a large content")
     peak = float(said.split("peak memory")[1].split()[0])
