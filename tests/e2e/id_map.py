@@ -147,20 +147,23 @@ def check_hidden_requested(tmp):
         dxtest.equal(asked(server, LED).json["url"], TO, "it is led on")
         for target in targets[:-1]:
             dxtest.check(b"secret" in server.get(target).body, f"{target}: what was requested is not told")
-    for kind, value in (("--url", LED), ("--host", "led.example"), ("--domain", "led.example"), ("--prefix", "led.example/as")):
-        dxtest.domaindex("suppress", "add", "--root", root, kind, value, "--policy", "absent", "--reason", "asked")
-        number = len(json.loads(dxtest.domaindex("suppress", "list", "--root", root, "--json").stdout)["suppressions"])
-        with dxtest.Server(root) as server:
+    with dxtest.Server(root, "--poll-ms", 50) as server:
+        for number, (kind, value) in enumerate((("--url", LED), ("--host", "led.example"), ("--domain", "led.example"), ("--prefix", "led.example/as")), 1):
+            dxtest.domaindex("suppress", "add", "--root", root, kind, value, "--policy", "absent", "--reason", "asked")
+            dxtest.wait_until(lambda: asked(server, LED).status == 404)
             dxtest.equal(asked(server, LED).status, 404, f"{kind}: a hidden URL is led on")
             for target in targets:
                 reply = server.get(target)
                 dxtest.equal(reply.status, 200, f"{kind}: {target}")
                 dxtest.check(b"secret" not in reply.body and b"led.example" not in reply.body, f"{kind}: {target}: {reply.body!r:.400}")
-        out = tmp / f"out{kind}"
-        dxtest.domaindex("export", "--root", root, "--file-store", out)
-        text = (out / "index").read_text()
-        dxtest.check("to.example/page" in text and "led.example" not in text, f"{kind}: exported: {text!r}")
-        dxtest.domaindex("suppress", "lift", "--root", root, str(number))
+            if dxtest.WHOLE or number % 3 == 1:
+                out = tmp / f"out{kind}"
+                dxtest.domaindex("export", "--root", root, "--file-store", out)
+                text = (out / "index").read_text()
+                dxtest.check("to.example/page" in text and "led.example" not in text, f"{kind}: exported: {text!r}")
+            dxtest.domaindex("suppress", "lift", "--root", root, 2 * number - 1)  # a lift has a number too
+            dxtest.wait_until(lambda: asked(server, LED).status == 200)
+            dxtest.equal(asked(server, LED).status, 200, f"{kind}: lifted, it is led on again")
 
 
 def state_of(root, number):
@@ -170,13 +173,13 @@ def state_of(root, number):
 
 def check_compacted_requested(tmp):
     """A requested URL that rules hide leaves the lake's files with the next compaction, here and in what is ingested
-    later: when the rule is lifted nothing comes back. The rows stay."""
+    later: when the rule is lifted nothing comes back. The rows stay. In the gate once, else twice."""
     root = tmp / "compacted"
     ingest(root, "led", [(LED, TO, "1600000000"), (TO, "", "1600000001"), ("https://other.example/asked", TO, "1600000002")])
     dxtest.domaindex("publish", "--root", root)
-    for n in range(2):
+    for n in range(2 if dxtest.WHOLE else 1):
         dxtest.domaindex("suppress", "add", "--root", root, "--url", LED, "--policy", "absent", "--reason", "asked")
-        number = len(json.loads(dxtest.domaindex("suppress", "list", "--root", root, "--json").stdout)["suppressions"])
+        number = 2 * n + 1  # a lift has a number too
         dxtest.equal(state_of(root, number), "hidden", f"{n}: before compact")
         dxtest.domaindex("compact", "--root", root)
         dxtest.equal(state_of(root, number), "gone", f"{n}: after compact")
