@@ -11,7 +11,7 @@ and a million absent names. Replies are compared byte for byte with those from t
 heads too but for Date. That the answers of the directory are the truth is for oracle_reddit and
 oracle_synthetic to show. Then the same again with the caches as small as they can be, in part.
 
-Each place gets one in 20 of the questions (domains, listings, absent names) about one dataset in eight; with DX_WHOLE=1 all.
+Each place gets one in 20 of the questions (domains, listings, absent names) about one dataset in forty; with DX_WHOLE=1 all.
 """
 import collections
 import hashlib
@@ -36,8 +36,8 @@ SMALL_CACHES = ("--cache-idx", "1M", "--cache-payload", "1M", "--cache-pages", "
 
 def make_root(tmp, clock):
     """The root and how many absent names are to be asked."""
-    root, path, more = tmp / "root", posts.of_datasets(tmp, 8), ()
-    absent = 1_000_000 if dxtest.WHOLE else 60_000
+    root, path, more = tmp / "root", posts.of_datasets(tmp, 40), ()
+    absent = 1_000_000 if dxtest.WHOLE else 20_000
     if path is None:
         print(f"{posts.NAME} is not here (DX_SHARED_DATA): 50,000 made-up records instead")
         path, more, absent = tmp / "rows.tsv", ("--no-header",), 200_000
@@ -106,7 +106,7 @@ def listings(pairs, count):
         yield from (f"{base}?offset={offset}&limit={limit}&fields=url,ts,extras"
                     for offset in range(0, total, limit))
         yield base
-        for _ in range(min(20, total)):
+        for _ in range(min(20 if dxtest.WHOLE else 6, total)):
             yield f"{base}?offset={rng.randrange(total + 1)}&limit={rng.choice((1, 7, 60, 500))}"
 
 
@@ -177,7 +177,7 @@ def main():
             names = oracle.absent_names(expected, absent // SHARE, Suffixes(dxtest.suffix_list()))
             places = Places(local, {
                 "domains": [f"/v1/domain/{quote(d)}" for d in domains[::SHARE]],
-                "listings": list(listings(pairs, 2000 // SHARE)),
+                "listings": list(listings(pairs, 2000 if dxtest.WHOLE else 60)),
                 "absent names": [f"/v1/domain/{name}" for name in names],
                 "others": whatever(local)}, clock)
             print(f"{len(domains)} domains, {len(pairs)} pairs, {sum(pairs.values())} rows")
