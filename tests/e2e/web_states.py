@@ -44,7 +44,7 @@ def hostile(chromium, tmp):
     with dxtest.Server(root, "--web", "yes") as server, chromium.tab(server, viewport={"width": 390, "height": 800}) as tab:
         domains = [d["domain"] for d in server.get("/v1/domains").json["domains"]]
         check(len(LONG) == 253 and server.get(f"/v1/domain/{LONG}").json["domain"] in domains, "the longest name is there")
-        views = ["#/", "#/datasets", "#/status", *(f"#/dataset/{i + 1}" for i in range(2)), *(f"#/{kind}/{d}" for d in domains[:2] + [LONG] for kind in ("site", "urls", "report"))]
+        views = ["#/", "#/datasets", "#/status", *(f"#/dataset/{i + 1}" for i in range(2)), *(f"#/{kind}/{d}" for d in (domains[:2] if dxtest.WHOLE else []) + [LONG] for kind in ("site", "urls", "report"))]
         broken = ["#/site/%3Cscript%3Ealert(1)%3C%2Fscript%3E", "#/site/%E2%80%AEmoc.live", "#/site/%zz", "#/dataset/..%2F..%2Fx", "#/nothing/x", "#/urls/evil.com?from=%3Cb%3E", "#/compare?sites=%3Cb%3E,evil.com", "#/site/" + "x" * 9000]
         for hash in views + broken:
             tab.view(hash)
@@ -148,7 +148,8 @@ def principals(chromium, tmp):
             equal(tab.texts("section:nth-of-type(2) tbody td:first-child"), [name], f"{name} sees its dataset")
             for hash in ("#/", "#/datasets", f"#/site/{other}.com", "#/urls/both.com", "#/status"):
                 tab.view(hash)
-                equal(tab.axe(), [], f"{name} {hash}: axe")
+                if dxtest.WHOLE or (tab is red and hash != "#/"):  # of most states web_browser does it too
+                    equal(tab.axe(), [], f"{name} {hash}: axe")
                 words = tab.text("main").replace(f"{other}.com", "")
                 check(other not in words, f"{name} at {hash} sees nothing of {other}: {words[:300]!r}")
             tab.view(f"#/site/{other}.com")
@@ -180,7 +181,7 @@ def faults(chromium, tmp):
         version = server.get("/v1/versions").json["version"]
         proxy.set([])
         tab.view("#/")
-        for fault in FAULTS:
+        for fault in FAULTS if dxtest.WHOLE else (*FAULTS[:-1:4], FAULTS[-1]):
             proxy.set([fault], 100)
             tab.evaluate(f"void (location.hash = '#/site/example.com?v={version}&x={fault}')")
             tab.wait("!!document.querySelector('.problem') || document.querySelector('.figures')")
