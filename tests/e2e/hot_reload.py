@@ -18,6 +18,11 @@ import manifests
 from dxtest import check, equal
 
 
+def wait_until(condition, seconds=60):
+    """As dxtest's, ten times a second: a look at a server under a sanitizer costs more than what it looks for."""
+    return dxtest.wait_until(lambda: condition() or time.sleep(0.1), seconds)
+
+
 def publish(root, tmp, rows):
     (tmp / "rows.tsv").write_text("".join(f"d\thttps://example.com/{n}\n" for n in range(rows)))
     dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--dataset-column", 1, "--url-column", 2,
@@ -33,7 +38,7 @@ def flip(root, name):
 
 
 def serves(server, name, seconds=60):
-    return dxtest.wait_until(lambda: server.get("/readyz").json.get("version") == name, seconds)
+    return wait_until(lambda: server.get("/readyz").json.get("version") == name, seconds)
 
 
 def metrics(server):
@@ -76,7 +81,7 @@ def refuse(root, names):
         victim.unlink()
         victim.write_bytes(good[:-1])
         flip(root, names[1])
-        check(dxtest.wait_until(lambda: server.get("/readyz").json["state"] == "degraded"), "degraded")
+        check(wait_until(lambda: server.get("/readyz").json["state"] == "degraded"), "degraded")
         ready = server.get("/readyz")
         equal((ready.status, ready.json["version"]), (200, names[0]), "ready with the old one")
         check("the last reload failed" in ready.json["detail"] and "domains.mphf" in ready.json["detail"],
@@ -91,7 +96,7 @@ def refuse(root, names):
         victim.write_bytes(good)
         server.process.send_signal(signal.SIGHUP)
         check(serves(server, names[1]), "SIGHUP tries again")
-        check(dxtest.wait_until(lambda: server.get("/readyz").json["state"] == "sound"), "all is well")
+        check(wait_until(lambda: server.get("/readyz").json["state"] == "sound"), "all is well")
         seen = metrics(server)
         equal(seen[f'domaindex_index_info{{version="{names[1]}"}}'], 1, "info")
         equal(seen["domaindex_index_seq"], manifests.Manifest(root).json["sequence"], "sequence")
@@ -103,7 +108,7 @@ def refuse(root, names):
         equal(seen["domaindex_index_served_seq"], seen["domaindex_index_seq"], "rolled back, it is not behind: no alert")
         manifest.with_suffix(".old").write_bytes(newest)
         manifest.with_suffix(".old").rename(manifest)
-        check(dxtest.wait_until(lambda: "went back" in server.get("/readyz").json.get("detail", "")), "an older manifest")
+        check(wait_until(lambda: "went back" in server.get("/readyz").json.get("detail", "")), "an older manifest")
         equal(server.get("/v1/domain/example.com").json["version"], names[0], "is not believed")
     flip(root, names[0])
 
@@ -120,12 +125,12 @@ def stay(root, names):
         equal(open_versions(server), set(names), "three")
         seen = metrics(server)
         equal((seen["domaindex_index_resident"], seen['domaindex_index_fetched_total{result="ok"}']), (3, 1), "counted")
-        check(dxtest.wait_until(lambda: open_versions(server) == {names[1]}), f"gone after a while: {open_versions(server)}")
+        check(wait_until(lambda: open_versions(server) == {names[1]}), f"gone after a while: {open_versions(server)}")
         equal(metrics(server)["domaindex_index_open"], 1, "counted")
     flip(root, names[0])
     with dxtest.Server(root, "--cursor-life", "2", "--poll-ms", "0") as server:
         equal(server.get(f"/v1/domain/example.com?version={names[2]}").status, 200, "opened for a request")
-        check(dxtest.wait_until(lambda: open_versions(server) == {names[0]}), "it goes although nobody polls")
+        check(wait_until(lambda: open_versions(server) == {names[0]}), "it goes although nobody polls")
 
 
 def room(root, names):
@@ -134,7 +139,7 @@ def room(root, names):
         "dataset_domains.dxt", "cold.dxp"))
     with dxtest.Server(root, "--resident-max", size + size // 2) as server:
         flip(root, names[1])
-        check(dxtest.wait_until(lambda: "resident-max" in server.get("/readyz").json.get("detail", "")), "no room for two")
+        check(wait_until(lambda: "resident-max" in server.get("/readyz").json.get("detail", "")), "no room for two")
         equal(server.get("/v1/domain/example.com").json["version"], names[0], "the old one answers")
         equal(metrics(server)['domaindex_index_flips_total{result="memory"}'], 1, "counted")
     flip(root, names[0])
@@ -154,18 +159,18 @@ def lease(root, names):
         equal(held(), {names[0], names[1]}, "both are open")
         check(0 < metrics(server)["domaindex_lease_expiry_timestamp_seconds"] - time.time() <= 7, "seconds left")
         first = json.loads(path.read_text(encoding="utf-8"))["serial"]
-        check(dxtest.wait_until(lambda: json.loads(path.read_text(encoding="utf-8"))["serial"] > first), "renewed")
+        check(wait_until(lambda: json.loads(path.read_text(encoding="utf-8"))["serial"] > first), "renewed")
         (root / "leases").rename(root / "leases-away")      # no lease can be written
         (root / "leases").write_text("")
-        check(dxtest.wait_until(lambda: server.get("/v1/domain/example.com").status == 503), "nothing is answered without")
+        check(wait_until(lambda: server.get("/v1/domain/example.com").status == 503), "nothing is answered without")
         reply = server.get("/v1/domain/example.com")
         equal((reply.json["type"], reply.headers.get("retry-after")), ("urn:domaindex:problem:lease-lost", "1"), "why")
         equal((server.get("/readyz").status, server.get("/healthz").status), (503, 200), "alive, not ready")
         equal(server.get(f"/v1/domain/example.com?version={names[0]}").status, 503, "no other either")
         (root / "leases").unlink()
         (root / "leases-away").rename(root / "leases")
-        check(dxtest.wait_until(lambda: server.get("/v1/domain/example.com").status == 200), "renewed again")
-        check(dxtest.wait_until(lambda: "renewed again" in server.words()), server.words())
+        check(wait_until(lambda: server.get("/v1/domain/example.com").status == 200), "renewed again")
+        check(wait_until(lambda: "renewed again" in server.words()), server.words())
     check(not path.exists() or not held(), "taken back at the end")
     if os.geteuid() != 0:
         (root / "leases").chmod(0o555)
