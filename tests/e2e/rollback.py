@@ -146,7 +146,7 @@ def beaten(root, proxy, env):
                           "rollback", "--root", root, "--force", to, env=through, **o)),
                       ("publish", lambda to, **o: dxtest.domaindex(
                           "publish", "--root", root, "--memory", "64M", env=through, **o))):
-        for number in range(3):
+        for number in range(3 if name == "rollback" else 1):    # publish finds those of rollback
             ingest(root, "more", f"{name}.com/{number}")
             publish(root)
         ingest(root, "more", f"{name}.com/new")
