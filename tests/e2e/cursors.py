@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """Listings by cursor are listings by offset, row for row, of the version of their first page.
 
 Three versions, two servers with one cursor key. While all listings are walked by cursors, page by page

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """Random histories of ingest, replace, remove, suppress, lift, publish, compact, rollback and gc, and of datasets whose
 files are not there for a while.
 

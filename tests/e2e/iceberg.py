@@ -438,7 +438,7 @@ def main():
         bounded_columns(tmp)
         hidden_texts(tmp)
         emptied_texts(tmp)
-    stores.need("versitygw", "minio")
+    stores.need("versitygw")
     with dxtest.tempdir() as tmp:
         on_a_store(tmp)
     dxtest.finish()

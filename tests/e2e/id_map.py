@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """Canonical URLs beside requested ones: /v1/url against a recount, with chains, loops, merges and compaction.
 
 In detail: canonical URLs beside requested ones: `/v1/url` for each against a recount, chains of 8 and 9

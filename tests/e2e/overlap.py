@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """What two datasets share, against sets of URLs in memory: every pair of datasets, after a merge with a
 base and a removal, under suppressions of each kind, from the server and from the command; strict
 parameters, ETag and problems. Lists are of several steps, of one domain, and much shorter than the other.

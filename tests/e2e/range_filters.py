@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """Filters, plans and formats of /v1/range and /v1/suffix/{suffix}/urls against the rows that were ingested.
 
 What a filter takes is decided in Python from the rows of the source, in the order that `ranges` and `suffix` check: small domains, whose rows are all read, and

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """/v1/range and /v1/keys against a recount: ranges of every kind in both layouts, walked by cursors, with suppressions and
 scopes, while the registry is filled, damaged, mended and taken away.
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: short
+# labels: short plain
 """/v1/suffix/{s}/urls and /v1/range by URL, time and nearness, and /v1/range by offset, against a sort of the source.
 
 In detail: suffixes, TLDs and ranges of numbers, in each order and its reverse, whole and by pages of every size, with the number of all rows on

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: short
+# labels: short plain
 """/v1/suffix/{suffix} against a recount of the source: domains, URLs, rows and times below any name, of all datasets and of one;
 /v1/domain/{domain}?view=icann the same, of domains as ICANN's part of the suffix list has them. /v1/suffix/{suffix}/urls: the rows themselves.
 

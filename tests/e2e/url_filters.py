@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """tag=, mime=, prefix=, from=, to=, status=, lang= and filter= of URL listings against a recount of the source: every page by its cursor, parts of a plan,
 suppressions, versions; values that are none; a large listing in which nothing matches.
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: short
+# labels: short plain
 """/v1/host/{h}/urls, and sort=, reverse=, closest=, collapse= of listings over all datasets, against a model of the source.
 
 In detail: hosts with ports, below others, with path prefixes; in orders by URL, time and nearness, alone and with filters; page by page, by cursors,

@@ -78,8 +78,8 @@ static void test_parsed(void)
 {
     static const char *const targets[] = {
         "/v1/domain/a%2Ecom/datasets/x/rows?columns=a,b",
-        "/v1/domain/a.com/datasets/x/urls?filter=a:b&filter=c:d&tag=x&prefix=/"
-        "&from=2020&status=200",
+        ("/v1/domain/a.com/datasets/x/urls?filter=a:b&filter=c:d&tag=x&prefix=/"
+         "&from=2020&status=200"),
         "/v1/datasets/x/overlap/y?format=csv&version=000001-20260101T000000Z",
         "/v1/range?from=0&to=7",
         "/cdx?url=a.com/*&filter=a:b",
