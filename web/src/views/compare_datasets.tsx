@@ -50,7 +50,7 @@ export function CompareDatasets({ ids }: { ids: number[] }) {
       <div class="columns">
         {ids.map((id) => (
           <Section<TopAnswer> key={id} title={`${t.top}: ${sides.get(id)?.name ?? id}`} path={ask(datasetPath(id, "/top-domains"), { limit: 10 })}>
-            {(top) => <Table caption={`${t.top}: ${number(top.domain_count)}`} rows={top.domains} columns={[{ name: t.domain, sort: (r) => r.domain, show: (r) => <SiteLink domain={r.domain} /> }, { name: t.urls, sort: size, kind: "number", show: sizeText }, { name: t.share, sort: (r) => r.share, kind: "number", show: (r) => share(r.share) }]} />}
+            {(top) => <Table caption={`${t.top}: ${sides.get(id)?.name ?? id}, ${number(top.domain_count)}`} rows={top.domains} columns={[{ name: t.domain, sort: (r) => r.domain, show: (r) => <SiteLink domain={r.domain} /> }, { name: t.urls, sort: size, kind: "number", show: sizeText }, { name: t.share, sort: (r) => r.share, kind: "number", show: (r) => share(r.share) }]} />}
           </Section>
         ))}
       </div>
