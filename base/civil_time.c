@@ -152,13 +152,14 @@ static inline size_t put_end(char *out, unsigned fraction)
 /* Not in line: the registers that it saves would be saved for all. */
 static __attribute__((noinline)) size_t put_rare_text(int64_t us, char *out)
 {
-    int64_t seconds = us / US_PER_SECOND - (us % US_PER_SECOND < 0);
+    int64_t rest = us % US_PER_SECOND;
+    int64_t seconds = us / US_PER_SECOND - (rest < 0);
     int64_t days = seconds / SECONDS_PER_DAY - (seconds % SECONDS_PER_DAY < 0);
     size_t n = put_rare_date(out, days);
 
     out[n] = 'T';
     put_clock(out + n + 1, (uint32_t)(seconds - days * SECONDS_PER_DAY));
-    return n + 9 + put_end(out + n + 9, (unsigned)(us - seconds * US_PER_SECOND));
+    return n + 9 + put_end(out + n + 9, (unsigned)(rest < 0 ? rest + US_PER_SECOND : rest));
 }
 
 size_t dx_civil_text_us(int64_t us, char out[DX_CIVIL_TEXT])

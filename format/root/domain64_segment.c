@@ -389,7 +389,8 @@ int dx_number_writer_name(struct dx_number_writer *w, uint64_t number, struct dx
         dx_buf_varint(&w->entry, shared);
     }
     dx_buf_varint(&w->entry, name.size - shared);
-    dx_buf_append(&w->entry, name.data + shared, name.size - shared);
+    if (shared < name.size)
+        dx_buf_append(&w->entry, name.data + shared, name.size - shared);
     dx_buf_clear(&w->last_name);
     dx_buf_append(&w->last_name, name.data, name.size);
     if (w->entry.failed || w->buckets.failed || w->last_name.failed)

@@ -460,19 +460,18 @@ static int let_wait(struct dx_pair_tally *t, bool new_host, struct dx_span host,
 /* The rows that wait, and from here on each one as it comes. */
 static int begin_paths(struct dx_pair_tally *t, struct dx_error *err)
 {
-    const uint8_t *at = t->waiting.data;
-    const uint8_t *end = at + t->waiting.size;
+    size_t done = 0;
     int rc = DX_OK;
 
     t->counts_paths = true;
-    while (rc >= 0 && at < end) {
+    while (rc >= 0 && done < t->waiting.size) {
+        const uint8_t *at = t->waiting.data + done + sizeof(struct waiting);
         struct waiting row;
 
-        memcpy(&row, at, sizeof row);
-        at += sizeof row;
+        memcpy(&row, t->waiting.data + done, sizeof row);
         rc = count_paths(t, row.new_host, dx_span_of(at, row.host_size),
                          dx_span_of(at + row.host_size, row.path_size), row.new_url, err);
-        at += (size_t)row.host_size + row.path_size;
+        done += sizeof row + row.host_size + row.path_size;
     }
     dx_buf_clear(&t->waiting);
     return rc;

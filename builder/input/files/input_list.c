@@ -186,22 +186,20 @@ static bool is_deep(const char *part)
     return strncmp(part, "**", 2) == 0 && (part[2] == '/' || part[2] == '\0');
 }
 
-static bool has_deep(const char *pattern)
-{
-    const char *at = pattern;
-
-    while (at != NULL && !is_deep(at)) {
-        at = strchr(at, '/');
-        at += at != NULL;
-    }
-    return at != NULL;
-}
-
 static const char *next_part(const char *path)
 {
     const char *slash = strchr(path, '/');
 
     return slash == NULL ? NULL : slash + 1;
+}
+
+static bool has_deep(const char *pattern)
+{
+    const char *at = pattern;
+
+    while (at != NULL && !is_deep(at))
+        at = next_part(at);
+    return at != NULL;
 }
 
 static const char *last_part(const char *path)

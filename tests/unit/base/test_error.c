@@ -37,12 +37,12 @@ int main(void)
     EXPECT(strcmp(err.text, "\\x1b: a\\x1b]0;t\\x07\\x0a\\xc2\\x9b1m\\x7f\\xff\xc3\xa9\\: no") == 0,
            "escaped twice: '%s'", err.text);
     memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
     memcpy(name + sizeof err.text - 3, "\xc3\xa9\xc3\xa9\xc3\xa9", 6);
     (void)dx_fail(&err, DX_E_IO, "%s", name);
     EXPECT(strlen(err.text) == sizeof err.text - 1 && dx_utf8_is_valid(dx_span_str(err.text)),
            "cut within a character: '%s'", err.text);
     memset(name, 'x', sizeof name - 1);
-    name[sizeof name - 1] = '\0';
     (void)dx_no_memory(&err, "%s", name);
     EXPECT(strlen(err.text) == sizeof err.text - 1, "cut at the room");
     return failures > 0;

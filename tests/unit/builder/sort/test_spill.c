@@ -190,6 +190,7 @@ static int replay(const char *dir)
     for (size_t i = 0; rc == DX_OK && i < sizeof sizes / sizeof *sizes; i++) {
         size_t from = want.size;
 
+        (void)dx_buf_reserve(&want, sizes[i] + 1);
         for (size_t k = 0; k < sizes[i]; k++)
             dx_buf_u8(&want, (uint8_t)draw());
         rc = dx_spill_file_append(f, dx_span_of(want.data + from, sizes[i]), &err);
