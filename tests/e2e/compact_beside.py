@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: plain
+# labels: plain long
 """A publish flips while compact is at work on a store (#16): what compact has merged is kept if it still holds. Once (with DX_WHOLE=1) and
 twice, the version of compact then has the other publish's rows too, the merged files under names that a collector of the
 lost ones does not know, and nothing stays of the lost version. Where the other took out what was merged (remove), or

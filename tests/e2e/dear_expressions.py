@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow
+# labels: slow long
 """A regular expression that takes milliseconds a row does not keep a worker: the page ends with a cursor in half of the time of a request,
 or is refused, and another client's listing is answered at once. Before, the worker went on for minutes behind the 503 of its client.
 DX_WHOLE=1: each expression with each listing, and 3 s a request, else one of them with each, and 1 s.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow threads
+# labels: slow threads long
 """Two collectors at once, beside publishes, rollbacks and readers with leases, in a directory and on
 versitygw, DX_BESIDE_S seconds each (3; 6 with DX_WHOLE=1) or until each of them has done something, with waits of seconds.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow
+# labels: slow long
 """Many publishes of one row each, one after the other, with a server that follows and a collector.
 
 What a root and a server hold must depend on what the lake has, not on how often it was published: versions and bytes of the

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: peers slow
+# labels: peers slow long
 """docs/tour.ipynb: its cells, run in their order against a server with the rows of docs/PYTHON.md, give the outputs that it has.
 
     tests/e2e/notebook.py --write       puts these outputs in

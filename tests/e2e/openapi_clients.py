@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: peers slow
+# labels: peers slow long
 """docs/openapi.json is good for others' programs: clients that two generators make of it (openapi-python-client, OpenAPI
 Generator) ask a server and say what its JSON says, and Schemathesis finds no answer that is not as the file has it.
 DX_WHOLE: both, and more of Schemathesis' cases; in the gate the first client.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: peers slow
+# labels: peers slow long
 """Files of the lake writer, value by value, in DuckDB, pyarrow, Polars and ClickHouse (chdb).
 
     parquet_peers.py [PROGRAM]        PROGRAM: test_lake_file, default $DX_BIN_DIR/tests/test_lake_file

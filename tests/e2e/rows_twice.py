@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: plain
+# labels: plain long
 """Rows that a rollback could bring together with equal ones (#16): publish 1, publish 2, rollback 1, ingest what 2 had, and
 rollback 2 is refused until the new files are published; each row is then there once. With --force they stand twice, verify
 --deep says so (exit 3), the publish that brings them together too (exit 1), and compact is the way out. The same for a

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: peers slow
+# labels: peers slow long
 """What tasks and driver of the Spark data source do, without Spark: processes with ranges of domains write lake files, some attempts die, some
 run twice, and one commit makes all rows visible: answers are those of one ingest. A commit that is killed, and one of files that changed, of
 overlapping ranges or of too many rejects leaves the old rows; two jobs for one new dataset: one of them is refused; a job that adds to rows that

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow
+# labels: slow long
 """Commands on a root in an S3 store (versitygw) with their n-th allocation, connect, send, receive, read, write, open and so on failing, once or (but for
 the network) from there on: the same result, or an error that names the cause; never a signal, and after exit 0 nothing is lost. Then, without a fault, the
 same command works, `verify --deep` is sound, and answers are those of the model.

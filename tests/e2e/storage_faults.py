@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow timed
+# labels: slow timed long
 """domaindexd on object storage behind which things go wrong: right bytes, or a problem document.
 
 A root of made-up records lies behind nginx or versitygw; between it and the server stands

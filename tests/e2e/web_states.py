@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow
+# labels: slow long
 """The web page where things go wrong, in a real browser: absent, withheld, not permitted, busy, version gone, cursors that expired; hostile names; principals whose sessions share nothing; slow, broken and lying servers."""
 
 import itertools
