@@ -15,6 +15,7 @@
 #ifndef DX_BASE_BUF_H
 #define DX_BASE_BUF_H
 
+#include "base/bytes.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -35,6 +36,12 @@ struct dx_buf {
     {                                         \
         NULL, 0, 0, (max_bytes), false, false \
     }
+
+/* What was written behind its first n bytes. */
+static inline struct dx_span dx_buf_from(const struct dx_buf *b, size_t n)
+{
+    return dx_span_from(dx_span_of(b->data, b->size), n);
+}
 
 void dx_buf_init(struct dx_buf *b, size_t max_bytes);
 void dx_buf_release(struct dx_buf *b);

@@ -48,6 +48,12 @@ static inline struct dx_span dx_span_str(const char *s)
     return (struct dx_span){ (const uint8_t *)s, strlen(s) };
 }
 
+/* Without its first n bytes. */
+static inline struct dx_span dx_span_from(struct dx_span s, size_t n)
+{
+    return n == 0 ? s : (struct dx_span){ s.data + n, s.size - n };
+}
+
 static inline bool dx_span_equal(struct dx_span a, struct dx_span b)
 {
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);

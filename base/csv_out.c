@@ -25,7 +25,7 @@ void dx_csv_text(struct dx_buf *b, struct dx_span s)
         dx_buf_append(b, s.data, n);
         if (quote != NULL)
             dx_buf_u8(b, '"');
-        s = (struct dx_span){ s.data + n, s.size - n };
+        s = dx_span_from(s, n);
     }
     dx_buf_u8(b, '"');
 }

@@ -398,7 +398,7 @@ int dx_file_out_write(struct dx_file_out *out, struct dx_span bytes, struct dx_e
             memcpy(out->pending + out->pending_size, bytes.data, n);
             out->pending_size += n;
         }
-        bytes = dx_span_of(bytes.data + n, bytes.size - n);
+        bytes = dx_span_from(bytes, n);
         if (rc == DX_OK && out->pending_size == cap) {
             rc = dx_file_write(out->fd, out->path, dx_span_of(out->pending, cap), err);
             out->pending_size = 0;

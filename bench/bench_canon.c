@@ -165,7 +165,7 @@ static bool cut(struct bench *b, struct dx_span text, unsigned column, struct dx
         if (!take(b, field_of(dx_span_of(text.data, n), column), kept))
             return false;
         n += end != NULL;
-        text = dx_span_of(text.data + n, text.size - n);
+        text = dx_span_from(text, n);
     }
     return true;
 }

@@ -52,7 +52,7 @@ bool dx_ipv4_meant(struct dx_span host)
 
     while (begin > 0 && s.data[begin - 1] != '.')
         begin--;
-    last = (struct dx_span){ s.data + begin, s.size - begin };
+    last = dx_span_from(s, begin);
     if (last.size == 0 || !is_digit(last.data[0]))
         return false;
     while (digits < last.size && is_digit(last.data[digits]))
@@ -167,8 +167,7 @@ bool dx_ipv6_parse(struct dx_span s, uint16_t address[8])
             value = value << 4 | (unsigned)dx_hex_digit(s.data[at++]);
         if (at < s.size && s.data[at] == '.') {
             if (at == begin || count > 6 ||
-                !parse_dotted_end((struct dx_span){ s.data + begin, s.size - begin },
-                                  address + count))
+                !parse_dotted_end(dx_span_from(s, begin), address + count))
                 return false;
             count += 2;
             break;

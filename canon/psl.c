@@ -86,7 +86,7 @@ static struct dx_span tail_of(struct dx_span name)
     if (dot == NULL)
         return (struct dx_span){ NULL, 0 };
     skip = (size_t)(dot + 1 - name.data);
-    return (struct dx_span){ name.data + skip, name.size - skip };
+    return dx_span_from(name, skip);
 }
 
 /* By the ICANN section alone, as psl_registrable_domain does by all rules. */

@@ -162,7 +162,7 @@ static struct dx_span first(struct dx_span s, size_t n)
 
 static struct dx_span after(struct dx_span s, size_t n)
 {
-    return n < s.size ? dx_span_of(s.data + n, s.size - n) : dx_span_of(NULL, 0);
+    return n < s.size ? dx_span_from(s, n) : dx_span_of(NULL, 0);
 }
 
 static bool begins(struct dx_span s, const char *with)

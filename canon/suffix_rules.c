@@ -529,7 +529,7 @@ int dx_suffix_rules_find(const struct dx_suffix_rules *r, struct dx_span name,
 
         for (; i > 0 && name.data[i - 1] != '.'; i--)
             hash = hash_step(hash, name.data[i - 1]);
-        tail = (struct dx_span){ name.data + i, name.size - i };
+        tail = dx_span_from(name, i);
         if (tail.data[0] == '.')
             return find_from_front(r, name, of, domain);
         begin[++labels] = i;

@@ -362,9 +362,9 @@ static bool keep_canonical(struct dx_canon *c, struct dx_span raw, struct dx_url
 
     if (at == 0 || raw.size > DX_URL_MAX)
         return false;
-    end = at + dx_host_plain_size((struct dx_span){ raw.data + at, raw.size - at });
+    end = at + dx_host_plain_size(dx_span_from(raw, at));
     host = (struct dx_span){ raw.data + at, end - at };
-    path = (struct dx_span){ raw.data + end, raw.size - end };
+    path = dx_span_from(raw, end);
     if (host.size == 0 || !dx_path_query_is_plain(path) || dx_ipv4_meant(host))
         return false;
     memcpy(c->out, raw.data, raw.size);

@@ -73,8 +73,8 @@ static int take_value(const struct reading *r, struct dx_span text, struct dx_sp
     text = trim(text);
     if (text.size > 0 && (text.data[0] == '"' || text.data[0] == '\''))
         return take_quoted(r, text, value);
-    while (end < text.size && !((end == 0 || is_space(text.data[end - 1])) &&
-                                is_comment((struct dx_span){ text.data + end, text.size - end })))
+    while (end < text.size &&
+           !((end == 0 || is_space(text.data[end - 1])) && is_comment(dx_span_from(text, end))))
         end++;
     *value = trim((struct dx_span){ text.data, end });
     return DX_OK;

@@ -71,7 +71,7 @@ int dx_credentials_parse_file(struct dx_credentials *c, struct dx_span text, con
 
         number++;
         n += end != NULL;
-        text = (struct dx_span){ text.data + n, text.size - n };
+        text = dx_span_from(text, n);
         if (line.size == 0 || line.data[0] == '#' || line.data[0] == ';')
             continue;
         if (line.data[0] == '[') {

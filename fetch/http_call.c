@@ -137,7 +137,7 @@ static void keep_header(const char *name, struct dx_span line, char *to, size_t 
 
     if (line.size <= n || strncasecmp((const char *)line.data, name, n) != 0)
         return;
-    line = dx_span_of(line.data + n, line.size - n);
+    line = dx_span_from(line, n);
     while (line.size > 0 && line.data[0] == ' ')
         line = dx_span_of(line.data + 1, line.size - 1);
     while (line.size > 0 && line.data[line.size - 1] <= ' ')

@@ -21,7 +21,7 @@ static bool take_number(struct dx_span *s, uint64_t *value)
         if (__builtin_mul_overflow(v, 10, &v) ||
             __builtin_add_overflow(v, (uint64_t)(s->data[n] - '0'), &v))
             return false;
-    *s = (struct dx_span){ s->data + n, s->size - n };
+    *s = dx_span_from(*s, n);
     *value = v;
     return n > 0;
 }

@@ -369,7 +369,7 @@ static int write_list(struct dx_names *names, struct dx_name_list *list, struct 
         else
             memcpy(to, text.data, part);
         dx_name_list_put(list, part);
-        text = dx_span_of(text.data + part, text.size - part);
+        text = dx_span_from(text, part);
         while (rc >= 0 && dx_name_list_next(list, &name))
             while (rc >= 0 && !dx_names_add(names, &name))
                 rc = write_names(names, out, problem);

@@ -256,7 +256,7 @@ static int take_piece(void *ctx, struct dx_span piece, struct dx_error *why)
         n = n < piece.size ? n : piece.size;
         memcpy(p->carry + p->carried, piece.data, n);
         p->carried += n;
-        piece = dx_span_of(piece.data + n, piece.size - n);
+        piece = dx_span_from(piece, n);
         if (p->carried < DX_URLS_RECORD)
             break;
         p->carried = 0;

@@ -63,7 +63,7 @@ int dx_bench_names_read(struct dx_bench_names *n, const char *path, struct dx_er
         if (name > 0)
             add_name(n, dx_span_of(rest.data, name));
         line += line < rest.size;
-        rest = dx_span_of(rest.data + line, rest.size - line);
+        rest = dx_span_from(rest, line);
     }
     dx_buf_release(&text);
     return rc == DX_OK ? finish(n, path, err) : rc;

@@ -244,7 +244,7 @@ static int take_piece(void *ctx, struct dx_span piece, struct dx_error *err)
             record = w->carry;
         }
         w->carried += n;
-        piece = dx_span_of(piece.data + n, piece.size - n);
+        piece = dx_span_from(piece, n);
         if (w->carried < DX_URLS_RECORD)
             break;
         w->carried = 0;

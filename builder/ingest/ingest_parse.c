@@ -70,7 +70,7 @@ static struct dx_span repair_text(struct dx_ingest_worker *w, struct dx_span s)
         i += n > 0 ? n : 1;
     }
     w->repaired++;
-    return dx_span_of(w->repair.data + mark, w->repair.size - mark);
+    return dx_buf_from(&w->repair, mark);
 }
 
 /* The name a row's dataset has, and the dataset where that is known; 0 or the reason against it. */

@@ -94,7 +94,7 @@ int dx_adopt_list_parse(struct dx_adopt_list *l, struct dx_span text, const char
 
         rc = read_line(l, dx_span_of(text.data, size), name, err);
         size += end != NULL;
-        text = dx_span_of(text.data + size, text.size - size);
+        text = dx_span_from(text, size);
     }
     return rc;
 }

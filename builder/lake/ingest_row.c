@@ -111,7 +111,7 @@ static struct dx_span unescape(struct dx_bytes *r, struct dx_span part, struct d
         if (r->failed)
             break;
     }
-    return dx_span_of(scratch->data + mark, scratch->size - mark);
+    return dx_buf_from(scratch, mark);
 }
 
 static struct dx_span take_extra(struct dx_bytes *r, struct dx_buf *scratch)

@@ -108,7 +108,7 @@ int dx_chunked_next(struct dx_chunked *c, struct dx_span *in, struct dx_span *pi
             size_t n = c->left < in->size ? (size_t)c->left : in->size;
 
             *piece = dx_span_of(in->data, n);
-            *in = dx_span_of(in->data + n, in->size - n);
+            *in = dx_span_from(*in, n);
             c->left -= n;
             c->size += n;
             if (c->left == 0)

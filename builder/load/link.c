@@ -285,7 +285,7 @@ static int take_reply(struct dx_link *l, struct dx_span bytes, size_t looked_at,
     l->in_body = true;
     l->body_left = l->head.body_size;
     l->chunks = (struct dx_chunked){ .at = DX_CHUNKED_SIZE };
-    return take_body(l, dx_span_of(bytes.data + size, bytes.size - size), err);
+    return take_body(l, dx_span_from(bytes, size), err);
 }
 
 int dx_link_read(struct dx_link *l, uint8_t *scratch, struct dx_error *err)

@@ -117,7 +117,7 @@ int dx_targets_parse(struct dx_targets *t, struct dx_span text, const char *name
         if (n > 0 && (rc = add_line(t, dx_span_of(text.data, n), host, token, err)) < 0)
             rc = dx_fail_in(err, "%s:%zu", name, number);
         n += end != NULL;
-        text = dx_span_of(text.data + n, text.size - n);
+        text = dx_span_from(text, n);
     }
     if (rc == DX_OK && t->requests.failed)
         rc = dx_buf_fail(&t->requests, err, name);

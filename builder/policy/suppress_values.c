@@ -134,7 +134,7 @@ static struct spelled split_value(struct dx_span given)
            memchr("/\\?#", s.authority.data[s.authority.size], 4) == NULL)
         s.authority.size++;
     n += s.authority.size;
-    s.rest = dx_span_of(given.data + n, given.size - n);
+    s.rest = dx_span_from(given, n);
     return s;
 }
 
@@ -154,7 +154,7 @@ static uint8_t next_byte(struct dx_span *s)
     uint8_t c = escaped < 0 ? s->data[0] : (uint8_t)escaped;
     size_t n = escaped < 0 ? 1 : 3;
 
-    *s = dx_span_of(s->data + n, s->size - n);
+    *s = dx_span_from(*s, n);
     return c;
 }
 

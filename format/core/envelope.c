@@ -411,7 +411,7 @@ static int put_bytes(struct dx_envelope_writer *w, struct dx_span bytes, struct 
         dx_few_copy(w->pending + w->pending_size, bytes.data, n);
         w->pending_size += n;
         w->offset += n;
-        bytes = dx_span_of(bytes.data + n, bytes.size - n);
+        bytes = dx_span_from(bytes, n);
         if (w->pending_size < BLOCK)
             continue;
         rc = flush_block(w, err);

@@ -83,7 +83,7 @@ static int stored_set(const struct dx_membership *m, uint64_t offset, struct dx_
                       struct dx_error *err)
 {
     const struct dx_envelope *e = &m->envelope;
-    struct dx_span rest = dx_span_of(m->set_bytes.data + offset, m->set_bytes.size - offset);
+    struct dx_span rest = dx_span_from(m->set_bytes, offset);
     struct dx_span stored;
     uint64_t size;
     int rc;
@@ -221,7 +221,7 @@ static int add_stored(struct dx_set_store *store, const uint32_t *ids, size_t co
         rc = dx_dataset_set_encode(ids, count, &store->bytes, err);
     if (rc < 0)
         return rc;
-    bytes = dx_span_of(store->bytes.data + front, store->bytes.size - front);
+    bytes = dx_buf_from(&store->bytes, front);
     hash = dx_hash64(bytes);
     number = find_equal(store, hash, bytes);
     if (number < store->sets) {

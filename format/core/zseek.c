@@ -110,7 +110,7 @@ int dx_zstd_frames_decode(struct dx_zstd_decoder *d, struct dx_span compressed, 
         rc = dx_zstd_frame_decode(d, dx_span_of(compressed.data, size), n, to, err);
         if (rc < 0)
             return rc;
-        compressed = dx_span_of(compressed.data + size, compressed.size - size);
+        compressed = dx_span_from(compressed, size);
         to += n;
         plain_size -= n;
     }
@@ -341,7 +341,7 @@ int dx_zstd_frames_encode(struct dx_zstd_encoder *e, struct dx_span plain, struc
         size_t n = plain.size < DX_ZSEEK_PLAIN_MAX ? plain.size : DX_ZSEEK_PLAIN_MAX;
 
         rc = encode_frame(e, dx_span_of(plain.data, n), to, err);
-        plain = dx_span_of(plain.data + n, plain.size - n);
+        plain = dx_span_from(plain, n);
     }
     return rc;
 }
@@ -449,7 +449,7 @@ int dx_zseek_writer_encoded(struct dx_zseek_writer *w, struct dx_span frames, st
 
         assert(!ZSTD_isError(size) && size <= left.size && plain_size <= DX_ZSEEK_PLAIN_MAX);
         rc = list_frame(w, dx_span_of(left.data, size), (size_t)plain_size, &f, err);
-        left = dx_span_of(left.data + size, left.size - size);
+        left = dx_span_from(left, size);
     }
     return rc == DX_OK ? w->sink(w->sink_ctx, frames, err) : rc;
 }

@@ -16,7 +16,7 @@ int dx_segment_journal_head_write(const struct dx_segment_journal_head *head, st
     dx_buf_u16(out, (uint16_t)strlen(head->dataset));
     dx_buf_str(out, head->dataset);
     if (!out->failed)
-        dx_buf_u64(out, dx_hash64(dx_span_of(out->data + begin, out->size - begin)));
+        dx_buf_u64(out, dx_hash64(dx_buf_from(out, begin)));
     return out->failed ? dx_buf_fail(out, err, "segment journal") : DX_OK;
 }
 

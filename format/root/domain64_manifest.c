@@ -98,7 +98,7 @@ int dx_domain64_manifest_write(const struct dx_domain64_manifest *l, struct dx_b
     }
     if (out->failed)
         return dx_buf_fail(out, err, "domain64 registry");
-    sum = dx_hash128_of(dx_span_of(out->data + begin, out->size - begin));
+    sum = dx_hash128_of(dx_buf_from(out, begin));
     dx_hash128_text(&sum, hex);
     dx_buf_fmt(out, "checksum\t%s\n", hex);
     return out->failed ? dx_buf_fail(out, err, "domain64 registry") : DX_OK;

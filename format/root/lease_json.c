@@ -127,7 +127,7 @@ int dx_lease_text_write(const struct dx_lease_text *t, struct dx_buf *out, struc
         dx_json_str(&j, t->versions[i]);
     dx_json_end(&j); /* of the list; the object ends with the checksum of what is before it */
     if (!out->failed) {
-        struct dx_hash128 sum = dx_hash128_of(dx_span_of(out->data + begin, out->size - begin));
+        struct dx_hash128 sum = dx_hash128_of(dx_buf_from(out, begin));
 
         dx_hash128_text(&sum, hex);
         dx_buf_fmt(out, CHECKSUM_KEY "%s" CHECKSUM_END, hex);

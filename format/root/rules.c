@@ -64,7 +64,7 @@ static struct dx_span parent(struct dx_span name)
     const uint8_t *dot = name.size == 0 ? NULL : memchr(name.data, '.', name.size);
     size_t n = dot == NULL ? name.size : (size_t)(dot - name.data) + 1;
 
-    return dx_span_of(name.data + n, name.size - n);
+    return dx_span_from(name, n);
 }
 
 static size_t labels_of(struct dx_span name)

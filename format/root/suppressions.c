@@ -71,11 +71,6 @@ static size_t find_byte(struct dx_span s, uint8_t byte)
     return at == NULL ? s.size : (size_t)(at - s.data);
 }
 
-static struct dx_span from(struct dx_span s, size_t at)
-{
-    return dx_span_of(s.data + at, s.size - at);
-}
-
 /* A trailing dot is part of a host (docs/CANON.md), but of no registered domain. */
 static bool host_ok(enum dx_suppress_kind kind, struct dx_span host)
 {
@@ -105,10 +100,10 @@ bool dx_suppress_parts_of(enum dx_suppress_kind kind, struct dx_span value,
         if (colon == 0 || value.size - colon < 3 || memcmp(value.data + colon, "://", 3) != 0)
             return false;
         parts->scheme = dx_span_of(value.data, colon);
-        rest = from(value, colon + 3);
+        rest = dx_span_from(value, colon + 3);
     }
     parts->host = dx_span_of(rest.data, find_byte(rest, '/'));
-    parts->path_query = from(rest, parts->host.size);
+    parts->path_query = dx_span_from(rest, parts->host.size);
     return host_ok(kind, parts->host) &&
            (kind == DX_SUPPRESS_PREFIX || kind == DX_SUPPRESS_URL) == (parts->path_query.size > 0);
 }
@@ -325,7 +320,7 @@ static const char *read_line(struct dx_suppressions *log, struct dx_span line)
         if ((i + 1 == FIELDS) != (n == line.size))
             return "not 7 fields";
         at[i] = dx_span_of(line.data, n);
-        line = i + 1 == FIELDS ? line : from(line, n + 1);
+        line = i + 1 == FIELDS ? line : dx_span_from(line, n + 1);
     }
     f.value = at[5];
     f.reason = at[6];
@@ -371,7 +366,8 @@ static int check_sum(struct dx_span text, struct dx_error *err)
 
 static int read_lines(struct dx_suppressions *log, struct dx_error *err)
 {
-    struct dx_span rest = from(dx_span_of(log->text.data, log->text.size), sizeof HEADER - 1);
+    struct dx_span rest = dx_span_from(dx_span_of(log->text.data, log->text.size),
+                                       sizeof HEADER - 1);
 
     while (rest.size > 0) {
         size_t n = find_byte(rest, '\n');
@@ -386,7 +382,7 @@ static int read_lines(struct dx_suppressions *log, struct dx_error *err)
         if (why != NULL)
             return dx_fail(err, DX_E_CORRUPT, "rule %zu, offset %zu: %s", log->count + 1,
                            (size_t)(rest.data - log->text.data), why);
-        rest = from(rest, n + 1);
+        rest = dx_span_from(rest, n + 1);
     }
     return DX_OK;
 }

@@ -41,7 +41,7 @@ int dx_suppressions_floor_write(const struct dx_suppressions_floor *floor, struc
     dx_buf_fmt(out, HEADER "lines\t%" PRIu64 "\nhash\t%s\n", floor->lines, hex);
     if (out->failed)
         return dx_buf_fail(out, err, DX_SUPPRESSIONS_FLOOR);
-    sum = dx_hash128_of(dx_span_of(out->data + at, out->size - at));
+    sum = dx_hash128_of(dx_buf_from(out, at));
     dx_hash128_text(&sum, hex);
     dx_buf_fmt(out, "checksum\t%s\n", hex);
     return out->failed ? dx_buf_fail(out, err, DX_SUPPRESSIONS_FLOOR) : DX_OK;

@@ -72,11 +72,6 @@ size_t dx_locator_put(const struct dx_locator *l, uint8_t *text)
     return l->name.size + (size_t)n;
 }
 
-static struct dx_span behind(struct dx_span s, size_t n)
-{
-    return dx_span_of(s.data + n, s.size - n);
-}
-
 /* The number that s begins with, cut off; false: none, or not as we write it. */
 static bool take_number(struct dx_span *s, uint64_t *number)
 {
@@ -90,7 +85,7 @@ static bool take_number(struct dx_span *s, uint64_t *number)
     }
     if (n == 0 || (n > 1 && s->data[0] == '0'))
         return false;
-    *s = behind(*s, n);
+    *s = dx_span_from(*s, n);
     *number = v;
     return true;
 }
@@ -114,7 +109,7 @@ static bool take_was(struct dx_span *s, struct dx_locator *l)
             return false;
         l->was_hash = l->was_hash << 4 | (uint64_t)(digit - digits);
     }
-    *s = behind(*s, HASH_DIGITS + 2);
+    *s = dx_span_from(*s, HASH_DIGITS + 2);
     return true;
 }
 
@@ -123,7 +118,7 @@ static bool parse_place(struct dx_span place, struct dx_locator *l)
     size_t word = 0;
 
     if (begins_with(place, WAS)) {
-        place = behind(place, strlen(WAS));
+        place = dx_span_from(place, strlen(WAS));
         if (!take_was(&place, l))
             return false;
     }
@@ -134,14 +129,14 @@ static bool parse_place(struct dx_span place, struct dx_locator *l)
     }
     if (l->kind == KINDS)
         return false;
-    place = behind(place, word);
+    place = dx_span_from(place, word);
     if (!take_number(&place, &l->place[0]))
         return false;
     if (place.size == 0)
         return kinds[l->kind].between == 0 || kinds[l->kind].may_end;
     if (kinds[l->kind].between == 0 || place.data[0] != (uint8_t)kinds[l->kind].between)
         return false;
-    place = behind(place, 1);
+    place = dx_span_from(place, 1);
     /* A length of 0 is said by leaving it out. */
     return take_number(&place, &l->place[1]) && place.size == 0 &&
            l->place[1] >= kinds[l->kind].min[1];
@@ -157,6 +152,6 @@ bool dx_locator_parse(struct dx_span text, struct dx_locator *l)
     if (at == 0)
         return false;
     l->name = dx_span_of(text.data, at - 1);
-    return parse_place(dx_span_of(text.data + at, text.size - at), l) && place_valid(l) &&
+    return parse_place(dx_span_from(text, at), l) && place_valid(l) &&
            dx_locator_name_valid(l->name);
 }

@@ -324,7 +324,7 @@ static int write_frames(struct dx_cold_writer *w, struct dx_span plain, struct d
         if (rc < 0)
             return rc;
         dx_buf_append(&w->stored, w->out.compressed.data, w->out.compressed.size);
-        plain = dx_span_of(plain.data + n, plain.size - n);
+        plain = dx_span_from(plain, n);
     }
     return w->stored.failed ? dx_buf_fail(&w->stored, err, files[w->file].name) : DX_OK;
 }

@@ -179,7 +179,7 @@ static int row_at(const struct dx_dataset_domains *d, uint64_t part, uint64_t i,
     uint64_t bit = i * bits;
     size_t byte = (size_t)(part + bit / 8);
 
-    *row = dx_span_of(d->lists.data + byte, d->lists.size - byte);
+    *row = dx_span_from(d->lists, byte);
     *at = bit % 8;
     return dx_envelope_check(&d->envelope, row->data, (size_t)((*at + bits + 7) / 8), err);
 }

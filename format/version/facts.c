@@ -395,7 +395,7 @@ static bool www_comes_first(struct dx_span domain)
     if (c != 0 || n < WWW_SIZE)
         return c < 0;
     /* www.x: what is compared from here on is www.x with x. */
-    return dx_span_compare(domain, dx_span_of(domain.data + n, domain.size - n)) < 0;
+    return dx_span_compare(domain, dx_span_from(domain, n)) < 0;
 }
 
 static const char *host_text(struct dx_facts *f, struct dx_buf *to)

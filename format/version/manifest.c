@@ -740,7 +740,7 @@ int dx_manifest_write(const struct dx_manifest *m, struct dx_buf *out, struct dx
     dx_buf_str(out, "\n  ],\n  ");
     if (out->failed)
         return dx_buf_fail(out, err, "manifest");
-    sum = dx_hash128_of(dx_span_of(out->data + front, out->size - front));
+    sum = dx_hash128_of(dx_buf_from(out, front));
     dx_hash128_text(&sum, text);
     dx_buf_fmt(out, CHECKSUM_KEY ": \"%s\"\n}\n", text);
     if (out->failed)

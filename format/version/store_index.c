@@ -297,7 +297,7 @@ enum dx_store_flaw dx_store_header_parse(struct dx_span text, struct dx_store_he
         if (to != NULL && to->data != NULL && (to == &header->key || to == &header->hash))
             return DX_STORE_HEADER;
         if (to != NULL && to->data == NULL)
-            *to = dx_span_of(line.data + name, line.size - name);
+            *to = dx_span_from(line, name);
     }
     return DX_STORE_HEADER;
 }

@@ -493,8 +493,7 @@ int dx_tags_encode_file(struct dx_tags_encoder *e, uint32_t file_id, struct roar
     if (rc == DX_OK)
         rc = dx_dataset_set_open(&of_rows, dx_span_of(e->bytes.data, first), "tags", err);
     if (rc == DX_OK)
-        rc = dx_dataset_set_open(
-            &of_domains, dx_span_of(e->bytes.data + first, e->bytes.size - first), "tags", err);
+        rc = dx_dataset_set_open(&of_domains, dx_buf_from(&e->bytes, first), "tags", err);
     if (rc == DX_OK &&
         (of_domains.count > of_rows.count || dx_dataset_set_last(&of_domains) >= e->domains))
         rc = dx_fail(err, DX_E_INVALID, "tags: file %lu: more domains than rows, or unknown ones",

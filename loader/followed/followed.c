@@ -70,7 +70,7 @@ static int read_file(struct dx_followed *f, struct dx_buf *text, char etag[DX_SO
     if (strcmp(etag, f->etag) != 0 || dx_clock_ms() < f->settled_ms) {
         rc = read_bytes(f, fd, (size_t)st.st_size, text, err);
         if (rc == DX_OK) {
-            f->read = dx_hash128_of(dx_span_of(text->data + before, text->size - before));
+            f->read = dx_hash128_of(dx_buf_from(text, before));
             rc = !is_taken_text(f, etag);
         }
         if (rc == 0)

@@ -29,7 +29,7 @@ static bool take_digits(struct dx_span *text, unsigned most, unsigned decimals, 
             return false;
         v = v * 10 + (uint32_t)(text->data[n] - '0');
     }
-    *text = dx_span_of(text->data + n, text->size - n);
+    *text = dx_span_from(*text, n);
     for (unsigned i = n; i < decimals; i++)
         v *= 10;
     *value = v;

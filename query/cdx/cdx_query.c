@@ -90,7 +90,7 @@ static struct dx_span next_word(struct dx_span *s)
     struct dx_span word = { s->data, size };
 
     size += comma != NULL;
-    *s = dx_span_of(s->data + size, s->size - size);
+    *s = dx_span_from(*s, size);
     return word;
 }
 
@@ -367,7 +367,7 @@ static struct dx_span decode(struct dx_span raw, struct dx_buf *text)
         dx_buf_u8(text, c >= 0 ? (uint8_t)c : raw.data[i] == '+' ? ' ' : raw.data[i]);
         i += c < 0 ? 0 : 2;
     }
-    return dx_span_of(text->data + begin, text->size - begin);
+    return dx_buf_from(text, begin);
 }
 
 /* The next "name=value", which goes. */
@@ -382,7 +382,7 @@ static struct dx_span next_pair(struct dx_span *query, struct dx_span *name)
 
     *name = dx_span_of(query->data, head);
     size += end != NULL;
-    *query = dx_span_of(query->data + size, query->size - size);
+    *query = dx_span_from(*query, size);
     return value;
 }
 

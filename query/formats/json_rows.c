@@ -253,6 +253,6 @@ bool dx_json_plain(struct dx_span value, struct dx_buf *scratch, struct dx_span 
         return true;
     if (!decode_string(inside, scratch))
         return false;
-    *text = dx_span_of(scratch->data + begin, scratch->size - begin);
+    *text = dx_buf_from(scratch, begin);
     return true;
 }

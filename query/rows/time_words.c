@@ -25,7 +25,7 @@ static bool take_digits(struct dx_span *s, size_t n, unsigned *out)
             return false;
         *out = *out * 10 + (unsigned)(s->data[i] - '0');
     }
-    *s = dx_span_of(s->data + n, s->size - n);
+    *s = dx_span_from(*s, n);
     return true;
 }
 

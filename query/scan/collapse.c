@@ -33,7 +33,7 @@ bool dx_collapse_parse(struct dx_span text, enum dx_collapse *kind, unsigned *di
             : dx_span_equal(text, dx_span_str("digest")) ? DX_COLLAPSE_DIGEST
                                                          : DX_COLLAPSE_NONE;
     if (*kind == DX_COLLAPSE_NONE && text.size > n && memcmp(text.data, TIME_PREFIX, n) == 0 &&
-        parse_digits(dx_span_of(text.data + n, text.size - n), digits))
+        parse_digits(dx_span_from(text, n), digits))
         *kind = DX_COLLAPSE_TIME;
     return *kind != DX_COLLAPSE_NONE;
 }

@@ -32,28 +32,23 @@ static size_t find_byte(struct dx_span s, const char *bytes)
     return i;
 }
 
-static struct dx_span skip_bytes(struct dx_span s, size_t n)
-{
-    return (struct dx_span){ s.data + n, s.size - n };
-}
-
 /* The host of a URL, or all of a name. */
 static struct dx_span find_host(struct dx_span s)
 {
     size_t n;
 
     while (s.size > 0 && s.data[0] <= ' ')
-        s = skip_bytes(s, 1);
+        s = dx_span_from(s, 1);
     while (s.size > 0 && s.data[s.size - 1] <= ' ')
         s.size--;
     n = find_byte(s, ":/?#@");
     if (s.size - n >= 3 && memcmp(s.data + n, "://", 3) == 0)
-        s = skip_bytes(s, n + 3);
+        s = dx_span_from(s, n + 3);
     else if (s.size >= 2 && memcmp(s.data, "//", 2) == 0)
-        s = skip_bytes(s, 2);
+        s = dx_span_from(s, 2);
     s.size = find_byte(s, "/?#\\");
     while ((n = find_byte(s, "@")) < s.size)
-        s = skip_bytes(s, n + 1);
+        s = dx_span_from(s, n + 1);
     s.size = find_byte(s, ":");
     return s;
 }

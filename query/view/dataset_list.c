@@ -34,7 +34,7 @@ static bool has_prefix(struct dx_span word, const char *prefix, struct dx_span *
 
     if (word.size < n || memcmp(word.data, prefix, n) != 0)
         return false;
-    *rest = dx_span_of(word.data + n, word.size - n);
+    *rest = dx_span_from(word, n);
     return true;
 }
 

@@ -121,7 +121,7 @@ size_t dx_bulk_take(struct dx_bulk *b, struct dx_span bytes)
     size_t used = 0;
 
     while (!b->body_ended && !b->refused && !b->name_waits) {
-        struct dx_span rest = { bytes.data + used, bytes.size - used };
+        struct dx_span rest = dx_span_from(bytes, used);
         struct dx_span data;
         size_t room;
         size_t n;

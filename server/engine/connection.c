@@ -345,7 +345,7 @@ static size_t serve_requests(struct dx_connection *c, struct dx_span bytes)
     if (c->needs_proxy_header)
         return used;
     for (unsigned served = 0; used < bytes.size && !dx_stream_is_busy(&c->stream); served++) {
-        struct dx_span rest = { bytes.data + used, bytes.size - used };
+        struct dx_span rest = dx_span_from(bytes, used);
         enum dx_head_verdict verdict;
 
         if (served == TURN_REQUESTS_MAX) {
@@ -434,7 +434,7 @@ static void take_body(struct dx_connection *c, struct dx_span bytes)
 {
     size_t used = dx_bulk_answer_take(c, bytes);
 
-    keep_rest(c, (struct dx_span){ bytes.data + used, bytes.size - used });
+    keep_rest(c, dx_span_from(bytes, used));
     if (dx_bulk_answer_takes(c))
         go_on_with_list(c);
 }
@@ -454,7 +454,7 @@ static void take_heads(struct dx_connection *c, struct dx_span bytes)
     }
     used = serve_requests(c, bytes);
     if (used < bytes.size)
-        keep_rest(c, (struct dx_span){ bytes.data + used, bytes.size - used });
+        keep_rest(c, dx_span_from(bytes, used));
     settle(c);
 }
 

@@ -231,8 +231,7 @@ static struct dx_span span_of(const struct dx_buf *b)
 
 static struct dx_span rest_of(struct dx_span all, size_t sent)
 {
-    return sent >= all.size ? (struct dx_span){ all.data, 0 }
-                            : (struct dx_span){ all.data + sent, all.size - sent };
+    return sent >= all.size ? (struct dx_span){ all.data, 0 } : dx_span_from(all, sent);
 }
 
 static struct dx_span out_body(const struct dx_stream *s)

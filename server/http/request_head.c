@@ -256,7 +256,7 @@ bool dx_head_list_next(struct dx_span *rest, struct dx_span *element)
         struct dx_span e = { rest->data, n };
 
         n += comma != NULL;
-        *rest = (struct dx_span){ rest->data + n, rest->size - n };
+        *rest = dx_span_from(*rest, n);
         while (e.size > 0 && (e.data[0] == ' ' || e.data[0] == '\t'))
             e = (struct dx_span){ e.data + 1, e.size - 1 };
         while (e.size > 0 && (e.data[e.size - 1] == ' ' || e.data[e.size - 1] == '\t'))

@@ -133,7 +133,7 @@ static struct dx_span last_element(struct dx_span *rest)
 
     while (at > 0 && rest->data[at - 1] != ',')
         at--;
-    element = dx_span_trimmed(dx_span_of(rest->data + at, rest->size - at));
+    element = dx_span_trimmed(dx_span_from(*rest, at));
     rest->size = at > 0 ? at - 1 : 0;
     return element;
 }
@@ -200,7 +200,7 @@ static bool bearer(struct dx_span value, struct dx_span *token)
     if (value.size < n || !dx_span_is_word(dx_span_of(value.data, n), scheme) ||
         (value.size > n && value.data[n] != ' '))
         return false;
-    *token = dx_span_trimmed(dx_span_of(value.data + n, value.size - n));
+    *token = dx_span_trimmed(dx_span_from(value, n));
     return true;
 }
 

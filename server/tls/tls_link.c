@@ -125,11 +125,6 @@ static struct dx_span next_record(struct dx_span head, struct dx_span body,
     return (struct dx_span){ room, of_head + of_body };
 }
 
-static struct dx_span without(struct dx_span s, size_t size)
-{
-    return size == 0 ? s : (struct dx_span){ s.data + size, s.size - size };
-}
-
 ssize_t dx_tls_link_write(struct dx_tls_link *link, struct dx_span head, struct dx_span body)
 {
     uint8_t room[DX_TLS_RECORD];
@@ -148,8 +143,8 @@ ssize_t dx_tls_link_write(struct dx_tls_link *link, struct dx_span head, struct 
             return no_bytes(link, rc) < 0 && errno == EAGAIN ? (ssize_t)all : -1;
         all += taken;
         of_head = least(taken, head.size);
-        head = without(head, of_head);
-        body = without(body, taken - of_head);
+        head = dx_span_from(head, of_head);
+        body = dx_span_from(body, taken - of_head);
     }
     return (ssize_t)all;
 }

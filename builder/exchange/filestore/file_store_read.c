@@ -358,7 +358,7 @@ static int check_storage(struct reading *r, struct dx_span hash, size_t *payload
 /* A payload that is not a JSON object, or larger than a record may be, is left out. */
 static int put_payload(struct reading *r, struct dx_json *j, size_t at, struct dx_error *err)
 {
-    struct dx_span text = dx_span_of(r->head.data + at, r->head.size - at);
+    struct dx_span text = dx_buf_from(&r->head, at);
 
     if (at == 0 || text.size > PAYLOAD_MAX)
         return DX_OK;

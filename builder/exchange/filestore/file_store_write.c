@@ -224,7 +224,7 @@ static struct dx_span file_of(struct dx_span path)
 
     while (begin > 0 && path.data[begin - 1] != '/')
         begin--;
-    return dx_span_of(path.data + begin, path.size - begin);
+    return dx_span_from(path, begin);
 }
 
 static struct dx_span without_query(struct dx_span path)

@@ -370,7 +370,7 @@ int dx_postgres_put(struct dx_postgres *p, struct dx_span bytes, struct dx_error
         if (put < 0)
             return gone(p, err);
         if (put > 0)
-            bytes = dx_span_of(bytes.data + n, bytes.size - n);
+            bytes = dx_span_from(bytes, n);
         rc = flush(p, err); /* nothing is left to libpq, whose buffer would grow */
     }
     return rc;

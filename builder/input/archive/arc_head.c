@@ -199,7 +199,7 @@ size_t dx_arc_find(struct dx_span line, bool is_line_start)
     if (at == r.url.size)
         return line.size;
     at = (size_t)(r.url.data + at - line.data);
-    return dx_arc_head_parse(dx_span_of(line.data + at, line.size - at), &r) ? at : line.size;
+    return dx_arc_head_parse(dx_span_from(line, at), &r) ? at : line.size;
 }
 
 static void put_field(struct dx_buf *out, const char *name, struct dx_span value)

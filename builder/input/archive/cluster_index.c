@@ -61,7 +61,7 @@ static struct dx_span field(struct dx_span *rest)
     struct dx_span s = dx_span_of(rest->data, n);
 
     n += tab != NULL;
-    *rest = dx_span_of(rest->data + n, rest->size - n);
+    *rest = dx_span_from(*rest, n);
     return s;
 }
 

@@ -35,7 +35,7 @@ static struct dx_span next_line(struct dx_span *rest)
     struct dx_span line = dx_span_of(rest->data, n);
 
     n += end != NULL;
-    *rest = dx_span_of(rest->data + n, rest->size - n);
+    *rest = dx_span_from(*rest, n);
     if (line.size > 0 && line.data[line.size - 1] == '\r')
         line.size--;
     return line;
@@ -55,7 +55,7 @@ static bool is_version(struct dx_span s)
         return false;
     while (n < s.size && isdigit(s.data[n]))
         n++;
-    return n > 7 && dx_span_trimmed(dx_span_of(s.data + n, s.size - n)).size == 0;
+    return n > 7 && dx_span_trimmed(dx_span_from(s, n)).size == 0;
 }
 
 static bool is_field_of(struct dx_span line, const char *name)
@@ -84,7 +84,7 @@ static size_t find_version(struct dx_span line)
     const uint8_t *at = memrchr(line.data, '/', line.size);
     size_t n = at == NULL || at - line.data < 4 ? line.size : (size_t)(at - 4 - line.data);
 
-    return is_version(dx_span_of(line.data + n, line.size - n)) ? n : line.size;
+    return is_version(dx_span_from(line, n)) ? n : line.size;
 }
 
 /* A record that was cut inside its head, with the next one behind it: a line that is not a field, or a value

@@ -32,7 +32,7 @@ static struct dx_span word(struct dx_span *rest)
     struct dx_span s = dx_span_of(rest->data, n);
 
     n += end != NULL;
-    *rest = dx_span_of(rest->data + n, rest->size - n);
+    *rest = dx_span_from(*rest, n);
     return s;
 }
 
@@ -62,7 +62,7 @@ enum dx_cdx_kind dx_cdx_kind(struct dx_span line)
 
     if (digits < TIME_DIGITS || digits > TIME_DIGITS_MAX || line.size == digits || !is_key(key))
         return DX_CDX_NONE;
-    line = dx_span_of(line.data + digits, line.size - digits);
+    line = dx_span_from(line, digits);
     if (line.data[0] == '\t')
         return DX_CDX_CLUSTER;
     if (line.data[0] != ' ' || line.size == 1)
@@ -153,7 +153,7 @@ bool dx_cdx_layout(struct dx_span head, struct dx_cdx_layout *layout)
         if (line.size > 0 && !dx_cdx_passed_over(line))
             return from_line(line, layout);
         n += end != NULL;
-        head = dx_span_of(head.data + n, head.size - n);
+        head = dx_span_from(head, n);
     }
     return false;
 }

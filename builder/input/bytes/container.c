@@ -186,7 +186,7 @@ static int step_gzip(struct dx_container *c, struct dx_span *from, struct dx_con
     rc = inflate(&c->gzip, Z_NO_FLUSH);
     in -= c->gzip.avail_in;
     out -= c->gzip.avail_out;
-    *from = dx_span_of(from->data + in, from->size - in);
+    *from = dx_span_from(*from, in);
     *to = (struct dx_container_room){ to->data + out, to->size - out };
     if (rc == Z_STREAM_END)
         return 1;
@@ -219,7 +219,7 @@ static int step_bzip2(struct dx_container *c, struct dx_span *from, struct dx_co
     rc = BZ2_bzDecompress(&c->bzip2);
     in -= c->bzip2.avail_in;
     out -= c->bzip2.avail_out;
-    *from = dx_span_of(from->data + in, from->size - in);
+    *from = dx_span_from(*from, in);
     *to = (struct dx_container_room){ to->data + out, to->size - out };
     if (rc == BZ_STREAM_END)
         return 1;
@@ -327,7 +327,7 @@ static int step_dictionary(struct dx_container *c, struct dx_span *from, struct 
         size += dx_load_u32(c->dictionary.data + 4);
     n = size - c->dictionary.size < from->size ? size - c->dictionary.size : from->size;
     dx_buf_append(&c->dictionary, from->data, n);
-    *from = dx_span_of(from->data + n, from->size - n);
+    *from = dx_span_from(*from, n);
     if (c->dictionary.failed)
         return dx_buf_fail(&c->dictionary, err, "the dictionary in front");
     if (c->dictionary.size == SKIPPABLE_HEAD && n > 0 && size == SKIPPABLE_HEAD)

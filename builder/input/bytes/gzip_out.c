@@ -52,7 +52,7 @@ int dx_gzip_out_write(struct dx_gzip_out *g, struct dx_span bytes, struct dx_err
         g->z->next_in = (z_const Bytef *)bytes.data;
         g->z->avail_in = (uInt)n;
         rc = run(g, Z_NO_FLUSH, err);
-        bytes = dx_span_of(bytes.data + n, bytes.size - n);
+        bytes = dx_span_from(bytes, n);
     }
     return rc;
 }

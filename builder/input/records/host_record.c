@@ -8,7 +8,7 @@ static void put_surt(struct dx_buf *out, struct dx_span surt)
 {
     const uint8_t *colon = memchr(surt.data, ':', surt.size);
     size_t end = colon == NULL ? surt.size : (size_t)(colon - surt.data);
-    struct dx_span port = dx_span_of(surt.data + end, surt.size - end);
+    struct dx_span port = dx_span_from(surt, end);
 
     while (end > 0 && surt.data[end - 1] == ',')
         end--;

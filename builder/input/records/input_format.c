@@ -157,7 +157,7 @@ static void read_sample(const struct dx_input_head *head, struct sample *out)
             out->line[out->count++] = line;
         }
         n += end != NULL;
-        rest = dx_span_of(rest.data + n, rest.size - n);
+        rest = dx_span_from(rest, n);
     }
 }
 

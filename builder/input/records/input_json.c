@@ -346,7 +346,7 @@ static struct dx_span decoded(const struct scan *s, struct dx_span quoted)
     if (memchr(quoted.data, '\\', quoted.size) == NULL)
         return dx_span_of(quoted.data + 1, quoted.size - 2);
     (void)read_string(&one, s->scratch);
-    return dx_span_of(s->scratch->data + mark, s->scratch->size - mark);
+    return dx_buf_from(s->scratch, mark);
 }
 
 /* Texts of strings; scratch has room for those that have escapes. */
@@ -701,7 +701,7 @@ static bool read_cell(struct scan *s, struct dx_span *out)
     if (s->p < s->end && *s->p == '"') {
         if (!read_string(s, s->scratch))
             return false;
-        *out = dx_span_of(s->scratch->data + mark, s->scratch->size - mark);
+        *out = dx_buf_from(s->scratch, mark);
         if (out->size == 1 && out->data[0] == '-')
             *out = (struct dx_span){ NULL, 0 };
         return true;

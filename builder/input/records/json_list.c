@@ -34,7 +34,7 @@ static size_t value_size(struct dx_span s)
         if (depth == 0 && i > 0 && (c == ',' || c == ']' || c == '}' || is_space(c)))
             return i;
         if (c == '"') {
-            i += string_size(dx_span_of(s.data + i, s.size - i));
+            i += string_size(dx_span_from(s, i));
         } else {
             depth += c == '[' || c == '{';
             depth -= depth > 0 && (c == ']' || c == '}');
@@ -91,7 +91,7 @@ static struct dx_span pop(struct dx_span *rest)
     while (s.size > 0 && (is_space(s.data[0]) || s.data[0] == ','))
         s = dx_span_of(s.data + 1, s.size - 1);
     n = s.size == 0 || s.data[0] == ']' ? 0 : value_size(s);
-    *rest = dx_span_of(s.data + n, s.size - n);
+    *rest = dx_span_from(s, n);
     return dx_span_of(s.data, n);
 }
 

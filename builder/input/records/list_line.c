@@ -99,11 +99,6 @@ static bool begins(struct dx_span s, const char *text)
     return s.size >= n && strncasecmp((const char *)s.data, text, n) == 0;
 }
 
-static struct dx_span from(struct dx_span s, size_t at)
-{
-    return dx_span_of(s.data + at, s.size - at);
-}
-
 /* What stands behind the first blanks is a column of its own. */
 static bool is_behind_blanks(struct dx_span s)
 {
@@ -141,7 +136,7 @@ static int split_by_date(struct dx_span s)
         const char ends[] = { 'T', ' ', (char)s.data[i], '\0' };
 
         if ((s.data[i] == ',' || s.data[i] == ';' || s.data[i] == '|') &&
-            is_date(from(s, i + 1), false, ends))
+            is_date(dx_span_from(s, i + 1), false, ends))
             return s.data[i];
     }
     return DX_LIST_LINE_WHOLE;
@@ -159,7 +154,7 @@ int dx_list_line_split(struct dx_span line)
     if (at != NULL)
         return *at;
     at = memchr(s.data, ' ', s.size);
-    if (at != NULL && is_behind_blanks(without_ends(from(s, (size_t)(at - s.data)))))
+    if (at != NULL && is_behind_blanks(without_ends(dx_span_from(s, (size_t)(at - s.data)))))
         return ' ';
     by = split_in_host(s);
     return by != DX_LIST_LINE_WHOLE ? by : split_by_date(s);
