@@ -8,6 +8,8 @@ suppressions of four kinds and a rollback: the rows of the current snapshot and 
 model; an update that has nothing to do writes nothing, and what a version no longer needs is removed. Files of another writer with odd columns,
 numbers of columns and false bounds. Two updates at once; metadata that was cut, and a folder that was moved, are errors. With DuckDB's extension at hand (tests/e2e/requirements-iceberg.txt) it reads the same. The same
 root on an S3 server.
+
+Without DX_WHOLE=1 the made-up rows in a directory alone; files of other writers, too many columns, hidden texts and the S3 server with it.
 """
 import collections
 import importlib
@@ -432,6 +434,9 @@ def main():
     prepare()
     with dxtest.tempdir() as tmp:
         in_a_directory(tmp)
+    if not dxtest.WHOLE:
+        dxtest.finish()
+        return
     with dxtest.tempdir() as tmp:
         other_writers(tmp)
     with dxtest.tempdir() as tmp:
