@@ -10,6 +10,9 @@ from, with collectors at both ends; each is restored into an empty place, where 
 In detail: `backup` in a loop beside publishes, replacements and `gc --keep 1`: every copy passes `verify
 --deep` and answers as the source did at its version; what is copied again and what is not, damage at either
 end, roots that are refused, restore, large objects, versitygw and MinIO both ways.
+
+DX_BACKUPS is the number of rounds beside publishes, 1, or 5 with DX_WHOLE=1; stores only with it (tests/e2e/publish_s3.py and store_s3.py show their
+conditions on a smaller scale).
 """
 import json
 import os
@@ -25,7 +28,7 @@ import manifests
 import remains
 import stores
 
-ROUNDS = int(os.environ.get("DX_BACKUPS", "5" if dxtest.WHOLE else "3"))
+ROUNDS = int(os.environ.get("DX_BACKUPS", "5" if dxtest.WHOLE else "1"))
 SMALL = ["--memory", "64M", "--threads", "1"]
 DOMAINS = [f"d{i}.com" for i in range(8)]
 GC = ["gc", "--keep", "1", "--keep-for", "0s", "--max-share", "100", "--lease-ttl", "1s", "--cursor-life", "0s",
@@ -416,13 +419,14 @@ def unknown_outcomes(root, tmp):
 def large(tmp):
     """Objects over 4 MiB take another way: through a file, and in parts."""
     root, text = tmp / "large", tmp / "large.txt"
-    text.write_bytes(b"".join(b"http://l%d.com/%s\n" % (i % 1000, os.urandom(16).hex().encode()) for i in range(300000)))
+    count, size = (300000, 16) if dxtest.WHOLE else (20000, 300)
+    text.write_bytes(b"".join(b"http://l%d.com/%s\n" % (i % 1000, os.urandom(size).hex().encode()) for i in range(count)))
     dxtest.domaindex("ingest", "--root", root, "--dataset", "l", "--format", "list", text)
     publish(root)
     dxtest.check(max(p.stat().st_size for p in root.rglob("*")) > 5 << 20, "no object is large")
     backup(root, tmp / "large2")
     verify(tmp / "large2", "large objects")
-    if stores.find("versitygw"):
+    if dxtest.WHOLE and stores.find("versitygw"):
         with stores.Versitygw() as store:
             env = {**os.environ, **store.env}
             store.bucket("bucket")
@@ -442,8 +446,9 @@ def main():
         restore(root, tmp)
         older_log(root, tmp)
         large(tmp)
-        unknown_outcomes(root, tmp)
-        found = on_stores(root, tmp)
+        if dxtest.WHOLE:
+            unknown_outcomes(root, tmp)
+        found = not dxtest.WHOLE or on_stores(root, tmp)
     dxtest.finish(None if found else "no versitygw and no minio here: stores were not tried")
 
 
