@@ -34,10 +34,11 @@ POLICIES = ("absent", "withheld")
 def corpus_lines(path):
     """Of one in ONE_OF datasets, in order of time; then all of them again as one dataset."""
     text = subprocess.run(["zstd", "-dc", str(path)], stdout=subprocess.PIPE, check=True).stdout
-    names = re.findall(rb"(?m)^[^\t\n]+", text)
-    chosen = set([*dict.fromkeys(names)][::ONE_OF])
+    datasets = {}       # their lines stand together
+    for group in re.finditer(rb"(?m)^([^\t\n]+)\t.*\n(?:\1\t.*\n)*", text):
+        datasets.setdefault(group[1], []).append(group[0])
     lines = []
-    for line in (line for line, name in zip(text.split(b"\n"), names) if name in chosen):
+    for line in (line for name in [*datasets][::ONE_OF] for group in datasets[name] for line in group.split(b"\n")[:-1]):
         lines.append(line + b"\n")
         lines.append(EVERYTHING.encode() + line[line.index(b"\t"):] + b"\n")
     lines.sort(key=lambda line: int(line.split(b"\t")[1] or 0))
