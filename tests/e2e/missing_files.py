@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # labels: slow
-"""A part of the lake that is not there while commands run (#16): in a directory, and on versitygw or MinIO (DX_WHOLE=1: both).
+"""A part of the lake that is not there while commands run (#16): in a directory, and on versitygw or MinIO
+(DX_WHOLE=1: both; else on a store only what its listing lacks).
 
 1. Files that are gone: publish and ingest into that dataset end with 1, name files and datasets, and change
    nothing; compact names them, too, and leaves the dataset as it is; ingest into and removal of others go on. With --allow-missing of just that dataset the version is
@@ -245,9 +246,9 @@ def main():
             with kind() as store:
                 store.bucket("lake")
                 root = Root(remains.Bucket(store, "lake", "p"), {**store.env, "TMPDIR": str(tmp)}, kind.program)
-                gone(root)
-                taken_out(root)
                 if dxtest.WHOLE:
+                    gone(root)
+                    taken_out(root)
                     twins(Root(remains.Bucket(store, "lake", "twins"), {**store.env, "TMPDIR": str(tmp)}, kind.program))
                 with faultproxy.Proxy(store.url) as proxy:
                     short_listings(Root(remains.Bucket(store, "lake", "q"),
