@@ -4,7 +4,7 @@
 shown, or keeps a server from starting. Each case is one foreign file (or what looks like one) beside two sound
 datasets that have news: the publish leaves that file out with its name and a reason and exits with 1, or takes it; the
 news are there; a server that runs takes the version, and one that starts serves it. Of files to be left out a publish
-meets eight, with DX_WHOLE=1 one; of the files that are taken every fifth is followed by verify --deep and by a publish
+meets fourteen, with DX_WHOLE=1 one; of the files that are taken every eleventh is followed by verify --deep and by a publish
 without it, with DX_WHOLE=1 each.
 
 In detail: what a stranger may put into one dataset's folder, 75 kinds (rows not in canonical form, wrong ids,
@@ -258,7 +258,7 @@ def news_are_there(lake, server, words):
 
 def check_refused(lake, server, tmp):
     cases = list(refused(tmp))
-    size = 1 if dxtest.WHOLE else 8
+    size = 1 if dxtest.WHOLE else 14
     for at in range(0, len(cases), size):
         some = cases[at:at + size]
         words = " | ".join(case[0] for case in some)
@@ -295,12 +295,12 @@ def check_taken(lake, server):
             dxtest.equal(rows[0]["ts"], ts, f"{words}: its time")
             counts = server.get("/v1/domain/example.com").json["datasets"][0]
             dxtest.equal((counts["first_ts"], counts["last_ts"]), (ts, ts), f"{words}: times of the pair")
-        if dxtest.WHOLE or at % 5 == 0:
+        if dxtest.WHOLE or at % 11 == 0:
             dxtest.domaindex("verify", "--root", lake.root, "--deep")
         # The file goes as files do: the dataset is replaced, and what is gone is not missed.
         dxtest.domaindex("ingest", "--root", lake.root, "--dataset", "three", "--replace", "--format", "list", "-",
                          input=b"http://three.org/first\n")
-        if dxtest.WHOLE or at % 5 == 0: # else with the news of the next case
+        if dxtest.WHOLE or at % 11 == 0: # else with the news of the next case
             lake.publish(0)
         clean(lake.folder)
     lake.publish(0)
