@@ -281,7 +281,7 @@ def check_dear(server):
     print(f"a dear expression: {pages} pages", flush=True)
     whole = urllib.parse.quote(f".*{DEAR * 2}[XY]")
     targets = [f"/v1/domain/large.example/urls?sort=time&prefix=/p/0&filter=~{urllib.parse.quote(want)}", f"/cdx?url=*.large.example{3 * f'&filter=!original:{whole}'}"]
-    for target in targets:
+    for target in targets if dxtest.WHOLE else targets[:1]:     # the second takes as long as a request may
         begin = server.metrics()["process_cpu_seconds_total"]
         reply = server.get(target)
         took = server.metrics()["process_cpu_seconds_total"] - begin
