@@ -21,11 +21,13 @@ import subprocess
 import sys
 
 import dxtest
+import no_pandas  # noqa: F401
 import oracle
 from oracle_reddit import CORPUS, take, with_peers
 
 WHOLE = dxtest.WHOLE
 ONE_OF = int(os.environ.get("DX_ORACLE_ONE_OF") or (8 if WHOLE else 160))
+FULL = WHOLE or dxtest.id_bits() == 64      # by programs with cut ids (collisions) in the gate the merged root alone
 STEPS = 5 if WHOLE else 2
 EVERYTHING = "everything"
 POLICIES = ("absent", "withheld")
@@ -73,7 +75,7 @@ def some_of(rng, values, count):
 
 
 def overlap_pairs(rng, truth, count):
-    large = sorted(truth.datasets, key=lambda d: -truth.datasets[d][1])[:6]
+    large = sorted(truth.datasets, key=lambda d: -truth.datasets[d][1])[:6 if WHOLE else 4]
     pairs = [(a, b) for a in large for b in large]
     names = sorted(truth.datasets)
     return pairs + [tuple(rng.sample(names, 2)) for _ in range(count)]
@@ -176,6 +178,11 @@ def unnoticed_by(server, truth):
     return out
 
 
+def self_test(server, truth):
+    for kind in unnoticed_by(server, truth):
+        dxtest.check(False, f"self-test: unnoticed by {kind}")
+
+
 class Rules:
     """Some domains, hosts and URLs of each policy, none that EVERYTHING would be without."""
 
@@ -220,16 +227,18 @@ def main():
     clock(f"{len(lines)} rows recounted: {len(truth.presence)} domains in {len(truth.datasets)} datasets")
     part = 1 if WHOLE else 0.1
     with dxtest.tempdir() as tmp:
-        root = published(tmp, "full", lines, 1)
-        clock("ingested and published at once")
-        with dxtest.Server(root) as server:
-            compare(server, truth, suffixes, "full", clock, 1 if WHOLE else 0.2)
-            for kind in unnoticed_by(server, truth):
-                dxtest.check(False, f"self-test: unnoticed by {kind}")
+        if FULL:
+            root = published(tmp, "full", lines, 1)
+            clock("ingested and published at once")
+            with dxtest.Server(root) as server:
+                compare(server, truth, suffixes, "full", clock, 1 if WHOLE else 0.2)
+                self_test(server, truth)
         root = published(tmp, "grown", lines, STEPS)
         clock(f"ingested and published in {STEPS} steps")
         with dxtest.Server(root) as server:
             compare(server, truth, suffixes, "merged", clock, part)
+            if not FULL:
+                self_test(server, truth)
         dxtest.domaindex("compact", "--root", root)
         if WHOLE:   # else under rules alone, which are about the same rows
             with dxtest.Server(root) as server:
