@@ -19,6 +19,7 @@ import random
 import re
 import sys
 import threading
+import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import dxtest  # noqa: E402
@@ -291,7 +292,7 @@ def beyond(tmp):
             data = data[:begin] + data[begin:end].replace(b"Content-Length: ", b"Content-Length: 9999999", 1) + data[end:]
         return data
 
-    data = made(1000, size=30_000)
+    data = made(1000, size=30_000) if dxtest.WHOLE else made(400, size=75_000)
     places = records(data)
     bad = [n for n in range(30, len(places), 300) if places[n][2]]
     bad += [n + 1 for n in range(35, 1000, 300) if places[n + 1][2]]
@@ -306,13 +307,14 @@ def beyond(tmp):
     said = ingest(tmp / "none", tmp / "one.warc.gz", expect=1)
     dxtest.check("others cannot be found: unpack it" in said, f"one gzip stream: {said}")
     half = places[len(places) // 2][0]
-    two = bytearray(gzip.compress(data[:half], 1))
-    two[len(two) // 2] ^= 0xff
-    (tmp / "two.warc.gz").write_bytes(bytes(two) + gzip.compress(data[half:], 1))
+    packer = zlib.compressobj(1, wbits=31)
+    two = packer.compress(data[:half // 2]) + packer.flush(zlib.Z_FULL_FLUSH)
+    two += b"\7" + packer.compress(data[half // 2:half]) + packer.flush()     # of no kind of block: damage that cannot be taken for contents
+    (tmp / "two.warc.gz").write_bytes(two + gzip.compress(data[half:], 1))
     said = ingest(tmp / "none", tmp / "two.warc.gz", expect=1)
     dxtest.check("damaged at offset" in said, f"two gzip members with many records each: {said}")
     dxtest.check(not (tmp / "none" / "urls").exists(), "what is refused leaves no row")
-    packed = made(20, compressed=True, size=400_000)     # a member for each: nothing of it is lost but that record
+    packed = made(20 if dxtest.WHOLE else 12, compressed=True, size=400_000)     # a member for each: nothing of it is lost but that record
     behind = records(packed)
     begin, end, _, row = next(p for p in behind if p[2] and p[1] - p[0] > 100_000)
     one = gzip.compress(gzip.decompress(packed[begin:end]).replace(b"Content-Length: ", b"Content-Length: 9", 1), 1)
