@@ -3,7 +3,8 @@
 """What comes from outside without end does not take the memory: replies of a store with headers,
 interim replies, trailers, error bodies or a listing that never end; records of an ingest that never
 end. Each run's peak of resident memory is measured (VmHWM, as wait4 gives it); a run
-is killed after 1 s, 2 s or 4 s (10 s with DX_WHOLE=1, a listing when it has all that one may have), its peak counts all the same.
+is killed after 1 s or 4 s (10 s with DX_WHOLE=1), its peak counts all the same. A listing is for DX_WHOLE=1: what it may have is more than the gate
+has time for (in the gate tests/e2e/store_s3.py has a page that is too long, and pages without end).
 
 In detail: a store whose headers, interim replies, trailers, error bodies, chunk extensions or listing never
 end, and packed records of each format that never end: peaks of resident memory.
@@ -96,7 +97,9 @@ class Store(http.server.BaseHTTPRequestHandler):
                  "trailers": b"X-A: " + b"b" * 90 + b"\r\n", "error": b"5\r\n12345\r\n", "body": b"5\r\n     \r\n",
                  "extensions": b"a=b;" * 20}
         self.wfile.write(heads[self.mode])
-        block = lines[self.mode] * (65536 // len(lines[self.mode]))
+        if self.mode == "body" and not dxtest.WHOLE:    # so large that a second is enough for more than may be
+            lines["body"] = b"10000\r\n" + b" " * 65536 + b"\r\n"
+        block = lines[self.mode] * max(1, 65536 // len(lines[self.mode]))
         for _ in range(1 << 16):
             self.wfile.write(block)
 
@@ -112,12 +115,12 @@ def replies():
         for Store.mode in SECONDS:
             for command in (("versions", "--root", "s3://bucket/r"), ("publish", "--root", "s3://bucket/r", "--memory", "64M")):
                 Store.asked = 0
-                peak(command, 250, f"{command[0]} from a store with endless {Store.mode}", env, seconds=SECONDS[Store.mode])
+                peak(command, 250 if dxtest.WHOLE or Store.mode == "body" else 100, f"{command[0]} from a store with endless {Store.mode}", env, seconds=SECONDS[Store.mode])
                 dxtest.check(Store.asked > 0, f"{command[0]} has asked the store")
-        Store.mode, Store.asked = "listing", 0
-        # Its names may have 512 MiB: a minute on a slow machine. What it says then is for the whole run.
-        peak(("compact", "--root", "s3://bucket/r", "--dry-run"), 1300 if dxtest.WHOLE else 150, "a listing without end", env, b"the listing of", 200 if dxtest.WHOLE else 2)
-        dxtest.check(Store.asked > 1, "compact has asked for pages of the listing")
+        if dxtest.WHOLE:    # its names may have 512 MiB: a minute on a slow machine
+            Store.mode, Store.asked = "listing", 0
+            peak(("compact", "--root", "s3://bucket/r", "--dry-run"), 1300, "a listing without end", env, b"the listing of", 200)
+            dxtest.check(Store.asked > 1, "compact has asked for pages of the listing")
     finally:
         server.shutdown()
         thread.join()
