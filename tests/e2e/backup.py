@@ -11,8 +11,7 @@ In detail: `backup` in a loop beside publishes, replacements and `gc --keep 1`: 
 --deep` and answers as the source did at its version; what is copied again and what is not, damage at either
 end, roots that are refused, restore, large objects, versitygw and MinIO both ways.
 
-DX_BACKUPS is the number of rounds beside publishes, 1, or 5 with DX_WHOLE=1; stores only with it (tests/e2e/publish_s3.py and store_s3.py show their
-conditions on a smaller scale).
+DX_BACKUPS is the number of rounds beside publishes, 1, or 5 with DX_WHOLE=1; stores with it alone.
 """
 import json
 import os
