@@ -4,6 +4,7 @@
  */
 #include "fetch/range_join.h"
 #include "tests/support/damage.h"
+#include "tests/support/sample.h"
 
 static unsigned failures;
 
@@ -154,9 +155,10 @@ static void check_random(void)
     static const char *const names[OBJECTS] = { "a", "b", "c" };
     uint8_t *bytes = malloc(SPACE);
     uint64_t seed = 3;
+    const size_t rounds = dx_sample(100, 12);
     size_t joined = 0;
 
-    for (unsigned round = 0; round < 100; round++) {
+    for (size_t round = 0; round < rounds; round++) {
         struct dx_read reads[READS];
         struct dx_join joins[READS];
         size_t order[READS];
@@ -194,11 +196,11 @@ static void check_random(void)
             for (size_t k = 0; k < reads[i].size && right; k++)
                 right = reads[i].to[k] ==
                         object_byte((unsigned)(reads[i].object[0] - 'a'), reads[i].offset + k);
-            EXPECT(right, "round %u, read %zu: bytes", round, i);
+            EXPECT(right, "round %zu, read %zu: bytes", round, i);
             free(reads[i].to);
         }
     }
-    EXPECT(joined > 100, "%zu reads were joined", joined);
+    EXPECT(joined > rounds, "%zu reads were joined", joined);
     free(bytes);
 }
 

@@ -482,11 +482,11 @@ static void test_bounds(void)
     EXPECT(dx_access_json_grant(&j, DX_DATASET_ID_MAX, str("a"), &err) == 1 &&
                dx_access_json_grant(&j, DX_DATASET_ID_MAX, str("a"), &err) == 0,
            "%s", err.text);
-    for (unsigned i = 0; i < DX_ACCESS_PRINCIPALS_MAX; i++) {
-        (void)snprintf(name, sizeof name, "p%u", i);
+    for (unsigned i = 0; i < DX_ACCESS_PRINCIPALS_MAX; i++) { /* in their order: none makes room */
+        (void)snprintf(name, sizeof name, "p%06u", i);
         EXPECT(dx_access_json_add(&j, str(name), &p, &err) == 1, "%u: %s", i, err.text);
     }
-    EXPECT(dx_access_json_add(&j, str("p7"), &p, &err) == 0 && strcmp(p->name, "p7") == 0,
+    EXPECT(dx_access_json_add(&j, str("p000007"), &p, &err) == 0 && strcmp(p->name, "p000007") == 0,
            "one that is there: %s", err.text);
     EXPECT(dx_access_json_add(&j, str("more"), &p, &err) == DX_E_LIMIT, "one too many: %s",
            err.text);

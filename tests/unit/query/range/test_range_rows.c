@@ -13,6 +13,7 @@
 #include "query/view/view.h"
 #include "tests/support/asker.h"
 #include "tests/support/damage.h"
+#include "tests/support/sample.h"
 #include "tests/support/small_root.h"
 
 #define DOMAINS 40
@@ -206,7 +207,7 @@ static void check(const struct asker *a, const struct dx_scope *scope, uint32_t 
     static const uint64_t limits[] = { 1, 3, 7, 1000 };
     static const uint64_t looks[] = { 1, 5, 0 };
 
-    for (size_t i = 0; i < 4 * 4 * 3 * 2; i++) {
+    for (size_t i = dx_sample(0, dataset); i < 4 * 4 * 3 * 2; i += dx_sample(1, 7)) {
         const struct question q = { suffixes[i / 24],
                                     scope,
                                     dataset,
@@ -295,7 +296,7 @@ static void check_order(const struct asker *a, const struct dx_scope *scope, uin
     static const char *const suffixes[] = { "com", "uk", "org", "k" };
     static const uint64_t limits[] = { 3, 7, 1000 };
 
-    for (size_t i = 0; i < 4 * 3 * 2 * 2; i++) {
+    for (size_t i = 0; i < 4 * 3 * 2 * 2; i += dx_sample(1, 5)) {
         const struct question q = { suffixes[i / 12],
                                     scope,
                                     dataset,
