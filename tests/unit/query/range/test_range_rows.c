@@ -207,7 +207,7 @@ static void check(const struct asker *a, const struct dx_scope *scope, uint32_t 
     static const uint64_t limits[] = { 1, 3, 7, 1000 };
     static const uint64_t looks[] = { 1, 5, 0 };
 
-    for (size_t i = dx_sample(0, dataset); i < 4 * 4 * 3 * 2; i += dx_sample(1, 7)) {
+    for (size_t i = dx_sample(0, dataset); i < 4 * 4 * 3 * 2; i += dx_sample(1, 11)) {
         const struct question q = { suffixes[i / 24],
                                     scope,
                                     dataset,

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "query/view/problem.h"
+#include "tests/support/sample.h"
 
 static int failures;
 
@@ -149,7 +150,7 @@ static void check_steps(void)
 
     memset(text, 'a', sizeof text);
     for (size_t i = 0; i < sizeof dear / sizeof *dear; i++) {
-        struct dx_regex_work work = { .most = DX_REGEX_STEPS_PAGE };
+        struct dx_regex_work work = { .most = DX_REGEX_STEPS_PAGE / dx_sample(1, 16) };
         struct dx_error err = DX_ERROR_INIT;
         struct dx_problem problem = { 0 };
         struct dx_regex *r = NULL;
