@@ -189,7 +189,7 @@ static int run_all(const char *folder, char *manifest)
         if (oracles == NULL || shape == NULL || strcmp(name, "file") == 0)
             continue;
         (void)snprintf(path, sizeof path, "%s/%s", folder, name);
-        leaf_step = strncmp(expect, "REFUSE", 6) == 0 ? 1 : (uint32_t)dx_sample(1, 7);
+        leaf_step = strncmp(expect, "REFUSE", 6) == 0 ? 1 : (uint32_t)dx_sample(1, 13);
         leaf_first = files % leaf_step;
         trouble = dx_bounded_child(read_bounded, path, &o, sizeof o, GROWTH_MAX_KB);
         if (trouble != NULL)
