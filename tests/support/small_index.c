@@ -40,41 +40,48 @@ size_t dx_test_name(uint64_t i, char out[256])
     return (size_t)n;
 }
 
+struct keyed {
+    struct dx_span name, key;
+};
+
 static int compare_by_key(const void *a, const void *b)
 {
-    const struct dx_span *x = a;
-    const struct dx_span *y = b;
-    uint8_t kx[DX_SURT_MAX];
-    uint8_t ky[DX_SURT_MAX];
-    size_t nx = dx_surt_key(*x, kx);
-    size_t ny = dx_surt_key(*y, ky);
-
-    return dx_span_compare(dx_span_of(kx, nx), dx_span_of(ky, ny));
+    return dx_span_compare(((const struct keyed *)a)->key, ((const struct keyed *)b)->key);
 }
 
 /* The domains by ordinal, in the memory of x->text. */
 static void make_domains(struct dx_test_index *x)
 {
-    struct dx_span *unsorted = malloc((x->n + 1) * sizeof *unsorted);
+    struct keyed *unsorted = malloc((x->n + 1) * sizeof *unsorted);
     char *names = malloc((x->n + 1) * 256);
+    struct dx_buf keys = DX_BUF_INIT(SIZE_MAX / 2);
 
     x->domains = malloc((x->n + 1) * sizeof *x->domains);
     x->ids = malloc((x->n + 1) * sizeof *x->ids);
     must(unsorted != NULL && names != NULL && x->domains != NULL && x->ids != NULL, "memory", NULL);
-    for (size_t i = 0; i < x->n; i++)
-        unsorted[i] = dx_span_of(names + 256 * i, dx_test_name(i, names + 256 * i));
+    for (size_t i = 0; i < x->n; i++) {
+        uint8_t key[DX_SURT_MAX];
+
+        unsorted[i].name = dx_span_of(names + 256 * i, dx_test_name(i, names + 256 * i));
+        unsorted[i].key.size = dx_surt_key(unsorted[i].name, key);
+        dx_buf_append(&keys, key, unsorted[i].key.size);
+    }
+    must(!keys.failed, "memory", NULL);
+    for (size_t i = 0, at = 0; i < x->n; at += unsorted[i++].key.size)
+        unsorted[i].key.data = keys.data + at;
     qsort(unsorted, x->n, sizeof *unsorted, compare_by_key);
     for (size_t i = 0; i < x->n; i++) {
-        dx_buf_append(&x->text, unsorted[i].data, unsorted[i].size);
+        dx_buf_append(&x->text, unsorted[i].name.data, unsorted[i].name.size);
         dx_buf_u8(&x->text, '\n');
     }
     must(!x->text.failed, "memory", NULL);
-    for (size_t i = 0, at = 0; i < x->n; at += unsorted[i].size + 1, i++) {
-        x->domains[i] = dx_span_of(x->text.data + at, unsorted[i].size);
+    for (size_t i = 0, at = 0; i < x->n; at += unsorted[i].name.size + 1, i++) {
+        x->domains[i] = dx_span_of(x->text.data + at, unsorted[i].name.size);
         x->ids[i] = dx_hash64(x->domains[i]);
     }
     free(unsorted);
     free(names);
+    dx_buf_release(&keys);
 }
 
 static void make_dictionary(struct dx_test_index *x)

@@ -5,12 +5,14 @@
 
 #include "tests/support/damage.h"
 #include "tests/support/fail.h"
+#include "tests/support/sample.h"
 #include "tests/support/small_index.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define STRANGERS 1000000
+#define STRANGERS dx_sample(1000000, 60000)
+#define MANY dx_sample(100000, 66000) /* slots of 4 bytes */
 
 /* Damage is read by one thread and takes minutes under TSan: other builds do it. */
 #ifdef __SANITIZE_THREAD__
@@ -164,7 +166,7 @@ static void check_round_trip(size_t n, bool old)
     }
     check_batch(&m, &d, x.domains, n);
     /* With one domain most slots are empty, and strangers with fingerprint 0 meet them. */
-    check_strangers(&x, &m, &d, (n == 100000 || n == 1) && !under_tsan ? STRANGERS : 1000);
+    check_strangers(&x, &m, &d, (n == MANY || n == 1) && !under_tsan ? STRANGERS : 1000);
     CHECK(dx_mphf_find(&m, &d, dx_span_of("", 0), &(uint64_t){ 0 }, &(uint64_t){ 0 }, &err) == 0,
           "n %zu: the empty name", n);
     CHECK(dx_mphf_verify(&m, &d, 1, &err) == DX_OK, "n %zu: %s", n, err.text);
@@ -179,15 +181,16 @@ static void check_round_trip(size_t n, bool old)
 /* A slot anywhere that leads its domain astray is found, whichever thread comes to it. */
 static void check_shares(void)
 {
+    const size_t n = MANY;
     struct dx_test_index x;
     struct dx_error err = DX_ERROR_INIT;
 
-    dx_test_index_build(&x, 100000);
-    for (size_t share = 0; share < 8; share++) {
+    dx_test_index_build(&x, n);
+    for (size_t share = 0; share < 8; share += dx_sample(1, 3)) {
         struct dx_mphf m;
         struct dx_dictionary d;
         uint8_t *copy = dx_test_guarded(bytes_of(&x.mphf));
-        uint32_t ordinal = (uint32_t)(100000 * share / 8 + 17);
+        uint32_t ordinal = (uint32_t)(n * share / 8 + 17);
         uint8_t *slot;
 
         CHECK(dx_mphf_open(&m, bytes_of(&x.mphf), 0, "domains.mphf", &err) == DX_OK, "%s",
@@ -253,11 +256,12 @@ static void check_parts(void)
         size_t memory;
         unsigned threads;
     } runs[] = { { 0, 1 }, { 0, 4 }, { 1, 1 }, { 1, 3 }, { 5u << 20, 2 } };
-    const size_t n = 900000; /* 4 parts */
+    const size_t n = dx_sample(900000, 300000); /* 4 parts, or 2 */
     uint64_t *hashes = many_hashes(n);
     struct dx_buf first = DX_BUF_INIT(1 << 24);
 
-    for (size_t i = under_tsan; i < sizeof runs / sizeof *runs; i += under_tsan ? 3 : 1) {
+    for (size_t i = under_tsan; i < sizeof runs / sizeof *runs;
+         i += under_tsan ? 3 : dx_sample(1, 2)) {
         struct dx_buf out = DX_BUF_INIT(1 << 24);
         bool again = first.size > 0;
 
@@ -392,7 +396,8 @@ static void check_damage(void)
     dx_test_index_build(&x, 1500);
     mphf = dx_test_guarded(bytes_of(&x.mphf));
     dict = dx_test_guarded(bytes_of(&x.dict));
-    for (size_t bit = 0; bit < 8 * (x.mphf.size + x.dict.size); bit += damaged_step()) {
+    for (size_t bit = 0; bit < 8 * (x.mphf.size + x.dict.size);
+         bit += damaged_step() * dx_sample(1, 5)) {
         uint8_t *byte = bit / 8 < x.mphf.size ? mphf + bit / 8 : dict + (bit / 8 - x.mphf.size);
 
         if (bit / 8 >= x.mphf.size && bit % 3 != 0) /* test_dictionary turns every bit of it */
@@ -403,7 +408,7 @@ static void check_damage(void)
     }
     dx_test_unguard(mphf, x.mphf.size);
     dx_test_unguard(dict, x.dict.size);
-    for (size_t size = 0; size < x.mphf.size; size++) {
+    for (size_t size = 0; size < x.mphf.size; size += damaged_step()) {
         struct dx_mphf m;
 
         mphf = dx_test_guarded(dx_span_of(x.mphf.data, size));
@@ -525,12 +530,12 @@ static void check_match(void)
 
 int main(void)
 {
-    static const size_t counts[] = { 0, 1, 2, 15, 16, 17, 1000, 100000 };
+    const size_t counts[] = { 0, 1, 2, 15, 16, 17, 1000, MANY };
 
     for (size_t i = 0; i < sizeof counts / sizeof *counts - under_tsan; i++)
         check_round_trip(counts[i], false);
     if (!under_tsan)
-        check_round_trip(100000, true);
+        check_round_trip(MANY, true);
     check_shares();
     check_golden();
     check_parts();
