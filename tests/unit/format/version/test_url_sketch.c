@@ -7,6 +7,7 @@
 #include "base/bits.h"
 #include "format/version/cold.h"
 #include "tests/support/damage.h"
+#include "tests/support/sample.h"
 
 #include <math.h>
 
@@ -359,7 +360,10 @@ int main(void)
     check_error(600, 300);
     check_error(3000, 300);
     check_error(10000, 300);
-    check_error(40000, 200);
-    check_error(300000, 60);
+    if (dx_sample(true,
+                  false)) { /* fewer sets would need wider bounds; check_known has large numbers */
+        check_error(40000, 200);
+        check_error(300000, 60);
+    }
     return failures == 0 ? 0 : 1;
 }
