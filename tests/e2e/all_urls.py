@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: short
+# labels: short plain
 """/v1/domain/{d}/urls against a model of the source: the rows of all datasets, of some, and of a site in over a thousand of them.
 
 In detail: by pages of every kind (offset, cursor, plan), over rows that lie in files of several ingests; `dataset=` by id and name; while rules

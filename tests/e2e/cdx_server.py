@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """/cdx, /index and /{dataset}-index against pywb's own index code over the same rows, and against a model.
 
 Rows of real posts and made ones (letters of both cases, www and ports, escapes, sessions, several times, revisits, rows without mime, status or

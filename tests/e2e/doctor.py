@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: short
+# labels: short plain
 """`domaindex doctor`: a sound root has no fault; each kind of trouble that it knows is named, with what to do.
 In the gate every third file of a root is missing once, with DX_WHOLE=1 each.
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: short
+# labels: short plain
 """GET /v1/domains against a recount of the source: names in order with their counts, of all datasets and of one, of TLDs, suffixes, prefixes, wildcards
 and regular expressions, of a version of two parts.
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """/v1/domain/{d}/hosts and …/paths against a count of the raw rows: domains with few rows, whose paths are counted when
 asked for, and with many, whose paths are stored; nested paths, ports, schemes, rows of one URL at several times; after an
 incremental publish, under suppressions, after a compaction, and on a root behind HTTP.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: short
+# labels: short plain
 """`domaindex lookup`: lines from standard input, strangers by the hundred thousand, long lines, usage."""
 import json
 

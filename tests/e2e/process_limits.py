@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """Limits that the system sets on a process: a size of files, a small stack; and a flood of rejects.
 
 Over RLIMIT_FSIZE a command ends with an error that names the file, not by SIGXFSZ, and leaves the

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: short
+# labels: short plain
 """Answers for others to rely on. Caches: how long they may keep an answer of a version that is named. Receipts: what `receipt=1` adds, checked by openssl and by `domaindex receipt verify`; changed receipts, bodies and keys are refused."""
 import base64
 import hashlib

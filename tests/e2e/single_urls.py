@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: short
+# labels: short plain
 """/v1/url and /v1/urlid against a model that goes over raw rows: one URL in several datasets, at several
 times, beside its twin of another scheme; ids that collide, if the programs were built so; after an
 incremental publish, after a compaction, under suppressions, and on a root behind HTTP, where an absent

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: short
+# labels: short plain
 """Every list that has other formats than JSON, of the whole route table: a stream has as many rows as the pages of JSON together, in the same order,
 or is refused; limit=N gives the first N. Lists are longer than their largest page where the route has one."""
 import csv

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """How many rounds of reads rows of a suffix cost where its domains are small, on a store that answers late.
 
 400 domains in three datasets, of which a page of the lake has a few; nothing is cached. A page of a listing, one that a filter finds little in, captures

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: short
+# labels: short plain
 """/v1/tlds against a recount of the source: domains, URLs and rows of each TLD, of all datasets and of one.
 
 In detail: public suffixes of several labels, addresses, names that end in no TLD; by pages of each size; of each principal that sees
