@@ -6,7 +6,7 @@
 
 #define TEXT_MAX (1u << 20)
 
-/* A member that is null where there is no such name. */
+/* NULL writes null. */
 static void put_name(struct dx_json *j, const char *member, const char *name)
 {
     dx_json_key(j, member);

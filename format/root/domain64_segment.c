@@ -370,6 +370,7 @@ int dx_number_writer_name(struct dx_number_writer *w, uint64_t number, struct dx
                           struct dx_error *err)
 {
     bool first = w->count % DX_NUMBER_BUCKET == 0;
+    struct dx_span rest;
     size_t shared = 0;
     int rc;
 
@@ -389,8 +390,8 @@ int dx_number_writer_name(struct dx_number_writer *w, uint64_t number, struct dx
         dx_buf_varint(&w->entry, shared);
     }
     dx_buf_varint(&w->entry, name.size - shared);
-    if (shared < name.size)
-        dx_buf_append(&w->entry, name.data + shared, name.size - shared);
+    rest = dx_span_from(name, shared);
+    dx_buf_append(&w->entry, rest.data, rest.size);
     dx_buf_clear(&w->last_name);
     dx_buf_append(&w->last_name, name.data, name.size);
     if (w->entry.failed || w->buckets.failed || w->last_name.failed)

@@ -366,8 +366,7 @@ static int check_sum(struct dx_span text, struct dx_error *err)
 
 static int read_lines(struct dx_suppressions *log, struct dx_error *err)
 {
-    struct dx_span rest = dx_span_from(dx_span_of(log->text.data, log->text.size),
-                                       sizeof HEADER - 1);
+    struct dx_span rest = dx_buf_from(&log->text, sizeof HEADER - 1);
 
     while (rest.size > 0) {
         size_t n = find_byte(rest, '\n');
