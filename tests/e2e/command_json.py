@@ -228,7 +228,7 @@ def errors(root, tmp, helps):
             done = dxtest.domaindex(command, *words, "--json", expect=1)
             lines = [json.loads(line) for line in done.stdout.decode().splitlines()]
             check(len(lines) == 1 and isinstance(lines[0].get("error"), str) and lines[0]["error"] in done.stderr.decode(), f"{command} --json that fails: {done}")
-            check(re.search(r"(?:^|\s)(\S+: )\1", done.stderr.decode()) is None, f"{command}: a name twice: {done.stderr}")
+            check(re.search(r"(?:^|\s)(\S+: )\1", done.stderr.decode()) is None, f"{command}: the message repeats a name: {done.stderr}")
         if dxtest.WHOLE or number % 3 == 1:
             equal(dxtest.domaindex(command, *words, expect=1).stdout, b"", f"{command} that fails without --json")
         if dxtest.WHOLE or number % 3 == 2:

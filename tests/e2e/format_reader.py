@@ -97,7 +97,7 @@ class Bytes:
 
     def take(self, size):
         at, end = self.at, self.at + size
-        if not at <= end <= self.end:  # no need(): a million words that nobody reads
+        if not at <= end <= self.end:  # not need(), which formats its message at each call
             raise Complaint(f"{size} bytes wanted, {self.left()} left")
         self.at = end
         return bytes(self.data[at:end])
@@ -2151,7 +2151,7 @@ def check_file(version, part, file_id, found):
          == [(bisect.bisect_right(ends, i), i) for i in astray], f"{facts.path}: rows whose keys stray")
     for (domain, host, path_query, ts, scheme, _), (domain_id, url_id, raw_url) in zip(rows, columns):
         url = scheme + b"://" + host + path_query
-        if url_id != id64(url) or raw_url == url:  # no need(): a million words that nobody reads
+        if url_id != id64(url) or raw_url == url:  # not need(), which formats its message at each call
             raise Complaint(f"{facts.path}: url_id or raw_url of {url}")
         while at - first == lake_file.groups[group].rows:  # a run ends with its row group
             group, first, before = group + 1, at, None

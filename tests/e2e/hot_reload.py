@@ -130,7 +130,7 @@ def stay(root, names):
     flip(root, names[0])
     with dxtest.Server(root, "--cursor-life", "2", "--poll-ms", "0") as server:
         equal(server.get(f"/v1/domain/example.com?version={names[2]}").status, 200, "opened for a request")
-        check(wait_until(lambda: open_versions(server) == {names[0]}), "it goes although nobody polls")
+        check(wait_until(lambda: open_versions(server) == {names[0]}), "the server closes it without polling")
 
 
 def room(root, names):

@@ -212,8 +212,8 @@ def corpus():
             continue   # two columns of one name
         chosen = [(sum(1 for before in paths[:i] if before[0] == path[0]), path) for i, path in enumerate(paths)
                   if path[0] in tops and (dxtest.WHOLE or i < 6 and (len(paths) < 3 or i % 3 == number % 3))]
-        for (leaf, path), told in zip(chosen, dump(CORPUS / name, *(".".join(path) for _, path in chosen)) if chosen else (), strict=True):
-            words = compare_column(file, name, path, leaf, counts, told)
+        for (leaf, path), dumped in zip(chosen, dump(CORPUS / name, *(".".join(path) for _, path in chosen)) if chosen else (), strict=True):
+            words = compare_column(file, name, path, leaf, counts, dumped)
             dxtest.check(words is None, f"{name}: {'.'.join(path)}: {words}")
     print(counts, flush=True)
     dxtest.check(counts["columns"] > (500 if dxtest.WHOLE else 300) and counts["nested"] > (100 if dxtest.WHOLE else 80), f"too little was compared: {counts}")

@@ -16,7 +16,7 @@ request. Between proxy and server is a relay that keeps all bytes. For each requ
 
 and directly, what smuggling.requests says. The table in the end: how many were refused by the proxy, by us behind it, and
 how many were the same request to both. With DX_WHOLE=1 each request takes all three ways, else one of them in turn, and those with a name of a
-principal all. DX_CASES=text: only requests with the text in their name, told in full.
+principal all. DX_CASES=text: only requests with the text in their name; each result is printed whole.
 
 In detail: 485 requests of our own (`smuggling.requests`: one line of escapes each) and 166 vectors of llhttp,
 directly, through HAProxy and through nginx as `packaging/` sets them up, with connections that all clients
