@@ -3,7 +3,7 @@
 """Writes tests/e2e/NAME.lock of tests/e2e/NAME.txt: every package that pip takes for it, also those that others ask for, with its version and the
 SHA-256 of the file, so that an install with --require-hashes gets these bytes or nothing.
 
-    build/peers/bin/python scripts/lock_peers.py requirements requirements-cdx
+    build/peers/bin/python scripts/lock_peers.py requirements requirements-gate requirements-cdx
 
 The hashes are of the files for the Python and the machine that it runs with: CPython 3.11 on x86-64 (Debian 12) in the tree.
 """
