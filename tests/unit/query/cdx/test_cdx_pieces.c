@@ -11,17 +11,19 @@
 #include "query/view/view.h"
 #include "tests/support/asker.h"
 #include "tests/support/damage.h"
+#include "tests/support/sample.h"
 #include "tests/support/small_root.h"
 
 #define LARGE 1 /* of the domains */
 #define DATASETS 3
-#define ROWS 6000 /* of each dataset */
+#define ROWS_MAX 6000
+#define ROWS (unsigned)dx_sample(ROWS_MAX, 1600) /* of each dataset */
 #define LOOK_MAX 3000
 
 static unsigned failures;
 static uint64_t seed = 11;
 
-static char paths[DATASETS][ROWS][DX_TEST_TEXT];
+static char paths[DATASETS][ROWS_MAX][DX_TEST_TEXT];
 static const char *const labels[] = {
     "en.", "en.", "en.", "www.en.", "en.", "www3.en.", "de.", ""
 };
@@ -93,7 +95,7 @@ struct line {
     char *key, *text; /* "urlkey URL" */
 };
 
-static struct line lines[DATASETS * ROWS];
+static struct line lines[DATASETS * ROWS_MAX];
 static size_t line_count;
 
 static int by_text(const void *a, const void *b)
@@ -282,12 +284,12 @@ int main(void)
               (int)(strchr(domain, '.') - domain), domain, rest),    \
      key)
 #define QUERY(form) (snprintf(query, sizeof query, form, domain), query)
-    for (unsigned i = 0; i < 60; i++)
+    for (size_t i = 0; i < dx_sample(60, 40); i++)
         check_url(&a, domain);
     for (uint64_t limit = 1; limit <= 300; limit *= 6)
         check(&a, &(struct question){ QUERY("url=en.%s&matchType=host"), limit, 0, false },
               KEY(",en)"), false);
-    for (size_t bytes = 20000; bytes <= 2000000; bytes *= 10)
+    for (size_t bytes = 20000; bytes <= 2000000; bytes *= dx_sample(10, 100))
         check(&a, &(struct question){ QUERY("url=en.%s&matchType=host"), 777, bytes, true },
               KEY(",en)"), false);
     check(&a, &(struct question){ QUERY("url=en.%s/w*"), 100000, 0, true }, KEY(",en)/w"), false);
