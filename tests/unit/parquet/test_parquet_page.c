@@ -63,8 +63,13 @@ static struct dx_span random_text(struct sample *s, size_t *used, uint64_t *seed
         size = 8192;
     if (size > sizeof(s->text) - *used)
         size = 0;
-    for (size_t i = 0; i < size; i++)
-        to[i] = (uint8_t)(kind == 1 ? 'a' + next_random(seed) % 2 : next_random(seed));
+    for (size_t i = 0; i < size; i += sizeof(uint64_t)) {
+        uint64_t drawn = next_random(seed); /* kind 1: bytes 'a' and 'b' */
+
+        if (kind == 1)
+            drawn = (drawn & UINT64_C(0x0101010101010101)) + UINT64_C(0x6161616161616161);
+        memcpy(to + i, &drawn, size - i < sizeof drawn ? size - i : sizeof drawn);
+    }
     *used += size;
     return dx_span_of(to, size);
 }

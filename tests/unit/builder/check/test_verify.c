@@ -11,6 +11,7 @@
 #include "format/version/url_sketch.h"
 #include "loader/version.h"
 #include "tests/support/damage.h"
+#include "tests/support/sample.h"
 #include "tests/support/small_root.h"
 #include "tests/support/version_model.h"
 
@@ -134,7 +135,7 @@ static size_t flip_bits(const struct dx_test_root *r, const char *path, bool dee
     if (fd < 0)
         abort();
     if (bytes.size < 100)
-        step = 1;
+        step = dx_sample(1, 13);
     for (size_t bit = 0; bit < bytes.size * 8; bit += step) {
         uint8_t damaged = (uint8_t)(bytes.data[bit / 8] ^ 1u << (bit & 7));
         struct reported t;

@@ -294,9 +294,9 @@ static void shuffle(char **lines, size_t n)
  * halves: the same rows. */
 static void test_determinism(void)
 {
-    const size_t wanted = dx_sample(40000, 6000);
+    const size_t wanted = dx_sample(40000, 3000);
     const size_t sort_bytes = wanted / 2 * 15; /* a lot of runs */
-    const uint64_t scale = dx_sample(200, 400);
+    const uint64_t scale = dx_sample(200, 800);
     const struct how rows[] = { { 1, 0, 0, scale, false, false },
                                 { 2, 0, 0, scale, false, false },
                                 { 1, sort_bytes, 2, scale, false, false },
@@ -519,7 +519,7 @@ static void test_rejects_folder(struct how objects)
  * is repeated. */
 static void test_objects(void)
 {
-    const size_t wanted = dx_sample(20000, 5000);
+    const size_t wanted = dx_sample(20000, 2000);
     struct how local = { 2, wanted * 15, 4, 200, false, false };
     struct how objects = { 2, wanted * 15, 4, 200, true, false };
     struct dx_ingest_stats stats;
@@ -666,7 +666,7 @@ static void test_kill(bool objects)
     long whole_us;
     unsigned killed = 0;
     char **lines;
-    size_t n = corpus(&lines, dx_sample(12000, 4000), 5);
+    size_t n = corpus(&lines, dx_sample(12000, 1500), 5);
 
     if (dx_dir_remove(at("whole"), &err) < 0 || dx_dir_remove(at("killed"), &err) < 0)
         FAIL("%s", err.text);

@@ -267,18 +267,45 @@ static void make_lake(const char *root, size_t domains_wanted, size_t rows_a_fil
 
 /* ---- the naive answer ---- */
 
-static void recount(const char *domain, uint32_t dataset, struct dx_pair_count *out)
+/* Rows of one domain. */
+static const struct row **of_domain;
+static size_t of_domain_count;
+
+static void find_rows_of(const char *domain)
+{
+    free(of_domain);
+    of_domain = calloc(row_count + 1, sizeof *of_domain);
+    if (of_domain == NULL)
+        abort();
+    of_domain_count = 0;
+    for (size_t i = 0; i < row_count; i++)
+        if (strcmp(rows[i].domain, domain) == 0)
+            of_domain[of_domain_count++] = &rows[i];
+}
+
+static const struct row *row_at(uint32_t file, uint32_t number)
+{
+    for (size_t i = 0; i < of_domain_count; i++)
+        if (of_domain[i]->file == file && of_domain[i]->number == number)
+            return of_domain[i];
+    for (size_t i = 0; i < row_count; i++)
+        if (rows[i].file == file && rows[i].number == number)
+            return &rows[i];
+    return NULL;
+}
+
+static void recount(uint32_t dataset, struct dx_pair_count *out)
 {
     *out = (struct dx_pair_count){ 0 };
-    for (size_t i = 0; i < row_count; i++) {
-        const struct row *r = &rows[i];
+    for (size_t i = 0; i < of_domain_count; i++) {
+        const struct row *r = of_domain[i];
         bool seen = false;
 
-        if (r->dataset != dataset || strcmp(r->domain, domain) != 0)
+        if (r->dataset != dataset)
             continue;
         for (size_t k = 0; k < i && !seen; k++)
-            seen = rows[k].dataset == dataset && strcmp(rows[k].host, r->host) == 0 &&
-                   strcmp(rows[k].path, r->path) == 0 && strcmp(rows[k].scheme, r->scheme) == 0;
+            seen = of_domain[k]->dataset == dataset && strcmp(of_domain[k]->host, r->host) == 0 &&
+                   strcmp(of_domain[k]->path, r->path) == 0 && strcmp(of_domain[k]->scheme, r->scheme) == 0;
         out->url_count += !seen;
         out->row_count++;
         if (r->has_ts && (!out->has_ts || r->ts < out->first_us))
@@ -391,19 +418,16 @@ static void check_runs(const struct index *x, const char *domain, uint32_t datas
     uint64_t found = 0;
     uint64_t want = 0;
 
-    for (size_t i = 0; i < row_count; i++)
-        want += rows[i].dataset == dataset && strcmp(rows[i].domain, domain) == 0;
+    for (size_t i = 0; i < of_domain_count; i++)
+        want += of_domain[i]->dataset == dataset;
     while (dx_payload_next(payload, &run) == 1) {
         uint32_t number = first_row_of_group(x, run.file_id, run.row_group) +
                           (uint32_t)run.first_row;
 
         for (uint64_t k = 0; k < run.row_count; k++, number++) {
             uint64_t place = ((uint64_t)run.file_id << 32 | number) + 1;
-            const struct row *r = NULL;
+            const struct row *r = row_at(run.file_id, number);
 
-            for (size_t i = 0; i < row_count && r == NULL; i++)
-                if (rows[i].file == run.file_id && rows[i].number == number)
-                    r = &rows[i];
             if (r == NULL || r->dataset != dataset || strcmp(r->domain, domain) != 0)
                 fail("%s in %u: run leads to row %u of file %u, which is %s", domain, dataset,
                      number, run.file_id, r == NULL ? "not there" : r->domain);
@@ -479,8 +503,9 @@ static size_t check_domain(const struct index *x, const char *domain)
     size_t n;
     int rc = dx_mphf_find(&x->mphf, &x->dictionary, dx_span_str(domain), &ordinal, &id, &err);
 
+    find_rows_of(domain);
     for (uint32_t d = 1; d <= DATASETS; d++) {
-        recount(domain, d, &want[pairs]);
+        recount(d, &want[pairs]);
         if (want[pairs].row_count > 0)
             ids[pairs++] = d;
     }
@@ -994,6 +1019,7 @@ int main(void)
     test_older(root);
     test_draft(root);
     free(rows);
+    free(of_domain);
     if (getenv("DX_KEEP") == NULL)
         (void)dx_dir_remove(base, &err);
     if (bad > 0)

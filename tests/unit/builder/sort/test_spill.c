@@ -36,6 +36,17 @@ static uint64_t draw(void)
     return seed;
 }
 
+/* size */
+static size_t fill(uint8_t *to, size_t size)
+{
+    for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
+        uint64_t drawn = draw();
+
+        memcpy(to + at, &drawn, size - at < sizeof drawn ? size - at : sizeof drawn);
+    }
+    return size;
+}
+
 static struct dx_span key_of(const struct record *r)
 {
     return dx_span_of(bytes + r->at, r->key_size);
@@ -111,8 +122,7 @@ static int sort_row(size_t row, const char *dir)
                                       (k + 1 == rows[row].shared && i > rows[row].records / 2));
         for (size_t k = rows[row].shared; k < r->key_size; k++)
             bytes[size++] = (uint8_t)('a' + draw() % rows[row].letters);
-        for (size_t k = 0; k < r->value_size; k++)
-            bytes[size++] = (uint8_t)draw();
+        size += fill(bytes + size, r->value_size);
         rc = dx_spill_sort_add(s, 0, key_of(r),
                                dx_span_of(bytes + r->at + r->key_size, r->value_size), &err);
     }

@@ -13,6 +13,7 @@
 #include "tests/runner/fail_alloc.h"
 #include "tests/support/asker.h"
 #include "tests/support/damage.h"
+#include "tests/support/sample.h"
 #include "tests/support/small_root.h"
 
 #define DOMAINS 40
@@ -241,7 +242,7 @@ static void check_scopes(const struct asker *a)
                 ids[n++] = d + 1;
         EXPECT(dx_scope_more(&scope, NULL, ids, n, &err) == DX_OK, "%s", err.text);
         held = scope;
-        for (unsigned i = 0; i < DOMAINS; i += 3)
+        for (unsigned i = 0; i < DOMAINS; i += (unsigned)dx_sample(3, 11))
             check_domain(a, (struct question){ .scope = held, .domain = i });
         dx_scope_drop(&held);
     }
@@ -348,7 +349,7 @@ int main(void)
 
     dx_test_root_make(&root, DOMAINS, DATASETS);
     open_asker(&a, root.path);
-    for (unsigned i = 0; i < DOMAINS; i++) {
+    for (unsigned i = 0; i < DOMAINS; i += (unsigned)dx_sample(1, 3)) {
         check_domain(&a, (struct question){ .domain = i });
         check_domain(&a, (struct question){ .domain = i, .datasets = "4,1" });
         check_domain(&a, (struct question){ .domain = i, .datasets = "2" });

@@ -14,9 +14,11 @@
 #include "query/suppression/suppression_view.h"
 #include "query/view/view.h"
 #include "tests/support/damage.h"
+#include "tests/support/sample.h"
 #include "tests/support/twin_roots.h"
 
-#define DOMAINS 70
+#define DOMAINS_MAX 70
+#define DOMAINS (unsigned)dx_sample(DOMAINS_MAX, 41)
 #define DATASETS 6
 #define SEEN (1u << 2 | 1u << 3 | 1u << 5) /* of datasets 1 to 6 */
 #define GONE (1u << 3 | 1u << 4) /* in the second version: one that is seen, one that is not */
@@ -157,7 +159,7 @@ static int ask_top(struct side *s, const struct question *q)
 static int ask_names(struct side *s, const struct question *q)
 {
     const struct dx_names_ask ask = { .format = (enum dx_names_format)q->other };
-    char text[DOMAINS + 1][DX_TEST_TEXT];
+    char text[DOMAINS_MAX + 1][DX_TEST_TEXT];
     struct dx_names *n;
     int rc = dx_names_new(&n, &s->after, &ask, &s->problem);
 
