@@ -76,8 +76,12 @@ struct dx_fake_source *dx_fake_source_new(uint64_t size)
     f->mapped = mapped;
     f->size = size;
     memcpy(f->etag, "\"etag\"", 7);
-    for (uint64_t i = 0; i < size; i++)
-        f->bytes[i] = (uint8_t)((i * UINT64_C(0x9E3779B97F4A7C15)) >> 56);
+    for (uint64_t i = 0; i < size; i += sizeof i) {
+        uint64_t eight = (i + 1) * UINT64_C(0x9E3779B97F4A7C15);
+
+        eight ^= eight >> 29;
+        memcpy(f->bytes + i, &eight, size - i < sizeof eight ? size - i : sizeof eight);
+    }
     return f;
 }
 

@@ -5,6 +5,7 @@
 #include "base/json_tree.h"
 
 #include "tests/support/damage.h"
+#include "tests/support/sample.h"
 
 #include <jansson.h>
 
@@ -161,9 +162,10 @@ static void test_mutations(void)
         "\"v\xc3\xa9\",\"kk\":null},\"rows\":1234567890123456789,\"x\":-1.5e+3,\"first_ts\":"
         "\"2012-01-01T00:00:00Z\"},\n{\"dataset_id\":20,\"list\":[true,false,[],{},\"\"]}\n]}\n";
     static const char bytes[] = "\"\\{}[]:,0159.eE+-utfnd \n\t\xc3\xa9\xed\x01x";
+    const size_t times = dx_sample(100000, 30000);
     uint64_t state = 11;
 
-    for (size_t n = 0; n < 100000; n++) {
+    for (size_t n = 0; n < times; n++) {
         uint8_t text[sizeof document + 8];
         size_t size = sizeof document - 1;
 

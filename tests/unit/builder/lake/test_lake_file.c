@@ -70,16 +70,15 @@ static struct dx_span noise(char *to, size_t size, uint64_t *r, bool utf8)
     size_t used = 0;
 
     while (used < size) {
-        const char *letter = letters[next_random(r) % 10];
-        size_t n = strlen(letter);
+        uint64_t drawn = next_random(r);
+        const char *letter = letters[drawn % 10];
+        size_t n = utf8 ? strlen(letter) : sizeof drawn;
 
-        if (!utf8) {
-            to[used++] = (char)next_random(r);
-            continue;
-        }
-        if (n > size - used)
+        if (utf8 && n > size - used)
             break;
-        memcpy(to + used, letter, n);
+        if (n > size - used)
+            n = size - used;
+        memcpy(to + used, utf8 ? letter : (const char *)&drawn, n);
         used += n;
     }
     return dx_span_of(to, used);

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "format/root/access_table.h"
 #include "tests/support/damage.h"
+#include "tests/support/sample.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -298,7 +299,7 @@ static void test_threads(void)
     for (size_t i = 0; i < 3; i++)
         if (pthread_create(&threads[i], NULL, pin_again_and_again, a) != 0)
             abort();
-    for (unsigned i = 101; i < 300; i++) {
+    for (unsigned i = 101; i < 100 + dx_sample(200, 90); i++) {
         put_table(i, i % 9 + 1);
         EXPECT(dx_access_poll(a, i, NULL) == 1, "table %u", i);
     }

@@ -13,6 +13,7 @@
 #include "query/view/view.h"
 #include "tests/support/asker.h"
 #include "tests/support/damage.h"
+#include "tests/support/sample.h"
 #include "tests/support/small_root.h"
 
 #include <stdlib.h>
@@ -289,9 +290,9 @@ static void check_root(const struct dx_test_root *r)
     open_asker_with_rules(&a, r->path, DX_SUPPRESSIONS_LIVE_WAIT);
     for (unsigned d = 1; d <= DATASETS; d++) {
         check_dataset(&a, d);
-        for (unsigned i = 0; i < rule_count && i < 40; i++)
+        for (unsigned i = 0; i < rule_count && i < 40; i += (unsigned)dx_sample(1, 7))
             check_rank(&a, rules[i].domain, d);
-        for (unsigned i = 0; i < 20; i++)
+        for (size_t i = 0; i < dx_sample(20, 5); i++)
             check_rank(&a, pick(DOMAINS), d);
     }
     EXPECT(dx_top_domains_open(&t, DX_VIEW_ALL(a.v), a.canon, DATASETS + 1, &problem) == 0 &&

@@ -11,6 +11,7 @@
 #include "query/view/view.h"
 #include "tests/support/asker.h"
 #include "tests/support/damage.h"
+#include "tests/support/sample.h"
 #include "tests/support/small_root.h"
 
 #define DOMAINS 60
@@ -162,8 +163,9 @@ static void check(const struct asker *a, const struct dx_scope *scope, uint32_t 
     static const char *const suffixes[] = { "com", "uk", "co.uk", "org", "k", "nobody" };
     static const uint64_t limits[] = { 1, 2, 3, 1000 };
     static const uint64_t looks[] = { 1, 2, 5, 17, 0 };
+    static size_t turn;
 
-    for (size_t i = 0; i < 6 * 20; i++) {
+    for (size_t i = dx_sample(0, turn++ % 7); i < 6 * 20; i += dx_sample(1, 7)) {
         const struct question q = { suffixes[i / 20], scope, dataset, limits[i % 4],
                                     looks[i % 20 / 4] };
         struct dx_buf want = DX_BUF_INIT(1000);

@@ -132,7 +132,7 @@ static bool serve(const struct place *p, unsigned n)
 int main(void)
 {
     struct place p = { .base = "/tmp/test_tls_no_memory.XXXXXX", .now_s = (int64_t)time(NULL) };
-    unsigned step = getenv("DX_WHOLE") != NULL ? 1 : 61;
+    unsigned step = getenv("DX_WHOLE") != NULL ? 1 : 131;
     struct tls_pair pair;
     unsigned n;
 
