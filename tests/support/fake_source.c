@@ -61,6 +61,19 @@ static void no_close(struct dx_source *src)
     (void)src;
 }
 
+/* Blocks of the same bytes behind the number of each. */
+static void fill(uint8_t *to, uint64_t size)
+{
+    uint8_t block[4096];
+
+    for (size_t i = 0; i < sizeof block; i++)
+        block[i] = (uint8_t)((i * UINT64_C(0x9E3779B97F4A7C15)) >> 56);
+    for (uint64_t at = 0; at < size; at += sizeof block) {
+        memcpy(block, &at, sizeof at);
+        memcpy(to + at, block, size - at < sizeof block ? size - at : sizeof block);
+    }
+}
+
 struct dx_fake_source *dx_fake_source_new(uint64_t size)
 {
     static const struct dx_source_ops ops = { .read = read_batch,
@@ -76,12 +89,7 @@ struct dx_fake_source *dx_fake_source_new(uint64_t size)
     f->mapped = mapped;
     f->size = size;
     memcpy(f->etag, "\"etag\"", 7);
-    for (uint64_t i = 0; i < size; i += sizeof i) {
-        uint64_t eight = (i + 1) * UINT64_C(0x9E3779B97F4A7C15);
-
-        eight ^= eight >> 29;
-        memcpy(f->bytes + i, &eight, size - i < sizeof eight ? size - i : sizeof eight);
-    }
+    fill(f->bytes, size);
     return f;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "tests/support/damage.h"
+#include "tests/support/sample.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -108,7 +109,7 @@ static void one_round(int how, size_t size, bool cached)
 
 #define KEYS 5
 #define THREADS 8
-#define ROUNDS 4000
+#define ROUNDS DX_ROUNDS(4000, 1500)
 
 struct crowd {
     struct dx_page_cache *cache;

@@ -149,7 +149,7 @@ static const struct {
 
 static void check_stores(void)
 {
-    for (size_t i = 0; i < sizeof stores / sizeof stores[0]; i++) {
+    for (size_t i = 0; i < sizeof stores / sizeof stores[0]; i += dx_sample(1, DX_ROUNDS(1, 2))) {
         struct dx_mirror *m = fresh_mirror();
         struct dx_fake_source *f = dx_fake_source_new(WINDOW + 9);
         const struct dx_mirror_want want = want_of(f);
@@ -203,7 +203,7 @@ static void check_leftovers(void)
         { "a final file that was cut", "objects", f->bytes, 100, WINDOW + 9 },
     };
 
-    for (size_t i = 0; i < sizeof left / sizeof left[0]; i++) {
+    for (size_t i = 0; i < sizeof left / sizeof left[0]; i += dx_sample(1, DX_ROUNDS(1, 3))) {
         struct dx_mirror *m = fresh_mirror();
         char path[DX_MIRROR_PATH];
         char name[256];

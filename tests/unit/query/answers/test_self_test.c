@@ -9,6 +9,7 @@
 #include "loader/version.h"
 #include "loader/warm.h"
 #include "tests/support/damage.h"
+#include "tests/support/sample.h"
 #include "tests/support/small_root.h"
 
 #include <pthread.h>
@@ -187,8 +188,9 @@ static void *note_many(void *letter)
 {
     char domain[DX_HOT_KEY_MAX];
     const char c = *(const char *)letter;
+    const size_t times = dx_sample(200000, DX_ROUNDS(50000, 20000));
 
-    for (unsigned i = 0; i < 200000; i++) {
+    for (unsigned i = 0; i < times; i++) {
         size_t size = 1 + i * 7 % DX_HOT_KEY_MAX;
 
         memset(domain, c, size);
@@ -229,7 +231,7 @@ static void check_hot_keys(void)
     for (size_t i = 0; i < 4; i++)
         if (pthread_create(&threads[i], NULL, note_many, (void *)(uintptr_t)&letters[i]) != 0)
             exit(1);
-    for (size_t i = 0; i < 200; i++)
+    for (size_t i = 0; i < DX_ROUNDS(200, 20); i++)
         (void)count_keys();
     for (size_t i = 0; i < 4; i++)
         (void)pthread_join(threads[i], NULL);

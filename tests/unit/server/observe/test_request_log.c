@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "tests/support/fail.h"
+#include "tests/support/sample.h"
 
 /* jansson's own limits: numbers of 63 bits, which is why those below are no longer. */
 #define JSON_FLAGS (JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL)
@@ -384,7 +385,7 @@ static void test_file(void)
 /* A ring with many records keeps neither the file nor another ring waiting until it is empty. */
 static void test_long_ring(void)
 {
-    enum { COUNT = 60000 };
+    enum { COUNT = DX_ROUNDS(60000, 20000) };
     char path[300], moved[300];
     struct dx_request_record r = sample(2);
     struct dx_request_log_counts counts;
@@ -421,7 +422,7 @@ static void test_long_ring(void)
 /* As fast as it goes, at a target that takes nothing: no put waits, all that is lost is counted. */
 static void flood(const char *target, const char *name, bool blocks)
 {
-    enum { COUNT = 20000 };
+    enum { COUNT = DX_ROUNDS(20000, 5000) };
     struct dx_request_log *log = open_log(target, true, 1, SMALL_RING);
     struct dx_request_record r = sample(1);
     struct dx_request_log_counts counts;
