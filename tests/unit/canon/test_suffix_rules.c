@@ -211,7 +211,8 @@ static size_t check_file(const char *path, bool with_lists)
     open_pair(&p, text);
     ask_rules(&p, text);
     if (with_lists) {
-        ask_list(&p, "lists/gsa-federal-website-index/dap-hosts-pageviews.tsv.zst", 0, dx_sample(1, 5));
+        ask_list(&p, "lists/gsa-federal-website-index/dap-hosts-pageviews.tsv.zst", 0,
+                 dx_sample(1, 5));
         ask_list(&p, "lists/derived/registered-domains-permissive.txt.zst", 0, dx_sample(4, 23));
         ask_list(&p, "oracle/oracle-public.tsv.zst", 4, dx_sample(1, 7));
     }

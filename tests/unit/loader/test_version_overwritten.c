@@ -11,6 +11,7 @@
 #include "query/answers/answer.h"
 #include "query/view/view.h"
 #include "tests/support/damage.h"
+#include "tests/support/sample.h"
 #include "tests/support/small_root.h"
 
 #include <dirent.h>
@@ -296,7 +297,7 @@ static void cycle(struct dx_caches *caches, const struct dx_version_options *opt
 int main(void)
 {
     const char *wish = getenv("DX_OVERWRITE_CYCLES");
-    unsigned long cycles = wish == NULL ? 40 : strtoul(wish, NULL, 10);
+    unsigned long cycles = wish == NULL ? dx_sample(40, 23) : strtoul(wish, NULL, 10);
     struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
     struct dx_caches *caches = NULL;
     struct dx_error err = DX_ERROR_INIT;

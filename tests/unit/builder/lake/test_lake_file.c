@@ -254,7 +254,7 @@ static void test_round_trips(void)
         static struct maker m;
         struct dx_lake_schema schema = { extra_names, EXTRAS, "a dataset", rows[i].micros,
                                          rows[i].url_id };
-        const uint64_t count = rows[i].count > 1000 ? dx_sample(rows[i].count, rows[i].count / 3)
+        const uint64_t count = rows[i].count > 1000 ? dx_sample(rows[i].count, rows[i].count / 5)
                                                     : rows[i].count;
         struct dx_lake_stats stats, again;
         struct dx_error err = DX_ERROR_INIT;

@@ -305,7 +305,8 @@ static void recount(uint32_t dataset, struct dx_pair_count *out)
             continue;
         for (size_t k = 0; k < i && !seen; k++)
             seen = of_domain[k]->dataset == dataset && strcmp(of_domain[k]->host, r->host) == 0 &&
-                   strcmp(of_domain[k]->path, r->path) == 0 && strcmp(of_domain[k]->scheme, r->scheme) == 0;
+                   strcmp(of_domain[k]->path, r->path) == 0 &&
+                   strcmp(of_domain[k]->scheme, r->scheme) == 0;
         out->url_count += !seen;
         out->row_count++;
         if (r->has_ts && (!out->has_ts || r->ts < out->first_us))

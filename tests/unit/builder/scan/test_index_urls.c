@@ -78,11 +78,11 @@ static void expect_file(uint32_t file, const struct url_row *rows, size_t n)
         size_t last = i;
         bool first = true;
 
-        for (size_t k = 0; k < n; k++)
-            if (strcmp(rows[k].path, rows[i].path) == 0 && rows[k].scheme == rows[i].scheme) {
-                first = first && k >= i;
-                last = k;
-            }
+        /* Paths ascend. */
+        for (size_t k = i; first && k > 0 && strcmp(rows[k - 1].path, rows[i].path) == 0; k--)
+            first = rows[k - 1].scheme != rows[i].scheme;
+        for (size_t k = i + 1; k < n && strcmp(rows[k].path, rows[i].path) == 0; k++)
+            last = rows[k].scheme == rows[i].scheme ? k : last;
         if (first) {
             struct dx_url_place *p = &want[want_count++];
             bool within = i / GROUP_ROWS == last / GROUP_ROWS &&

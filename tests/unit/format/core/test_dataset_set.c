@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "format/core/dataset_set.h"
 #include "tests/support/damage.h"
+#include "tests/support/sample.h"
 
 #include <roaring/roaring.h>
 
@@ -37,9 +38,10 @@ static void check_ranks(const struct dx_dataset_set *set, const uint32_t *ids, s
                         uint64_t *seed)
 {
     roaring_bitmap_t *b = dx_dataset_set_bitmap(set);
+    const size_t times = dx_sample(200, 60);
 
     EXPECT(b != NULL && roaring_bitmap_get_cardinality(b) == n, "%zu ids", n);
-    for (size_t k = 0; k < 200; k++) {
+    for (size_t k = 0; k < times; k++) {
         size_t i = (size_t)random_below(seed, n);
         uint32_t id = k & 1 ? ids[i] : ids[i] + (uint32_t)random_below(seed, 4) - 2;
         uint32_t rank = 0;

@@ -186,7 +186,8 @@ static void test_damage(void)
         packers[kind].pack(&packed, text, sizeof text);
         first = packed.size;
         packers[kind].pack(&packed, text, sizeof text);
-        for (size_t n = packers[kind].magic; n <= packed.size; n += n + 3 < first || (n > first && n + 3 < packed.size) ? dx_sample(1, 3) : 1) {
+        for (size_t n = packers[kind].magic; n <= packed.size;
+             n += n + 3 < first || (n > first && n + 3 < packed.size) ? dx_sample(1, 3) : 1) {
             struct dx_buf got = DX_BUF_INIT(1 << 20);
             struct dx_error err = DX_ERROR_INIT;
             int rc = read_whole(write_file(packed.data, n), 5000, &got, &err);

@@ -31,7 +31,7 @@
 
 static int failures;
 static uint32_t leaf_first, leaf_step = 1; /* which columns of a file are read */
-static uint64_t rows_max = UINT64_MAX; /* after which a column is read no further */
+static uint64_t rows_max = UINT64_MAX;     /* after which a column is read no further */
 
 static void print_field(struct dx_span s)
 {
