@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-enum { ROUNDS = DX_ROUNDS(50000, 15000) };
+enum { ROUNDS = DX_ROUNDS(50000, 12000) };
 
 static unsigned failures;
 

@@ -301,7 +301,7 @@ static void pooled_path(unsigned file, char out[250])
 
 static uint64_t pooled_rows(unsigned file)
 {
-    return file % 4 == 3 ? 1 : 300 + dx_sample(DX_ROUNDS(700, 250), 150) * file;
+    return file % 4 == 3 ? 1 : 300 + dx_sample(DX_ROUNDS(700, 250), DX_ROUNDS(150, 70)) * file;
 }
 
 static int add_rows(struct dx_lake_file *w, uint64_t seed, uint64_t count, struct dx_error *err)
