@@ -50,9 +50,10 @@ static int drain(struct dx_parquet_rows *p, size_t fields, bool print, uint64_t 
     struct dx_span field[DX_ROW_EXTRA + DX_EXTRA_COLUMNS_MAX];
     struct dx_batch batch = { .data = NULL };
     volatile unsigned sum = 0;
+    const uint64_t before = *rows;
     int rc;
 
-    while ((rc = *rows < rows_max ? dx_parquet_rows_fill(p, &batch, err) : DX_OK) > 0)
+    while ((rc = *rows - before < rows_max ? dx_parquet_rows_fill(p, &batch, err) : DX_OK) > 0)
         for (size_t i = 0; rc != DX_RECORDS_GROW && i < batch.count; i++) {
             if (!dx_row_record_get(dx_batch_record(&batch, i), field, fields))
                 FAIL("a record that cannot be read back");
