@@ -12,7 +12,10 @@ root on an S3 server.
 Without DX_WHOLE=1 the made-up rows in a directory alone; files of other writers, too many columns, hidden texts and the S3 server with it.
 """
 import collections
+import contextlib
 import importlib
+import importlib.util
+import io
 import json
 import os
 import pathlib
@@ -40,6 +43,13 @@ def command(root, *arguments, expect=0):
     return dxtest.run(sys.executable, "-m", "domaindex.iceberg", root, *arguments, expect=expect, env=ENVIRONMENT)
 
 
+def in_process(root):
+    """The exit code of the command and its words, without the half second of a start."""
+    with contextlib.redirect_stderr(io.StringIO()) as words:
+        code = importlib.import_module("domaindex.iceberg").main([str(root)])
+    return code, words.getvalue()
+
+
 class World:
     """A root with its model: rows[dataset name] = set of (url, ts seconds or None, extra); states by version."""
 
@@ -49,7 +59,7 @@ class World:
     def ingest(self, seed, count, *more):
         with open(self.tmp / "rows.tsv", "w", encoding="utf-8") as out:
             for raw, want in corpus.rows(seed=seed, count=count):
-                dataset = raw[0] if dxtest.WHOLE else f"{raw[0][:-1]}0"     # a file each, which its readers open in Python
+                dataset = raw[0] if dxtest.WHOLE else f"set-{int(raw[0][4:]) % 6}"     # a file each, which its readers open in Python
                 print(dataset, *raw[1:], "x", sep="\t", file=out)
                 if want is not None:
                     _, _, url, ts, extra = want
@@ -58,7 +68,7 @@ class World:
                          self.tmp / "rows.tsv")
 
     def publish(self, *more, **options):
-        version = dxtest.domaindex("publish", "--root", self.root, *more, **options).stdout.decode().split()[0]
+        version = dxtest.domaindex("publish", "--root", self.root, "--memory", "64M", "--threads", 1, *more, **options).stdout.decode().split()[0]
         self.states[version] = {name: set(rows) for name, rows in self.rows.items() if rows}
         self.names()
         return version
@@ -112,13 +122,12 @@ def compare(world, metadata, current, versions, properties=None, whole=dxtest.WH
 
 def with_duckdb(world, metadata, current):
     """By the extension that PyPI has for one version of DuckDB."""
+    if not all(importlib.util.find_spec(f"duckdb_extension_{name}") for name in ("avro", "iceberg")):
+        return False
     import duckdb
     db = duckdb.connect(config={"extension_directory": str(world.tmp / "extensions")})
     for name in ("avro", "iceberg"):
-        try:
-            folder = pathlib.Path(importlib.import_module(f"duckdb_extension_{name}").__file__).parent
-        except ImportError:
-            return False
+        folder = pathlib.Path(importlib.import_module(f"duckdb_extension_{name}").__file__).parent
         db.execute(f"INSTALL '{folder}/extensions/v{duckdb.__version__}/{name}.duckdb_extension'; LOAD {name}")
     db.execute("SET TimeZone = 'UTC'")
     got = collections.defaultdict(collections.Counter)
@@ -176,8 +185,8 @@ def hide(world):
 def in_a_directory(tmp):
     world = World(tmp / "root", tmp)
     rows, counts = world.root / "iceberg" / "rows", world.root / "iceberg" / "presence"
-    refused = command(world.root, expect=1)
-    check(b"nothing is published" in refused.stderr or b"manifest" in refused.stderr, refused.stderr.decode())
+    code, words = in_process(world.root)
+    check(code == 1 and ("nothing is published" in words or "manifest" in words), f"{code} {words}")
     world.ingest(1, ROWS, "--extra-column", 4)
     first = world.publish("--iceberg", env={**ENVIRONMENT, "DOMAINDEX_PYTHON": sys.executable})
     without = dxtest.domaindex("publish", "--root", world.root, "--iceberg", env={"DOMAINDEX_PYTHON": "/nonexistent/python"}, expect=1)
@@ -191,13 +200,16 @@ def in_a_directory(tmp):
     world.ingest(2, ROWS // 10, "--extra-column", 5)     # a column that the first files do not have
     second = world.publish()
     update(world.root)
-    compare(world, metadata_of(rows), second, [first, second])
+    if dxtest.WHOLE:    # else the third one has its tag
+        compare(world, metadata_of(rows), second, [first, second])
     gone = sorted(world.rows)[1]
     dxtest.domaindex("remove", "--root", world.root, "--dataset", gone)
     del world.rows[gone]
     third = world.publish()
     hide(world)
-    running = [subprocess.Popen([sys.executable, "-m", "domaindex.iceberg", str(world.root)], env={**os.environ, **ENVIRONMENT}) for _ in range(2)]
+    both = "import no_pandas, sys, domaindex.iceberg as tables; sys.exit(tables.main(sys.argv[1:]))"
+    env = {**os.environ, **ENVIRONMENT, "PYTHONPATH": f"{ENVIRONMENT['PYTHONPATH']}:{dxtest.SOURCE / 'tests' / 'support'}"}
+    running = [subprocess.Popen([sys.executable, "-c", both, str(world.root)], env=env) for _ in range(2)]
     equal([process.wait(timeout=120) for process in running], [0, 0], "two updates at once")
     compare(world, metadata_of(rows), third, [first, second, third], whole=True)
     presence(world, metadata_of(counts), third)
@@ -212,11 +224,12 @@ def in_a_directory(tmp):
 
     moved = tmp / "moved"
     shutil.copytree(world.root, moved)
-    check(b"are absolute" in command(moved, expect=1).stderr, "a folder that was moved")
+    code, words = in_process(moved)
+    check(code == 1 and "are absolute" in words, f"a folder that was moved: {code} {words}")
     newest = pathlib.Path(metadata_of(rows))
     newest.write_bytes(newest.read_bytes()[:1000])
-    cut = command(world.root, expect=1).stderr
-    check(str(newest).encode() in cut and b"Traceback" not in cut, f"metadata that was cut: {cut.decode()}")
+    code, words = in_process(world.root)
+    check(code == 1 and str(newest) in words, f"metadata that was cut: {code} {words}")
     print(f"{len(world.states)} versions, {sum(map(len, world.states[first].values()))} rows; {'' if duckdb else 'no '}DuckDB extension")
 
 
