@@ -34,9 +34,17 @@ GC = ["gc", "--keep", "1", "--keep-for", "0s", "--max-share", "100", "--lease-tt
       "--longest-request", "0s", "--skew", "1s", "--delete"]
 
 
+def suffixes(root):
+    """Half of each command's time would be the system's list."""
+    if not str(root).startswith("s3:") and not (root / "psl.dat").exists():
+        root.with_name("suffixes").write_text("com\n")
+        return "--psl", root.with_name("suffixes")
+    return ()
+
+
 def ingest(root, number, dataset, *more, env=None):
     urls = "".join(f"http://{name}/{number}/{i}\n" for name in DOMAINS[number % 3::3] for i in range(5))
-    unlocked("ingest", "--root", root, "--dataset", dataset, "--format", "list", *more, "-", input=urls.encode(), env=env)
+    unlocked("ingest", "--root", root, *suffixes(root), "--dataset", dataset, "--format", "list", *more, "-", input=urls.encode(), env=env)
 
 
 def unlocked(*arguments, **options):
@@ -82,11 +90,13 @@ def beside(tmp):
             same = answers(root)    # what was merged has the same, and so have the steps between
             said.update({step: same for step in range(int(version[:6]), int(merged[:6]) + 1)})
             counts["publish"] += 1
+            stop.wait(0 if dxtest.WHOLE else 0.3)
 
     def collector():
         while not stop.is_set():
             done = dxtest.domaindex(*GC, "--root", root, expect=None)
             counts["gc"] += b" remove: " in done.stdout
+            stop.wait(0 if dxtest.WHOLE else 0.3)
 
     ingest(root, 0, "set0")
     said[int(publish(root)[:6])] = answers(root)
@@ -102,7 +112,7 @@ def beside(tmp):
         got = backup(root, to, "--lease-ttl", "1", "--threads", "2", *more)
         made.append((to, got["version"]))
         verify(to, f"backup {number} of {counts}")
-        if number % 2 == 0:
+        if number % 2 == 0 or not dxtest.WHOLE:
             time.sleep(0.5)
     stop.set()
     for thread in threads:
@@ -174,7 +184,7 @@ def merges(tmp):
 
     def add(dataset, name, count):
         urls = "".join(f"http://{name}{i}.com/{dataset}\n" for i in range(count)) + "".join(f"http://{d}/{dataset}\n" for d in DOMAINS)
-        dxtest.domaindex("ingest", "--root", root, "--dataset", dataset, "--format", "list", "-", input=urls.encode())
+        dxtest.domaindex("ingest", "--root", root, *suffixes(root), "--dataset", dataset, "--format", "list", "-", input=urls.encode())
 
     def publish_part():
         dxtest.domaindex("publish", "--root", root, *SMALL, "--merge-max", 1, "--no-merge")
@@ -187,7 +197,7 @@ def merges(tmp):
         return 1 + len(next(v for v in m["versions"] if v["version"] == m["current_version"]).get("parts", ()))
 
     for dataset, name, count in (("gone", "g", 3000), ("a", "a", 4000), ("b", "b", 3500), ("c", "c", 2500)):
-        add(dataset, name, count)
+        add(dataset, name, count if dxtest.WHOLE else count // 2)
         publish_part()
     dxtest.domaindex("remove", "--root", root, "--dataset", "gone")
     publish_part()
@@ -420,7 +430,7 @@ def large(tmp):
     root, text = tmp / "large", tmp / "large.txt"
     count, size = (300000, 16) if dxtest.WHOLE else (20000, 300)
     text.write_bytes(b"".join(b"http://l%d.com/%s\n" % (i % 1000, os.urandom(size).hex().encode()) for i in range(count)))
-    dxtest.domaindex("ingest", "--root", root, "--dataset", "l", "--format", "list", text)
+    dxtest.domaindex("ingest", "--root", root, *suffixes(root), "--dataset", "l", "--format", "list", text)
     publish(root)
     dxtest.check(max(p.stat().st_size for p in root.rglob("*")) > 5 << 20, "no object is large")
     backup(root, tmp / "large2")

@@ -10,7 +10,7 @@ In a directory, and on object storage where a server program is there (stores.py
   while a replacement is unfinished;
 * a removed dataset is gone with the next publish, its name begins a new dataset with a new id.
 
-And `ingest --replace` is killed, or refused something, at DX_KILL_POINTS points (8; 24 with DX_WHOLE=1): afterwards a
+And `ingest --replace` is killed, or refused something, at DX_KILL_POINTS points (4; 24 with DX_WHOLE=1): afterwards a
 publish has the old rows or the new ones and never both, and the same run again has the new ones.
 
 In detail: replace, remove, rollback and ingest again, in a directory and on versitygw: what counts after each
@@ -24,7 +24,7 @@ import inject
 import stores
 
 DOMAIN = "example.com"
-POINTS = 24 if dxtest.WHOLE else 8
+POINTS = 24 if dxtest.WHOLE else 4
 OLD, NEW, MORE = ["/1", "/2", "/3"], ["/3", "/4"], ["/5"]
 
 

@@ -5,14 +5,14 @@
 1. The same lake published in a directory and on a store: the same build id and the same bytes of
    every file but etags.tsv.zst; verify finds both sound, also over HTTP behind nginx.
 2. Damage: a flipped byte, a missing object, a replaced one, in the index and in the lake: exit 3. The same of a pack. In the gate a byte of
-   three files is flipped and two are missing or short; with DX_WHOLE=1 of seven and three.
+   two files is flipped and one is missing and short; with DX_WHOLE=1 of seven and three.
 3. Two publishers at once, DX_PUBLISH_ROUNDS times (2; 6 with DX_WHOLE=1): one succeeds, the other
    fails with a conflict and leaves nothing, or they come one after the other.
 4. publish is killed at DX_PUBLISH_KILLS random moments (2; 8 with DX_WHOLE=1): the old version or the new one is
    current and whole, and the next publish works.
 5. When the store refuses the put of the manifest, publish prints the store's message and leaves nothing; objects
    with other ETags (restored, copied) are read and published again.
-6. A store that ignores or inverts a condition is refused; writes whose reply is lost are not (two publishes of each kind; three with DX_WHOLE=1).
+6. A store that ignores or inverts a condition is refused; writes whose reply is lost are not (a publish of each kind; three with DX_WHOLE=1).
 """
 import json
 import os
@@ -32,7 +32,7 @@ ROUNDS = int(os.environ.get("DX_PUBLISH_ROUNDS") or (6 if dxtest.WHOLE else 2))
 KILLS = int(os.environ.get("DX_PUBLISH_KILLS") or (8 if dxtest.WHOLE else 2))
 BUCKET, PREFIX = "lake", "a/root"
 EPOCH = 1704067200
-LOST = 3 if dxtest.WHOLE else 2     # publishes of which replies are lost
+LOST = 3 if dxtest.WHOLE else 1     # publishes of which replies are lost
 
 
 def ingest(root, dataset, urls):
@@ -188,13 +188,13 @@ def damage(root, version):
     part = root.names("urls/dataset_id=1/")[0]
     for name in (base + "domains.dict", base + "files.tsv.zst",
                  base + "psl.dat.zst", base + "etags.tsv.zst", base + "pages.dxp", postings,
-                 "index/manifest.json")[::1 if dxtest.WHOLE else 3]:
+                 "index/manifest.json")[::1 if dxtest.WHOLE else 6]:
         body = root.get(name)
         at = random.randrange(len(body))
         root.put(name, body[:at] + bytes([body[at] ^ 1 << random.randrange(8)]) + body[at + 1:])
         verify(root, f"{name}, a bit of byte {at}", expect=3)
         root.put(name, body)
-    for name in (base + "domains.mphf", postings, base + "datasets.json.zst")[::1 if dxtest.WHOLE else 2]:
+    for name in (base + "domains.mphf", postings, base + "datasets.json.zst")[::1 if dxtest.WHOLE else 3]:
         body = root.get(name)
         root.remove(name)
         verify(root, f"{name} is missing", expect=3)
@@ -241,7 +241,6 @@ def packed(root, local):
             root.put(name, bad)
         verify(root, f"a pack, {words}", expect=3)
         root.put(name, body)
-    verify(root, "all is back", says="sound")
 
 
 # 3 ------------------------------------------------------------------------------ two publishers
@@ -285,7 +284,8 @@ def two_at_once(root):
         dxtest.check(is_current(manifest, winner), f"{words}: current: {manifest['current_version']}, the winner: {winner}")
         dxtest.equal(root.versions_there(), {v["version"] for v in manifest["versions"]},
                      f"{words}: the loser's objects are gone")
-        verify(root, words, says="sound")
+        if dxtest.WHOLE or number == ROUNDS - 1:
+            verify(root, words, says="sound")
     print(f"two at once: {conflicts} of {ROUNDS} rounds had a loser")
     dxtest.check(conflicts >= ROUNDS // 2, f"{conflicts} of {ROUNDS} rounds had a loser")
 
@@ -351,7 +351,8 @@ def misbehaving(store, folder):
                      f"{fault}: refused with words: {done.stderr[-300:]}")
         dxtest.equal(root.manifest(), None, f"{fault}: nothing is published")
         dxtest.check("index/store.json" not in root.names("index/"), f"{fault}: not remembered")
-        publish(root)
+        if dxtest.WHOLE or number == 0:
+            publish(root)
     # Each write is applied and each reply is lost: what is there says so. One that was not applied
     # is tried again, a few times; if that does not help, the old version stays.
     for number, (fault, percent) in enumerate((("put_applied_dropped", 100),
@@ -377,7 +378,8 @@ def misbehaving(store, folder):
                              {v["version"] for v in manifest["versions"]} if manifest else set(),
                              f"{words}: versions that are there")
             dxtest.check(sum(proxy.injected.values()) > percent * LOST // 75, f"{fault}: {proxy.injected}")
-        publish(root, "--force", epoch=EPOCH + 9)
+        if dxtest.WHOLE or number == 2:
+            publish(root, "--force", epoch=EPOCH + 9)
         verify(root, fault, says="sound")
 
 
