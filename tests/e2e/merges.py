@@ -25,7 +25,7 @@ import dxtest
 from peaks import peak
 
 MEMORY_REST_MIB = 16    # beside --memory
-STEPS = 14 if dxtest.WHOLE else 9   # publishes under the policy
+STEPS = 14 if dxtest.WHOLE else 7   # publishes under the policy
 PUBLISH = ("publish", "--memory", "64M", "--threads", 1)
 
 
@@ -217,7 +217,7 @@ def steps(tmp):
 
 def memory(tmp):
     """Two parts of half a million domains (whole: with 2G of memory this merge takes 104 MiB; else fewer) in two datasets each."""
-    root, half = tmp / "memory", 500000 if dxtest.WHOLE else 50000
+    root, half = tmp / "memory", 500000 if dxtest.WHOLE else 20000
     for i in range(2):
         for name in ("crawl", "news"):
             add(root, [f"h{i}-{k:x}.com/{k}" for k in range(half)], name)
