@@ -135,6 +135,7 @@ class Model:
 
 def make_root(tmp, rows):
     root = tmp / "root"
+    tmp.mkdir(exist_ok=True)
     (tmp / "suffixes").write_text("com\norg\nco.uk\nnet\n")     # half of each command's time would be the system's list
     for dataset in (1, 2, 3):
         text = "".join(f"{url(r)}\t{r.ts or ''}\n" for r in rows if r.dataset == dataset)
