@@ -173,9 +173,12 @@ def went_away(tmp):
 def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
-        dead(tmp)
+        (tmp / "away").mkdir()
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:      # both wait
+            beside = pool.submit(went_away, tmp / "away")
+            dead(tmp)
+            beside.result()
         denied(tmp)
-        went_away(tmp)
     dxtest.finish()
 
 

@@ -83,7 +83,7 @@ def check_running(url, names, fault, want, cache):
     with stores.environment({"CACHE_DIRECTORY": str(cache)}), \
             dxtest.Server(url, *dxtest.SAME_BYTES, "--job-timeout-ms", DEADLINE_MS) as server:
         names.fault = fault
-        for target, _ in want[:3]:
+        for target, _ in want[:3 if dxtest.WHOLE else 1]:
             begin = time.monotonic()
             reply = server.get(target)
             spent_s = time.monotonic() - begin

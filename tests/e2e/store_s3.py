@@ -218,14 +218,23 @@ def check_list(server, store, words):
                     f"{chance.randrange(10 ** 6):06}{chance.choice(['', '.x', '+y', '%zz', 'é'])}"
                     for _ in range(2600 if dxtest.WHOLE else 1150)}, key=str.encode)[:2500 if dxtest.WHOLE else 1050]
     dxtest.check(len(names) > 1000, f"{words}: {len(names)} names, more than a page has")
+    if dxtest.WHOLE or server.program != "versitygw":
+        mine = names
+    else:       # some are put, and the others are links to the first: a thousand requests would take two seconds
+        mine = names[::20]
+    etags, sizes = dict.fromkeys(names), {name: len(mine[0].encode()) for name in names}
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        etags = dict(zip(names, pool.map(
-            lambda name: server.put("bucket", f"{PREFIX}/{name}", name.encode()), names)))
+        etags.update(zip(mine, pool.map(lambda name: server.put("bucket", f"{PREFIX}/{name}", name.encode()), mine)))
+    sizes.update((name, len(name.encode())) for name in mine)
+    for name in set(names).difference(mine):
+        path, etags[name] = server.home / "objects" / "bucket" / PREFIX / name, etags[mine[0]]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.hardlink_to(server.home / "objects" / "bucket" / PREFIX / mine[0])
     code, items = store.list("list/")
     dxtest.equal(code, "ok", f"{words}: a listing of {len(names)}: {items if code != 'ok' else ''}")
     if code == "ok":
         dxtest.equal([name for name, _, _ in items], names, f"{words}: every name, in byte order")
-        dxtest.check(all(size == len(name.encode()) and etag == etags[name]
+        dxtest.check(all(size == sizes[name] and etag == etags[name]
                          for name, size, etag in items), f"{words}: their sizes and ETags")
     code, items = store.list("list/b=1/")
     dxtest.equal([name for name, _, _ in items], [n for n in names if n.startswith("list/b=1/")],
@@ -264,7 +273,7 @@ def check_lost_replies(server, proxy, tmp, words):
         for limit in (1, 2, None):
             proxy.set([])
             name = f"lost/{fault}-{limit}"
-            with Store(f"s3://bucket/{PREFIX}", env, *FAST) as store:
+            with Store(f"s3://bucket/{PREFIX}", env, *(FAST if dxtest.WHOLE or limit else BRIEF)) as store:
                 proxy.set([fault], 100, limit=limit)
                 code, etag = store.put(name, b"first", "absent")
                 proxy.set([])
@@ -566,10 +575,11 @@ def check_small_puts(tmp):
         dxtest.check(code == UNKNOWN and "ETag" in why, f"a 200 of a captive portal: {code} {why}")
     large = tmp / "parts"
     size, flags = (66 * MIB, "") if dxtest.WHOLE else (2 * PART + 1, "parts")     # three parts at least: the third one fails
-    large.write_bytes(made(5, size))
+    sound = made(5, size)
     for rule, want, is_there in ((None, ("ok",), True), ("part_fails", ("io",), False),
                                  ("complete_error", (UNKNOWN,), False),
                                  ("complete_applied_error", ("ok",), True)):
+        large.write_bytes(sound if dxtest.WHOLE or rule == "part_fails" else sound[:PART + 1])
         with Small(rule) as server, Store("s3://bucket/p", server.env, *BRIEF) as store:
             code, why = store.put("x", large, "absent", flags)
             dxtest.check(code in want and ("p/x" in server.objects) == is_there,
@@ -703,15 +713,20 @@ def check_listings():
         ("an error", [error_of("InternalError")] * 99, "io", None),
         ("too long", [b"<ListBucketResult>" + b" " * (17 << 20)] * 3, "limit", None),
     )
-    for words, pages, want, names in rows:
+    def judge(server, store, words, pages, want, names):
+        left = list(pages)
+        server.listing = lambda query: left.pop(0)
+        code, items = store.list("")
+        dxtest.equal(code, want, f"listing, {words}: {items}")
+        if names is not None and code == "ok":
+            dxtest.equal([name for name, _, _ in items], names, f"listing, {words}")
+            dxtest.equal(left, [], f"listing, {words}: every page was asked for")
+
+    alone = [row for row in rows if row[2] in ("io", "limit")]     # these are asked for again: that uses up a process' patience
+    for some in ([row for row in rows if row not in alone], *([row] for row in alone)):
         with Small() as server, Store("s3://bucket/p", server.env, *BRIEF) as store:
-            left = list(pages)
-            server.listing = lambda query, left=left: left.pop(0)
-            code, items = store.list("")
-            dxtest.equal(code, want, f"listing, {words}: {items}")
-            if names is not None and code == "ok":
-                dxtest.equal([name for name, _, _ in items], names, f"listing, {words}")
-                dxtest.equal(left, [], f"listing, {words}: every page was asked for")
+            for row in some:
+                judge(server, store, *row)
 
 
 def timed(check, *arguments):
@@ -726,10 +741,13 @@ def main():
     if not DRIVER.exists():
         dxtest.skip(f"{DRIVER} is not built")
     with dxtest.tempdir() as tmp:
-        for check in (check_probe, check_may, check_clock, check_listings):
-            timed(check)
-        for check in (check_small_puts, check_away):
-            timed(check, tmp)
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            waiting = [pool.submit(timed, check_away, tmp), pool.submit(timed, check_listings)]     # most of their time
+            for check in (check_probe, check_may, check_clock):
+                timed(check)
+            timed(check_small_puts, tmp)
+            for check in waiting:
+                check.result()
         if not stores.kinds():
             print("SKIPPED in part: no S3 server (scripts/storage_servers.sh gets them)")
         for kind in stores.kinds():
