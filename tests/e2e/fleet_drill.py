@@ -25,7 +25,7 @@ from dxtest import check, equal
 sys.path.insert(1, str(dxtest.SOURCE / "packaging" / "fleet"))
 import fleet as laptop  # noqa: E402
 
-SPEED = 20 if dxtest.WHOLE else 60
+SPEED, ROWS, CLIENTS, PAUSE_S = (20, 20_000, 4, 0.05) if dxtest.WHOLE else (60, 2_000, 2, 0.1)
 LEASE_S = 30  # instead of 600
 DOMAINS = 200
 RULES = dxtest.SOURCE / "packaging" / "prometheus" / "alerts.yaml"
@@ -52,7 +52,7 @@ MACHINE = {"DomaindexLoopLag", "DomaindexQueueWait", "DomaindexLatencyBurn"}  # 
 class Clients:
     """Ask HAProxy on and on, domains and listings by turns, and count statuses by kind since the last `seen`."""
 
-    def __init__(self, port, count=4):
+    def __init__(self, port, count=CLIENTS):
         self.port, self.stop, self.lock, self.counts = port, threading.Event(), threading.Lock(), collections.Counter()
         self.threads = [threading.Thread(target=self.run, args=(seed,), daemon=True) for seed in range(count)]
         for thread in self.threads:
@@ -61,7 +61,7 @@ class Clients:
     def run(self, seed):
         chance = random.Random(seed)
         link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        while not self.stop.wait(0.05):
+        while not self.stop.wait(PAUSE_S):
             for kind, target in (("domain", "/v1/domain/site{}.org"), ("urls", "/v1/domain/site{}.org/datasets/d/urls")):
                 try:
                     link.request("GET", target.format(chance.randrange(DOMAINS)))
@@ -230,7 +230,7 @@ def main():
         (tmp / "rules.yaml").write_text(hurried(RULES.read_text(encoding="utf-8")))
         folders = [dxtest.BIN, *(stores.find(name).parent for name in ("haproxy", "versitygw", "prometheus"))]
         with laptop.Fleet(tmp, folders, port=stores.free_port, rules=tmp / "rules.yaml", prometheus_interval="1s", options=OPTIONS) as fleet:
-            publish(fleet, rows(tmp / "good.txt", 0, 20_000))
+            publish(fleet, rows(tmp / "good.txt", 0, ROWS))
             fleet.serve()
             clients, watch = Clients(fleet.ports["haproxy"]), Watch(fleet)
             try:
