@@ -124,7 +124,7 @@ def pin(core):
 
 # ------------------------------------------------------------------------------------- the data
 
-def made_up(path, datasets=40, domains=400):
+def made_up(path, datasets=40, domains=250):
     """For where the corpus is not: paths of words, about 100 rows a pair, and 20 large domains."""
     rng = random.Random(7)
     words = ["".join(rng.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(rng.randrange(3, 10)))
@@ -648,7 +648,7 @@ def report(result):
 
 def measure(source, quick, delay_ms, with_peers):
     begin = time.monotonic()
-    with bench_of(source, delay_ms, 40 if quick else 100) as (bench, asked):
+    with bench_of(source, delay_ms, 30 if quick else 100) as (bench, asked):
         asked = [q for q in asked if q.targets]
         bench.floor_name = "/" + lake_file(bench.root, asked[-1].pairs[0])
         for state in STATES:

@@ -8,6 +8,7 @@ the latencies from the due time and not in those from sending; bounds that only 
 page that is well-formed and asks nothing of elsewhere; domaindexd with its own names, with TLS, on a local socket and with a token, and nginx, whose log has as many requests.
 """
 import collections
+import concurrent.futures
 import contextlib
 import http.server
 import json
@@ -73,24 +74,24 @@ def bench(port, *arguments, expect=0, prefix=""):
 
 def what_is_asked(tmp):
     names = tmp / "names.txt"
-    names.write_text("first.org\t17\n\nsecond.org\r\nthird.org\nfourth.org\nü/x.org\n")
     with recorder() as server:
-        figures = bench(server.server_port, "--names", names, "--name-count", 4, "--rate", 400, "--arrivals", "even", "--zipf", "1", prefix="/at/")
+        figures = bench(server.server_port, "--names", names, "--name-count", 4, "--rate", 200, "--arrivals", "even", "--zipf", "1", prefix="/at/")
         first = list(server.asked)
-        equal((len(first), figures["requests_total"], figures["loop"]), (400, 400, "open"), "400 a second for a second")
+        equal((len(first), figures["requests_total"], figures["loop"]), (200, 200, "open"), "200 a second for a second")
         shares = collections.Counter(first)
         equal(set(shares), {f"/at/v1/domain/{name}.org" for name in ("first", "second", "third", "fourth")}, "what is asked")
-        expected = 400 / (1 + 1 / 2 + 1 / 3 + 1 / 4)
-        check(abs(shares["/at/v1/domain/first.org"] - expected) < 50, f"Zipf: {shares}, the first {expected:.0f}")
+        expected = 200 / (1 + 1 / 2 + 1 / 3 + 1 / 4)
+        check(abs(shares["/at/v1/domain/first.org"] - expected) < 35, f"Zipf: {shares}, the first {expected:.0f}")
         server.asked.clear()
-        bench(server.server_port, "--names", names, "--name-count", 4, "--rate", 400, "--arrivals", "even", "--zipf", "1", prefix="/at")
+        bench(server.server_port, "--names", names, "--name-count", 4, "--rate", 200, "--arrivals", "even", "--zipf", "1", prefix="/at")
         equal(collections.Counter(server.asked), shares, "the same seed asks the same")
         server.asked.clear()
-        bench(server.server_port, "--names", names, "--even", "--rate", 500, "--path", "/{}?a={}")
+        bench(server.server_port, "--names", names, "--even", "--rate", 200, "--path", "/{}?a={}")
         shares = collections.Counter(server.asked)
         equal(len(shares), 5, f"all five names: {shares}")
         check("/%C3%BC%2Fx.org?a=%C3%BC%2Fx.org" in shares, "names are percent-encoded")
-        check(all(abs(count - sum(shares.values()) / 5) < 60 for count in shares.values()), f"even: {shares}")
+        check(all(abs(count - sum(shares.values()) / 5) < 38 for count in shares.values()), f"even: {shares}")
+        server.pause = lambda count: time.sleep(0.005)      # a closed loop takes what it gets
         closed = bench(server.server_port, "--names", names, "--rate", 0, "--unbounded", "--connections", 2)
         check(closed["loop"] == "closed" and closed["requests"] > 100, f"closed loop: {closed['requests']}")
     with recorder(chunked=True) as server:
@@ -250,17 +251,24 @@ def nginx(tmp):
     return None
 
 
+def of_servers(tmp):
+    ours(tmp)
+    encrypted(tmp)
+    local(tmp)
+    token(tmp)
+    return nginx(tmp)
+
+
 def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
-        what_is_asked(tmp)
-        bounds(tmp)
+        (tmp / "names.txt").write_text("first.org\t17\n\nsecond.org\r\nthird.org\nfourth.org\nü/x.org\n")
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:      # each load lasts a second
+            beside = pool.submit(of_servers, tmp)
+            what_is_asked(tmp)
+            bounds(tmp)
+            skipped = beside.result()
         stall(tmp)
-        ours(tmp)
-        encrypted(tmp)
-        local(tmp)
-        token(tmp)
-        skipped = nginx(tmp)
     dxtest.finish(skipped)
 
 

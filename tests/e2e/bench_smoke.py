@@ -26,7 +26,7 @@ def main():
         dxtest.skip("dxload is not built (DX_BENCH)")
     with dxtest.tempdir() as tmp:
         out = tmp / "http.json"
-        options = http_load.parsed(["--quick", *(() if dxtest.WHOLE else ("--seconds", "0.04")), "--json", str(out)])
+        options = http_load.parsed(["--quick", *(() if dxtest.WHOLE else ("--seconds", "0.03")), "--json", str(out)])
         bench = http_load.measure(options)
         dxtest.equal(bench.load.wrong, 0, "answers that are wrong, or none")
         dxtest.check(bench.load.verified > 500, f"{bench.load.verified} bodies compared")
