@@ -192,7 +192,8 @@ def in_a_directory(tmp):
     without = dxtest.domaindex("publish", "--root", world.root, "--iceberg", env={"DOMAINDEX_PYTHON": "/nonexistent/python"}, expect=1)
     check(b"/nonexistent/python" in without.stderr and without.stdout.split() == [first.encode()], f"without a Python: {without}")
     compare(world, metadata_of(rows), first, [first])
-    presence(world, metadata_of(counts), first)
+    if dxtest.WHOLE:
+        presence(world, metadata_of(counts), first)
     before = files_of(world.root / "iceberg")
     equal(update(world.root), False, "whether the tables changed")
     equal(files_of(world.root / "iceberg"), before, "an update that has nothing to do")
@@ -216,7 +217,8 @@ def in_a_directory(tmp):
     duckdb = with_duckdb(world, metadata_of(rows), third)
     dxtest.domaindex("rollback", "--root", world.root, first)
     update(world.root)
-    compare(world, metadata_of(rows), first, [first, second, third])
+    if dxtest.WHOLE:    # else with the versions that gc leaves
+        compare(world, metadata_of(rows), first, [first, second, third])
     dxtest.domaindex("gc", "--root", world.root, "--keep", 1, "--keep-for", "0s", "--lease-ttl", "0s", "--cursor-life", "0s", "--max-share", 100, "--delete")
     kept = [v["version"] for v in json.loads(dxtest.domaindex("versions", "--root", world.root, "--json").stdout)["versions"] if v["state"] == "listed"]
     update(world.root)

@@ -317,7 +317,7 @@ def main():
             points, reference = undisturbed(base, case)
             todo = sample(case, points, POINTS if case.changes or POINTS < 2 else POINTS - 1)
             list(pool.map(lambda point, case=case, reference=reference: try_point(base, case, point, reference), todo))
-            if reference["stdout"]:
+            if reference["stdout"] and (POINTS != 1 or wanted or tried % 2 == 0):
                 full_output(base, case)
             tried, whole = tried + len(todo), whole + len(points)
             if wanted:
