@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """1,000 secrets and names that nobody may read afterwards, through all that a request can meet: in targets, fields,
 bodies and malformed heads, as tokens, keys and credentials of the server; answered, refused, failed by damaged
 files, by a store behind faults, too late, overloaded, suppressed, while tables and rules cannot be read, and at a

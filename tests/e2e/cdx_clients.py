@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """Unchanged clients of CDX servers against the server: cdx_toolkit, pywb (with replay of a WARC record), wayback, waybackpy.
 
 Made rows and a WARC file that warcio writes go in, that with locators. Each client runs in the environment of scripts/cdx_clients.sh, gets

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """Pages of `*.amazonaws.com`, where the name itself has captures with ports, which are not of it, and domains below it follow: each row once.
 
 Pages are stretches of what is counted in the index, ports of the name too. So pages may have fewer rows; none are lost and none come twice, whatever number of ports stands

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """/v1/complete against a recount of the source, of two principals, and while suppressions of each kind hold."""
 import time
 from urllib.parse import quote

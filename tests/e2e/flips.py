@@ -10,7 +10,7 @@ was asked before, while nothing moved; a reply must be that of the version that 
 byte. Half of the flips load the version each time (nothing stays open: --cursor-life 0), half go to
 versions that are still open, with some questions that name one.
 
-    DX_FLIPS=10000 tests/e2e/flips.py       in full; 60 without, 300 with DX_WHOLE=1, under sanitizers 16 and 30; DX_RATE requests a second, 2500
+    DX_FLIPS=10000 tests/e2e/flips.py       in full; 60 without, 300 with DX_WHOLE=1, under sanitizers 12 (of three versions, 8 domains) and 30; DX_RATE requests a second, 2500
 
 In detail: flips (`DX_FLIPS`; 10,000 at 2,800 requests/s were run) under requests of all kinds: each reply
 is, byte for byte, that of the version it names; p99 beside steady, descriptors, mappings and memory stay.
@@ -28,9 +28,9 @@ import pipeline
 import roots
 from dxtest import check, equal
 
-FLIPS = int(os.environ.get("DX_FLIPS") or ((300 if dxtest.WHOLE else 60) if not dxtest.SANITIZED else 30 if dxtest.WHOLE else 16))
+FLIPS = int(os.environ.get("DX_FLIPS") or ((300 if dxtest.WHOLE else 60) if not dxtest.SANITIZED else 30 if dxtest.WHOLE else 12))
 RATE = int(os.environ.get("DX_RATE", "400" if dxtest.SANITIZED else "2500"))
-VERSIONS = 4
+VERSIONS = 3 if dxtest.SANITIZED and not dxtest.WHOLE else 4
 CLIENTS = 2         # processes; and one more that measures, one request at a time
 BATCH = 16
 SMALL = ("--cache-idx", "8M", "--cache-payload", "8M", "--cache-pages", "8M")
@@ -59,7 +59,7 @@ def questions(root, server):
     """Targets of all kinds. Listings end in their window: a cursor to go on with says when it was made."""
     rng = random.Random(1)
     names = roots.domains(root)
-    asked = rng.sample(names, min(60 if dxtest.WHOLE else 20, len(names)))
+    asked = rng.sample(names, min(60 if dxtest.WHOLE else 8 if dxtest.SANITIZED else 20, len(names)))
     targets = ["/v1/datasets", "/v1/datasets?limit=2", "/v1/datasets/1", "/v1/datasets/4000000",
                "/v1/normalize?q=https://WWW.Example.COM/a%20b?z=1", "/v1/domain/nobody-has-this.example",
                "/v1/domain/..", "/nothing"]
@@ -236,8 +236,8 @@ def run(root, names, what, options, named):
         maps = answer_maps(root, server, names, questions(root, server))
         check(len({json.dumps(sorted((t, b.hex()) for t, (_, b) in m.items())) for m in maps.values()}) == VERSIONS,
               "the versions answer differently")
-        steady = under_load(server, maps, named, lambda: time.sleep(3 if dxtest.WHOLE else 1))
-        some_flips(root, server, names, 20 if dxtest.WHOLE else 8)     # what is allocated once is
+        steady = under_load(server, maps, named, lambda: time.sleep(3 if dxtest.WHOLE else 0.5 if dxtest.SANITIZED else 1))
+        some_flips(root, server, names, 20 if dxtest.WHOLE else 4 if dxtest.SANITIZED else 8)     # what is allocated once is
         server.close()
         time.sleep(1)
         before, took = held(server), []

@@ -115,7 +115,7 @@ def refuse(root, names):
 
 def stay(root, names):
     """A superseded version stays for a cursor's life; what a request names is opened; then all go."""
-    with dxtest.Server(root, "--cursor-life", "8") as server:
+    with dxtest.Server(root, "--cursor-life", "5") as server:
         equal(open_versions(server), {names[0]}, "one")
         flip(root, names[1])
         check(serves(server, names[1]), "flipped")

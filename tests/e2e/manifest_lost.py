@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """index/manifest.json is gone, and the versions that it named are there: publish says so and changes nothing, also a dry
 run. Without it no program knows which files the lake has lost, so a version of what is there would lack datasets
 without a word. When it is back, or the folders of versions were moved away, publish goes on; after a first publish that died,

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """Mapped files that are cut, overwritten, replaced and removed while the server answers from them.
 
 Under load each file of the version is damaged in turn, in every way; each reply must be the true one, byte for byte, or

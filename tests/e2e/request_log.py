@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: short
+# labels: short plain
 """The log of requests: a line of JSON for each request, with ids, counts and times, and nothing that was asked unless the
 operator says so; moved away and opened anew; a target that is full or that nobody reads costs lines, never answers.
 Server-Timing, where it is asked for.

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """docs/SCALE.md has the tables that bench/model.py computes now: from `domaindex capacity`, and from what bench/results has as measured. Text
 between its marks that differs, and marks that are not there, are found.
 """

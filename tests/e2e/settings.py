@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: short
+# labels: short plain
 """The settings file of domaindexd as operators write it: comments and quotes, --check, --print-config, and what SIGHUP says of it.
 
 In detail: comments and quotes of the settings file, `--check`, `--print-config` (its output sets the same),

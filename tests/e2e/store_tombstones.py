@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: short
+# labels: short plain
 """ingest --from file-store --suppress-tombstones: what a store has deleted disappears from a server that runs, and what is
 there again comes back; the same run again changes nothing; rules of others stay."""
 import gzip

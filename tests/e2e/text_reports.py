@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """What commands print for people says what their JSON says: `capacity`, `inspect` of a manifest with parts, `profiles --datasets-of`."""
 import json
 import re

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: short
+# labels: short plain
 """/v1/domain/{d}/timeline against a recount of the source: rows by year, month and day, of all datasets and of some.
 
 In detail: rows without a time, before 1970 and at both ends of a day and year; sites of one row, two rows and many; `dataset=` by id and name; while

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: short
+# labels: short plain
 """/v1/datasets/{id}/top-domains beside a recount: every page of it, as JSON and CSV, while suppressions of each kind hide domains and
 parts of them; and what it says, or rather does not, of a domain of which it is not known what is hidden.
 """

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """Top domains of datasets, by the API as JSON and CSV and by the command, against a count of the rows:
 shares, pages, equal numbers, what suppressions hide, and how a reply says what it is."""
 import csv

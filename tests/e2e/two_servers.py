@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: short
+# labels: short plain
 """Two servers behind each of the balancers of packaging/: what one client asks for, and a server that stops, is nothing to others.
 
 A question about a version that is still to come is 503 from both; a balancer that took that for a broken server would
