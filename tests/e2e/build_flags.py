@@ -22,11 +22,13 @@ LARGER = {"take_line": 24832, "dx_answer_suffix": 22528}
 def frames(path):
     """(bytes of the frame, function), from the instructions: what is taken from the stack pointer, also in the steps of -fstack-clash-protection."""
     taken, name = {}, None
-    for line in dxtest.run("objdump", "-d", "--no-show-raw-insn", path).stdout.decode().splitlines():
+    # grep: of a million lines some ten thousand are looked at.
+    lines = dxtest.run("sh", "-c", r"""objdump -d --no-show-raw-insn "$0" | LC_ALL=C grep -E '^[0-9a-f]+ <|%rsp$|\(%rsp\),%r11'""", path).stdout.decode().splitlines()
+    for line in lines:
         begins = re.match(r"^([0-9a-f]+) <(.+)>:$", line)
         name = begins.groups() if begins else name
         for pattern, steps in ((r"sub +\$0x([0-9a-f]{1,7}),%rsp", 0), (r"lea +-0x([0-9a-f]+)\(%rsp\),%r11", 4096)):
-            found = re.search(pattern, line)
+            found = None if begins else re.search(pattern, line)
             if found:
                 taken[name] = taken.get(name, 0) + int(found.group(1), 16) - steps
     return [(size, function) for (_, function), size in taken.items()]

@@ -148,7 +148,7 @@ def books_of(root):
 
 def check_fillings(tmp, layout):
     root, book, urls = tmp / layout, Book(layout), []
-    for step in range(4):
+    for step in range(4 if dxtest.WHOLE or layout == next(iter(LAYOUTS)) else 2):
         new = list(made(step, 400))
         urls += new
         ingest(root, f"set{step}", new)

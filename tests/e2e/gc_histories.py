@@ -2,7 +2,7 @@
 # labels: slow
 """Random histories of ingest, publish, remove, rollback and gc, each step against a model.
 
-DX_HISTORIES histories (6; 12 with DX_WHOLE=1) of 14 steps. The model knows of each version its state, and of each lake
+DX_HISTORIES histories (3; 12 with DX_WHOLE=1) of 14 steps. The model knows of each version its state, and of each lake
 file which versions had it, and says after each step what must be there: states in the manifest, the
 lake files of a new version, and after a gc exactly the objects and lake files of the versions that
 still have an entry, with those that no version ever had. In the end all is verified. gc runs with no
@@ -19,7 +19,7 @@ import time
 import dxtest
 import remains
 
-HISTORIES = int(os.environ.get("DX_HISTORIES") or (12 if dxtest.WHOLE else 6))
+HISTORIES = int(os.environ.get("DX_HISTORIES") or (12 if dxtest.WHOLE else 3))
 STEPS = 14
 NO_WAIT = ["--lease-ttl", "0s", "--cursor-life", "0s"]
 OTHERS = re.compile(r"\.lock|index/manifest\.json|index/store\.json|index/claims/.*|leases/.*|"

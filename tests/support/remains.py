@@ -13,6 +13,7 @@
                                                      there to the last object; gives the manifest
 """
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -114,6 +115,7 @@ def file_of(get, entry, name):
     raise KeyError(name)
 
 
+@functools.lru_cache(200)      # a history asks for the same lists after each step
 def plain_of(packed):
     return subprocess.run(["zstd", "-dc"], input=packed, stdout=subprocess.PIPE, check=True).stdout
 
