@@ -24,7 +24,7 @@ except ImportError:
     dxtest.skip("no module pyarrow (tests/e2e/requirements.txt)")
 
 SEP = ",!,"
-PAGES = 1000 if dxtest.WHOLE else 200
+PAGES = 1000 if dxtest.WHOLE else 80
 BOMB = 300     # MiB of zeros in a few hundred KiB
 WORDS = ["zebra", "Über", "x,y", "a:b", "tab\there", "日本", "", "'q\"", "tail "]
 TAGS = ["news", "sport", "с тегом", "a,b", "c\"d", "e\\f"]

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """What INPUT of ingest may name beside files: cluster indexes, lists that are remote or compressed, the cache of Hugging Face, patterns of a store.
 
 1. A cluster index stands for its shards, beside it or where FILE.loc says; a folder with one must have all of them. A shard that lacks a block,

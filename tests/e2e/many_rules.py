@@ -5,7 +5,7 @@
 the time that all rules take. Answers are those of libdomaindex, in this process; they are the same as without the rules, which are about others.
 A list of rules that is added again costs what it does at first.
 
-DX_RULES: rules.
+DX_RULES: how many.
 """
 import os
 import pathlib

@@ -26,8 +26,8 @@ except ImportError:
     print(f"SKIPPED: no pyarrow in {sys.executable}; set DX_PEERS_PYTHON")
     sys.exit(77)
 
-ROWS = 100_000 if dxtest.WHOLE else 20_000
-SOME = 20_000 if dxtest.WHOLE else 10_000       # rows of a large group
+ROWS = 100_000 if dxtest.WHOLE else 8_000
+SOME = 20_000 if dxtest.WHOLE else 5_000       # rows of a large group
 few_or_many = itertools.cycle(((2, 7),) if dxtest.WHOLE else ((7,), (2,)))
 
 

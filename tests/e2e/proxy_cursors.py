@@ -34,7 +34,7 @@ import manifests
 import stores
 from dxtest import check, equal
 
-LISTINGS = int(os.environ.get("DX_CURSOR_LISTINGS", "100" if dxtest.SANITIZED else "300"))
+LISTINGS = int(os.environ.get("DX_CURSOR_LISTINGS", "300" if dxtest.WHOLE and not dxtest.SANITIZED else "100"))
 SERVERS, WALKERS, DOMAINS = 3, 8, 24
 VERSIONS = 7            # that there are in the end
 LATE_S = 0.5            # that a server hears of a flip, at most

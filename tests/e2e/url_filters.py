@@ -18,7 +18,7 @@ import urllib.parse
 
 import dxtest
 
-ASKS = int(os.environ.get("DX_FILTER_ASKS") or (260 if dxtest.WHOLE else 40))
+ASKS = int(os.environ.get("DX_FILTER_ASKS") or (260 if dxtest.WHOLE else 20))
 MIMES = ["text/html", "TEXT/HTML; charset=utf-8", "text/plain", "image/png", "application/xhtml+xml", "text", "", "text/ html"]
 TAGS = ["news", "c\"d", "e\\f", "с тегом", "a/b&c=d", "new", "news "]
 FORMS = ["%Y", "%Y-%m", "%Y-%m-%d", "%Y-%m-%dT%H", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y%m", "%Y%m%d", "%Y%m%d%H", "%Y%m%d%H%M", "%Y%m%d%H%M%S"]
