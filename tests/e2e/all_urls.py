@@ -95,7 +95,7 @@ def compare(server, domain, want, words, query="", headers=None):
           (want, len(want), len(want), None, True), words)
     equal(reply.json["dataset_count"], len({row[0] for row in want}), f"{words}, dataset_count")
     for limit in (1 if len(want) < 60 else 13, 97, len(want)):
-        for by in "cursor", "offset":
+        for by in ("cursor", "offset") if dxtest.WHOLE or limit == 97 else ("cursor",) if len(words) % 2 else ("offset",):
             got, pages = follow(server, f"{target}?limit={limit}&{query}".rstrip("&"), headers, by)
             equal((got, pages), (want, -(-len(want) // limit)), f"{words}, by {limit} and {by}")
     for offset in (1, len(want) // 2, len(want) - 1, len(want), len(want) + 5, 2**63 - 1):

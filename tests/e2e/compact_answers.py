@@ -26,7 +26,7 @@ import roots
 
 FIELDS = "url_id,url,ts,raw_url,extras"
 SEEDS = tuple(map(int, os.environ.get("DX_SEEDS", "1").split()))
-ROWS = 1000 if dxtest.WHOLE else 400    # of 300 datasets, in the gate of 30: each has a file for each ingest
+ROWS = 1000 if dxtest.WHOLE else 200    # of 300 datasets, in the gate of 30: each has a file for each ingest
 
 
 def ingest(root, tmp, rng, rows):

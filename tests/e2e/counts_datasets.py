@@ -30,7 +30,7 @@ except ImportError as missing:
 import format_reader  # noqa: E402
 
 CRAWLS = ("CC-MAIN-2023-50", "CC-MAIN-2024-10")
-DOMAINS = 400 if dxtest.WHOLE else 120
+DOMAINS = 400 if dxtest.WHOLE else 70
 # Columns of cc-host-index-schema.json; those that nothing here reads have the same number in each row.
 DOUBLES = ("hcrank10", "prank10", "prank", "hcrank", "fetch_200_lote_pct", "fetch_3xx_pct")
 INTS = ("warc_record_length_av", "warc_record_length_median", "fetch_200_lote", "fetch_3xx", "fetch_4xx", "fetch_5xx", "fetch_gone", "fetch_notModified", "fetch_other",

@@ -29,7 +29,7 @@ import dxtest
 
 HISTORIES = int(os.environ.get("DX_HISTORIES") or (12 if dxtest.WHOLE and not dxtest.SANITIZED else 3 if dxtest.WHOLE else 2))
 SEED = int(os.environ.get("DX_SEED") or 17)
-STEPS, LOSSES = (12, 3) if dxtest.WHOLE else (8, 1)    # of a history; how often a dataset loses files
+STEPS, LOSSES = (12, 3) if dxtest.WHOLE else (6, 1)    # of a history; how often a dataset loses files
 NAMES = ("alpha", "beta", "gamma", "delta")
 COUNTED = "counted"     # a dataset of counts: its rows are pages://HOST/PAGES here, which rules of domains and hosts hit and others do not
 DOMAINS = [f"site{i}.{tld}" for i, tld in zip(range(24), ("com", "org", "co.uk", "de") * 6)]

@@ -110,17 +110,19 @@ def check_folder(root):
     import pyarrow.parquet
     lake = str(root / "urls")
     want = sum(rows_of([str(p) for p in root.glob("urls/**/*.parquet")]).values())
-    dxtest.equal(len(pandas.read_parquet(lake)), want, "pandas")
-    dxtest.equal(pyarrow.parquet.read_table(lake).num_rows, want, "pyarrow.parquet")
+    frame, table = pandas.read_parquet(lake), pyarrow.parquet.read_table(lake)
+    hive, rows = pyarrow.dataset.dataset(lake, partitioning="hive").to_table(), polars.read_parquet(lake)
+    dxtest.equal(len(frame), want, "pandas")
+    dxtest.equal(table.num_rows, want, "pyarrow.parquet")
     dxtest.equal(pyarrow.dataset.dataset(lake).count_rows(), want, "pyarrow.dataset")
-    dxtest.equal(pyarrow.dataset.dataset(lake, partitioning="hive").to_table().num_rows, want, "pyarrow.dataset, hive")
-    dxtest.equal(len(polars.read_parquet(lake)), want, "Polars")
+    dxtest.equal(hive.num_rows, want, "pyarrow.dataset, hive")
+    dxtest.equal(len(rows), want, "Polars")
     dxtest.equal(duckdb.sql(f"select count(*) from '{lake}/**/*.parquet'").fetchall(), [(want,)], "DuckDB")
     ids = {int(p.name.split("=")[1]) for p in (root / "urls").iterdir() if "=" in p.name}
-    for name, got in (("pandas", pandas.read_parquet(lake)["dataset_id"].unique()),
-                      ("pyarrow", pyarrow.parquet.read_table(lake)["dataset_id"].unique().to_pylist()),
-                      ("pyarrow.dataset, hive", pyarrow.dataset.dataset(lake, partitioning="hive").to_table()["dataset_id"].unique().to_pylist()),
-                      ("Polars", polars.read_parquet(lake)["dataset_id"].unique()),
+    for name, got in (("pandas", frame["dataset_id"].unique()),
+                      ("pyarrow", table["dataset_id"].unique().to_pylist()),
+                      ("pyarrow.dataset, hive", hive["dataset_id"].unique().to_pylist()),
+                      ("Polars", rows["dataset_id"].unique()),
                       ("DuckDB", [r[0] for r in duckdb.sql(f"select distinct dataset_id from '{lake}/**/*.parquet'").fetchall()])):
         dxtest.equal({int(i) for i in got}, ids, f"{name}: dataset_id")
 

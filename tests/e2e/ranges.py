@@ -306,7 +306,7 @@ def check_gone(root):
         cursor = server.get(f"/v1/range?{query}&limit=5").json["next_cursor"]
     ingest(root, "set2", ["http://quite.new.com/"])
     publish(root)
-    with dxtest.Server(root) as server:
+    with dxtest.Server(root, "--poll-ms", 50) as server:
         equal(server.get(f"/v1/range?cursor={cursor}").status, 200, "a registry that is the same")
         domain64("fill", "--root", root)
         wait(lambda: server.get("/v1/keys?url=http://quite.new.com/").json["domain64"], "a filling is seen")

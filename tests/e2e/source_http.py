@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """Roots behind HTTP and S3: right bytes or an error, whatever the origin does.
 
 1. Signatures: a second signer, itself checked by the AWS test suite, recomputes what libcurl signs.
@@ -8,7 +9,7 @@
 4. The fault proxy: every kind of fault once, always, and mixed with good replies.
 
 All of it by an event loop, with DX_WHOLE also by a thread that waits. DX_FAULT_BATCHES is
-the number of read batches of the mixed runs, in each way: 60, 12 under sanitizers, 400 with DX_WHOLE=1. In the gate a quarter of the other reads.
+the number of read batches of the mixed runs, in each way: 20, 12 under sanitizers, 400 with DX_WHOLE=1. In the gate a quarter of the other reads.
 """
 import contextlib
 import datetime
@@ -33,7 +34,7 @@ import stores
 
 DRIVER = dxtest.BIN / "tests" / "test_source_http"
 KEY_ID, SECRET, TOKEN = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "to/ken+=="
-BATCHES = int(os.environ.get("DX_FAULT_BATCHES") or (400 if dxtest.WHOLE else 60 if not dxtest.SANITIZED else 12))
+BATCHES = int(os.environ.get("DX_FAULT_BATCHES") or (400 if dxtest.WHOLE else 20 if not dxtest.SANITIZED else 12))
 # Other tests run beside this one; on a quiet machine it is below 10.
 SLACK_MS = 1000 if not dxtest.SANITIZED else 2000
 ROUNDS = 4 if dxtest.WHOLE else 1    # of the reads from sound stores
