@@ -269,12 +269,12 @@ def suppressions(root, folders, crawls):
     name = next(n for n in sorted(crawls[3].hosts) if len(crawls[3].hosts[n]) > 1 and len(crawls[4].hosts.get(n, ())) > 1)
     host, other = sorted(crawls[3].hosts[name])[:2]
     whole = next(n for n in sorted(crawls[3].domains) if n != name and n in crawls[4].domains)
+    hidden = f"{host_of('surt_host_name')} = '{host}' OR url_host_registered_domain = '{whole}'"
+    left = {d: Oracle(folder, hidden) for d, folder in folders.items()}
     for policy in ("withheld", "absent"):
         with dxtest.Server(root) as server:
             for kind, value in (("--url", f"http://{other}/"), ("--prefix", f"{other}/private/"), ("--host", host), ("--domain", whole)):
                 dxtest.domaindex("suppress", "add", "--root", root, kind, value, "--policy", policy)
-            hidden = f"{host_of('surt_host_name')} = '{host}' OR url_host_registered_domain = '{whole}'"
-            left = {d: Oracle(folder, hidden) for d, folder in folders.items()}
             dxtest.wait_until(lambda: server.get(f"/v1/domain/{whole}").status == (451 if policy == "withheld" else 404))
             dxtest.wait_until(lambda: server.get(f"/v1/domain/{name}").status == 200)
             body = answer(server, f"/v1/domain/{name}")
@@ -408,7 +408,8 @@ def main():
         dxtest.domaindex("remove", "--root", root, "--dataset", f"{CRAWLS[0]}-hosts")
         publish(root, "--parts", 8)
         sound(root)
-        read_bytes(root)
+        if dxtest.WHOLE:
+            read_bytes(root)
         with dxtest.Server(root) as server:
             equal(answer(server, "/v1/datasets/3", 404)["status"], 404, "a removed dataset of counts")
         dxtest.domaindex("backup", "--root", root, "--to", tmp / "copy")

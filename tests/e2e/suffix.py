@@ -173,7 +173,7 @@ def compare_urls(server, rows, ids, hides, words, headers=None, names=None, vers
     names = sorted(rows, key=lambda n: ids.get(n, 0)) if names is None else sorted(names, key=lambda n: ids[n])
     turn = len(HIDING) + len(names)      # in the gate, under rules, one of each kind in turn
     few = HIDING and not dxtest.WHOLE
-    for asked, suffix, _ in ASKED[2 + turn % 4:3 + turn % 4] if few else ASKED if words in ("all", "as two sees it") else ASKED[2:6]:
+    for asked, suffix, _ in ASKED[2 + turn % 4:3 + turn % 4] if few else (ASKED if words in ("all", "as two sees it") else ASKED[2:6]) if dxtest.WHOLE else ASKED[::2] if words == "all" else ASKED[3::4]:
         target = f"/v1/suffix/{urllib.parse.quote(asked)}/urls{version and '?' + version}"
         want = sorted((url, ids[name], when(ts) if ts != "" else "") for name in names for url, ts in rows[name]
                       if not hides(url) and (domain_of(url) == suffix or domain_of(url).endswith("." + suffix)))

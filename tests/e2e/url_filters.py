@@ -269,7 +269,7 @@ def misses(server):
     return server.metrics()['domaindex_cache_misses_total{cache="pages"}']
 
 
-DEAR = "[a-z]*[0-9]*" * 12      # matches nothing, in as many ways as there can be
+DEAR = "[a-z]*[0-9]*" * 9      # matches nothing, in as many ways as there can be
 
 
 def check_dear(server):
