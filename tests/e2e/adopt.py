@@ -178,12 +178,12 @@ def check_twice(tmp):
             check(all(line.split("\t")[3] in said for line in lines) and "both have a row of http://" in said, f"{words}: {said}")
         check(all(os.path.exists(line.split("\t")[3]) for line in lines) and not list(root.rglob("*.parquet")) and not (root / "registry.json").exists(), f"{words}: a refused run moves nothing")
     whole_big = sorted(big)
-    parts = 80 if dxtest.WHOLE else 10
+    parts = 80 if dxtest.WHOLE else 5
     size = 4000 // parts
     apart = [urls[0::2], urls[1::2]] + [whole_big[k * size:(k + 1) * size] for k in range(parts)] + [[f"{urls[0][:-2]}\t99"]]
     lines = [line for k, records in enumerate(apart) for line in staged(tmp / "apart" / str(k), records)]
     more = copied(lines, tmp / "apart", tmp / "more")
-    late = copied([line for line in lines if "/apart/5/" in line or f"/apart/{parts - 8}/" in line], tmp / "apart", tmp / "late")
+    late = copied([line for line in lines if "/apart/5/" in line or f"/apart/{max(2, parts - 8)}/" in line], tmp / "apart", tmp / "late")
     root = tmp / "adopted"
     root.mkdir()
     adopt(root, lines)

@@ -73,7 +73,7 @@ class Model:
     """Counts by brute force: of (domain, dataset), of its hosts, paths and sections."""
 
     def __init__(self, rows):
-        self.pairs = collections.defaultdict(list)
+        self.pairs, self.known = collections.defaultdict(list), {}
         for dataset, url, _ in rows:
             netloc, path, domain = parts_of(url)
             self.pairs[domain, dataset].append((url, netloc, path))
@@ -93,7 +93,9 @@ class Model:
     def hosts(self, domain, dataset=None):
         total = collections.defaultdict(lambda: [0, 0, 0])
         for d in [dataset] if dataset else self.datasets(domain):
-            for host, (urls, rows) in self.count(self.pairs[domain, d], lambda r: r[1]).items():
+            if (domain, d) not in self.known:
+                self.known[domain, d] = self.count(self.pairs[domain, d], lambda r: r[1])
+            for host, (urls, rows) in self.known[domain, d].items():
                 total[host] = [total[host][0] + 1, total[host][1] + urls, total[host][2] + rows]
         return [{"host": h, "dataset_count": n, "url_count": u, "row_count": r} for h, (n, u, r) in total.items()]
 

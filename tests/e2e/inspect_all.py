@@ -110,9 +110,9 @@ def new_version(tmp):
     return root
 
 
-def check_pack(tmp):
+def check_pack(tmp, plain):
     """A pack is cut apart by the manifest of its root: each file is shown as it is where it lies alone."""
-    plain, packed = new_version(tmp), tmp / "packed"
+    packed = tmp / "packed"
     shutil.copytree(plain, packed, ignore=shutil.ignore_patterns("index", ".lock"))
     dxtest.domaindex("publish", "--root", packed, "--pack", "8M")
     path = next(packed.rglob("part.pack"))
@@ -132,8 +132,7 @@ def check_pack(tmp):
     refused(other)
 
 
-def check_version(tmp):
-    root = new_version(tmp)
+def check_version(tmp, root):
     (j,) = shown(root)
     dxtest.equal((len(j["versions"]), j["versions"][0]["rows"], j["versions"][0]["domains"]), (1, 500, 40),
                  "versions, rows, domains of the root")
@@ -222,8 +221,9 @@ def check_corpus(folder):
 def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
-        check_version(tmp)
-        check_pack(pathlib.Path(tmp) / "packs")
+        root = new_version(tmp)
+        check_version(tmp, root)
+        check_pack(pathlib.Path(tmp) / "packs", root)
     folder = dxtest.shared_data("parquet/MANIFEST.tsv")
     if folder:
         check_corpus(pathlib.Path(folder).parent)

@@ -16,7 +16,6 @@ import collections
 import random
 import shutil
 import time
-import time
 import urllib.parse
 
 import dxtest
