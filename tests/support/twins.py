@@ -5,6 +5,7 @@
     twins.make_lake(tmp / "lake", rows)                   Parquet files for the datasets that are indexed in place; rows.lake
     whole = twins.Root(tmp / "a", rows)                   all datasets
     less = twins.Root(tmp / "b", rows, keep={1, 2, 3})    the others were removed; ids, versions' names and files as in whole
+    twins.Root(tmp / "c", rows, begun=twins.Begun(...))   from a copy of a root with the first rows, which all have in common
 
 Each root has two versions: the first rows, then the second ones with them. In a root with fewer datasets all of them are ingested,
 so that ids come out the same, published, and removed again; then everything is published from scratch, and the version that still
@@ -15,6 +16,7 @@ root with all datasets but by what is tested.
 import hashlib
 import json
 import random
+import shutil
 import subprocess
 import urllib.parse
 
@@ -168,35 +170,12 @@ def place_tag(dataset, version):
     return f"placed-{dataset}-{version}"
 
 
-class Root:
-    def __init__(self, home, rows, keep=None, rules=(), datasets=DATASETS):
+class Commands:
+    """Commands that work in a root."""
+
+    def __init__(self, home):
         home.mkdir()
         self.path, self.step = home / "root", 0
-        self.all = set(range(1, datasets + 1))
-        self.keep = self.all if keep is None else set(keep)
-        # Ids are given in order of first appearance.
-        begin = [f"d{n:02}\t\thttps://first{n}.com/\t\t\t\n" for n in sorted(self.all) if n not in COUNTED + IN_PLACE]
-        self.ingest(home, begin + rows.first)
-        self.count(home, {n: both[0] for n, both in rows.counts.items()})
-        self.place(rows.lake, 0, IN_PLACE)
-        self.publish()
-        gone = self.all - self.keep
-        if gone:
-            self.command("remove", *[word for n in sorted(gone) for word in ("--dataset", f"d{n:02}")])
-        self.publish("--full", "--force")
-        self.ingest(home, [line for line in rows.second if int(line.split("\t")[0][1:]) in self.keep])
-        self.count(home, {n: both[1] for n, both in rows.counts.items() if n in self.keep}, "--replace")
-        self.place(rows.lake, 1, [n for n in IN_PLACE if n in self.keep])
-        self.publish("--force")
-        # The version that had everything goes, in three steps.
-        for _ in range(4):
-            self.command("gc", "--keep", 2, "--keep-for", "0s", "--lease-ttl", "0s", "--cursor-life", "0s",
-                         "--max-share", 100, "--delete", "--quiet")
-        # Numbers are given to what is there, so they differ where datasets do.
-        for step in ("init", "fill"):
-            dxtest.domaindex("domain64", step, "--root", self.path)
-        for words in rules:
-            self.command("suppress", "add", *words, "--reason", "test")
 
     def command(self, name, *arguments, **options):
         return dxtest.domaindex(name, "--root", self.path, *arguments, env={"SOURCE_DATE_EPOCH": str(EPOCH + self.step)}, **options)
@@ -221,3 +200,43 @@ class Root:
         for dataset in datasets:
             self.command("ingest", "--in-place", "--dataset", f"d{dataset:02}", "--ts-column", "ts", "--extra-column", "tags", "--threads", 1,
                          f"d{dataset:02}-{version}.parquet", cwd=lake)
+
+
+class Begun(Commands):
+    """All datasets, one version."""
+
+    def __init__(self, home, rows, datasets=DATASETS):
+        super().__init__(home)
+        # Ids are given in order of first appearance.
+        begin = [f"d{n:02}\t\thttps://first{n}.com/\t\t\t\n" for n in range(1, datasets + 1) if n not in COUNTED + IN_PLACE]
+        self.ingest(home, begin + rows.first)
+        self.count(home, {n: both[0] for n, both in rows.counts.items()})
+        self.place(rows.lake, 0, IN_PLACE)
+        self.publish()
+
+
+class Root(Commands):
+    def __init__(self, home, rows, keep=None, rules=(), datasets=DATASETS, begun=None):
+        super().__init__(home)
+        begun = begun or Begun(home / "begun", rows, datasets)
+        shutil.copytree(begun.path, self.path, symlinks=True)
+        self.step = begun.step
+        self.all = set(range(1, datasets + 1))
+        self.keep = self.all if keep is None else set(keep)
+        gone = self.all - self.keep
+        if gone:
+            self.command("remove", *[word for n in sorted(gone) for word in ("--dataset", f"d{n:02}")])
+        self.publish("--full", "--force")
+        self.ingest(home, [line for line in rows.second if int(line.split("\t")[0][1:]) in self.keep])
+        self.count(home, {n: both[1] for n, both in rows.counts.items() if n in self.keep}, "--replace")
+        self.place(rows.lake, 1, [n for n in IN_PLACE if n in self.keep])
+        self.publish("--force")
+        # The version that had everything goes, in three steps.
+        for _ in range(4):
+            self.command("gc", "--keep", 2, "--keep-for", "0s", "--lease-ttl", "0s", "--cursor-life", "0s",
+                         "--max-share", 100, "--delete", "--quiet")
+        # Numbers are given to what is there, so they differ where datasets do.
+        for step in ("init", "fill"):
+            dxtest.domaindex("domain64", step, "--root", self.path)
+        for words in rules:
+            self.command("suppress", "add", *words, "--reason", "test")
