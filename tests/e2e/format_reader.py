@@ -2268,7 +2268,7 @@ def small_lake(root, scale=1, parts=1):
                 rng.choice(("", "title", f"t{i % 5}")), rng.choice(("", "de", "en")),
                 rng.choice(tags) if i % 8 else f'["rare {i % 400}"]')
     sets = [f"set {i:02d}" for i in range(70)]
-    ingest(root, [head, *(row(rng.choice(sets[:60 if dxtest.WHOLE else 25]), i, str(1400000000 + i % 1000)) for i in range((4000 if dxtest.WHOLE else 400 * (1 + (parts > 1))) * scale))], *extra,
+    ingest(root, [head, *(row(rng.choice(sets[:60 if dxtest.WHOLE or parts > 1 else 25]), i, str(1400000000 + i % 1000)) for i in range((4000 if dxtest.WHOLE else 400 * (1 + (parts > 1))) * scale))], *extra,
            "--dataset-meta", "licence=CC0", "--dataset-meta", "größe=\"1\\2\"")
     if scale > 1:  # what follows is merged with this: new datasets, and rows for known ones
         publish()
@@ -2284,7 +2284,7 @@ def small_lake(root, scale=1, parts=1):
     ingest(root, [head, *(row(rng.choice(sets[:6]), i, rng.choice(("", "2014-05-13T16:53:20.123456Z", "1969-12-31T23:59:59.5Z",
                                                                     str(1500000000 + i)))) for i in range((1500 if dxtest.WHOLE else 150) * scale))], *extra)
     if scale > 1:  # one domain over several row groups, and others; in the gate by fewer and longer rows, and not in parts too
-        hot, noise = (160000, 0) if dxtest.WHOLE else (4700, 2000) if parts == 1 else (4000, 0)
+        hot, noise = (160000, 0) if dxtest.WHOLE else (4700, 2000) if parts == 1 else (2500, 0)
         ingest(root, [("dataset", "ts", "url"), *(("hot", str(1300000000 + i // 3),
                f"https://{'hot.example' if i % 20 else f's{i % 4001}.example.net'}/page/{i * 7919 % 100003}{rng.randbytes(noise).hex()}") for i in range(hot))])
     publish()
@@ -2539,15 +2539,16 @@ def places_of(data, rng, some, most):
     return places if dxtest.WHOLE else rng.sample(places, min(len(places), most))
 
 
-def self_test(root, clock, some=12, kinds=19, only="*", most=1, step=1):
+def self_test(root, clock, some=12, kinds=19, only="*", most=1, step=0):
     """Flips a byte in some places of each file, those of older parts too; kinds: names of files there are at least. That hashes find it
-    is looked at for each flip, in the gate for every seventh. step: in the gate one name in so many."""
+    is looked at for each flip, in the gate for every seventh. step: in the gate one name in so many, of one part after the
+    other."""
     rng, flips, hashed, quiet = random.Random(4), collections.Counter(), 0, 0
     dxtest.equal(complaint(root, True), None, "complaints about a sound version")
     dxtest.equal(complaint(root, False), None, "complaints about a sound version without hashes")
     files = sorted(p for p in root.rglob(only) if p.is_file() and "rejects" not in p.parts and p.name != ".lock")
     files = [p for p in files if not (p.suffix == ".parquet" and "dataset_id=1" not in str(p))]
-    if most == 1 and not dxtest.WHOLE:      # of each name one, of one part after the other
+    if step and not dxtest.WHOLE:
         of_name = collections.defaultdict(list)
         for path in files:
             of_name[path.name].append(path)
