@@ -24,7 +24,7 @@ READ_MAX = (64 << 20) + (8 << 20)  # pages of the lake as they are stored, and w
 READS_MAX = 4096 + 64              # the same, in reads
 REFUSED_MAX = 8 << 20              # what may be read of the index before a question is refused
 ANSWER_S = 1.0                     # of computing, on a machine of its own
-LONG_ROWS, LONG_BYTES, PLACES, OFTEN, HOSTS, DOMAINS = 11000, 7000, 4200, 700, *((40000, 30000) if dxtest.WHOLE else (13000, 10000))
+LONG_ROWS, LONG_BYTES, PLACES, OFTEN, HOSTS, DOMAINS = 11000, 7000 if dxtest.WHOLE else 1500, 4200, 700, *((40000, 30000) if dxtest.WHOLE else (13000, 10000))
 
 
 def rows(path, rng, more):

@@ -29,7 +29,7 @@ import dxtest
 import stores
 from dxtest import check, equal
 
-COUNT, MANY = 60, 10000 if dxtest.WHOLE else 3000
+COUNT, MANY = 60, 10000 if dxtest.WHOLE else 1500
 PAGES = [f"http://site{i % 7}.example.com/{i:03}.html" for i in range(COUNT)]
 TIME = "2024-01-02T03:04:05Z"
 
