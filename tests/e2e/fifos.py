@@ -8,21 +8,22 @@ whose followed files become FIFOs keeps what it knew, says degraded, and follows
 kernel does not finish (strace delays the open) makes it degraded too, and the age of the last look grows.
 
 In detail: a FIFO in the place of each file of a root under each command, of files that options name and of
-those a running server follows; an open that hangs (strace); inputs whose writer comes late.
+those a running server follows; an open that hangs (strace); inputs whose writer comes late. What has to be waited for is waited for
+at once.
 """
 import collections
+import concurrent.futures
 import os
 import shutil
 import signal
 import subprocess
-import threading
 import time
 
 import dxtest
 import inject
 from dxtest import check, wait_until, equal
 
-HANG_S = 120
+HANG_S = 600
 
 
 def make(tmp):
@@ -43,10 +44,19 @@ def make(tmp):
 
 def ends(what, *command, env=None, within_s=120):
     """Runs it; whether it came to an end by itself, and did not crash."""
+    return ended_well(what, command, run(command, env, within_s))
+
+
+def run(command, env=None, within_s=120):
     try:
-        done = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True,
+        return subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True,
                               timeout=within_s, env={**os.environ, **(env or {})}, check=False)
     except subprocess.TimeoutExpired:
+        return None
+
+
+def ended_well(what, command, done):
+    if done is None:
         check(False, f"{what}: {command[1]} hangs")
         return None
     check(done.returncode in (0, 1, 2, 3), f"{what}: {command[1]}: exit {done.returncode}")
@@ -89,37 +99,58 @@ def each_file(template, work):
 
 
 def options(root, tmp):
-    """Files that options and the environment name; inputs get a writer's time, and are read when one comes."""
+    """Files that options and the environment name."""
     fifo = tmp / "fifo"
     os.mkfifo(fifo)
     server = [dxtest.DOMAINDEXD, "--root", root, "--listen", "127.0.0.1:0"]
     for option in ("--config", "--cursor-key-file", "--access-file"):
         done = ends(option, *server, option, fifo)
         check(done and done.returncode != 0 and b"FIFO" in done.stderr, f"{option}: {done and done.stderr}")
-    for command in (["ingest", "--root", root, "--dataset", "d9", fifo], ["suppress", "add", "--root", root, "--file", fifo]):
-        done = ends("an input without a writer", dxtest.DOMAINDEX, *command)
-        check(done and done.returncode != 0 and b"no process has opened for writing" in done.stderr, f"{done and done.stderr}")
     done = ends("a suffix list", dxtest.DOMAINDEX, "ingest", "--root", tmp / "new", "--psl", fifo, "--dataset", "d", tmp / "rows.tsv")
     check(done and done.returncode != 0 and b"FIFO" in done.stderr, f"{done and done.stderr}")
     done = ends("credentials", dxtest.DOMAINDEX, "versions", "--root", "s3://bucket/x",
                 env={"AWS_SHARED_CREDENTIALS_FILE": str(fifo), "AWS_ACCESS_KEY_ID": "", "AWS_EC2_METADATA_DISABLED": "true"})
     check(done and done.returncode != 0, "credentials")
-    writer = threading.Thread(target=lambda: (time.sleep(0.5), fifo.write_text("host late.example.com\n")))
-    writer.start()
-    done = ends("an input with a writer", dxtest.DOMAINDEX, "suppress", "add", "--root", root, "--file", fifo)
-    writer.join()
-    check(done and done.returncode == 0 and b"late.example.com" in done.stdout, f"a writer that came late: {done}")
-    slow = threading.Thread(target=write_slowly, args=(fifo,))
-    slow.start()
-    done = ends("an input with a slow writer", dxtest.DOMAINDEX, "suppress", "add", "--root", root, "--file", fifo)
-    slow.join()
-    check(done and done.returncode == 0 and b"slow.example.com" in done.stdout, f"a slow writer: {done}")
+
+
+def nobody(fifo):
+    """No writer comes."""
+
+
+def write_late(fifo):
+    time.sleep(0.5)
+    fifo.write_text("host late.example.com\n")
 
 
 def write_slowly(fifo):
     with open(fifo, "w", encoding="ascii") as out:
         time.sleep(11)  # longer than a writer is waited for: it is there
         out.write("host slow.example.com\n")
+
+
+INPUTS = (("an input without a writer", nobody, ["ingest", "--dataset", "d9"], [], 1, b"no process has opened for writing"),
+          ("a file of rules without a writer", nobody, ["suppress", "add"], ["--file"], 2, b"no process has opened for writing"),
+          ("an input with a writer who comes late", write_late, ["suppress", "add"], ["--file"], 0, b"late.example.com"),
+          ("an input with a slow writer", write_slowly, ["suppress", "add"], ["--file"], 0, b"slow.example.com"))
+
+
+def begin_inputs(pool, root, tmp):
+    """Inputs get a writer's time, and are read when one comes: each in a root of its own."""
+    begun = []
+    for number, (what, writer, words, last, code, said) in enumerate(INPUTS):
+        fifo, own = tmp / f"input{number}", tmp / f"root{number}"
+        os.mkfifo(fifo)
+        shutil.copytree(root, own)
+        command = [dxtest.DOMAINDEX, *words, "--root", own, *last, fifo]
+        begun.append((what, command, pool.submit(run, command), pool.submit(writer, fifo), code, said))
+    return begun
+
+
+def end_inputs(begun):
+    for what, command, running, writing, code, said in begun:
+        done = ended_well(what, command, running.result())
+        writing.result(120)
+        check(done and done.returncode == code and said in done.stdout + done.stderr, f"{what}: {done}")
 
 
 def state(server):
@@ -144,9 +175,10 @@ def followed(root):
         check(wait_until(lambda: server.get("/v1/domain/example3.com").status == 451), "a rule that came after the FIFO")
 
 
-def hangs(root, tmp):
-    """An open of the log that does not end: the rest of the server goes on, and says so."""
+def hangs(root, tmp, meanwhile):
+    """An open of the log that does not end: the rest of the server goes on, and says so. meanwhile(): what is done until then."""
     if not inject.can_trace():
+        meanwhile()
         return "a look that hangs (strace)"
     log = root / "index" / "suppressions.log"
     wrapped = tmp / "traced"
@@ -154,6 +186,7 @@ def hangs(root, tmp):
                        f'-e inject=openat:delay_enter={HANG_S}s:when=10+ "{dxtest.DOMAINDEXD}" "$@"\n')
     wrapped.chmod(0o755)
     with dxtest.Server(root, "--poll-ms", 50, "--sandbox", "no", program=wrapped) as server:
+        meanwhile()
         check(wait_until(lambda: "has not ended" in state(server).get("detail", "") or time.sleep(0.3)), f"a look that hangs: {state(server)}")
         equal(server.get("/v1/domain/example2.com").status, 200, "answers go on")
         metrics = server.metrics()
@@ -181,10 +214,12 @@ def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
         root = make(tmp)
-        skipped = hangs(root, tmp)
-        followed(root)
-        each_file(root, tmp / "work")
-        options(root, tmp)
+        hung = tmp / "hung"
+        shutil.copytree(root, hung)
+        with concurrent.futures.ThreadPoolExecutor(2 * len(INPUTS)) as pool:
+            begun = begin_inputs(pool, root, tmp)
+            skipped = hangs(hung, tmp, lambda: (followed(root), each_file(root, tmp / "work"), options(root, tmp)))
+            end_inputs(begun)
     dxtest.finish(skipped)
 
 

@@ -194,9 +194,9 @@ def streams(tmp):
                 equal(len(rows(tmp / f"http-{name}")), MANY, f"{name} over http: rows")
             said = ingest(tmp / "http-bad", "--dataset", "d", f"{server.url}/bad-many.csv.xz", expect=1)
             check(f"{server.url}/bad-many.csv.xz: damaged at offset" in said, f"damage over http: {said}")
-    some = b"x" * (16 << 20)
+    some = b"x" * (8 << 20)
     for name, compress in (("bomb.bz2", bz2.compress), ("bomb.xz", lambda data: lzma.compress(data, preset=0))):
-        (tmp / name).write_bytes(compress(b"http://a.com/") + 4 * compress(some))     # a record of 64 MB in some kB
+        (tmp / name).write_bytes(compress(b"http://a.com/") + 4 * compress(some))     # a record of 32 MB in some kB
         said = ingest(tmp / "bomb", "--dataset", "d", "--format", "list", "--memory", "64M", tmp / name, expect=1)
         check("reject" in said, f"{name}: {said}")
     (tmp / "window.xz").write_bytes(lzma.compress(data, preset=9))
@@ -394,6 +394,8 @@ def lacking(tmp):
         column, name = ("g", "filename") if kind == "cdx" else ("title", "title")
         value = "f.gz" if kind == "cdx" else "x"
         for number, (data, other) in enumerate(((with_it, without), (without, with_it))):
+            if not dxtest.WHOLE and number == {"tsv": 1, "cdx": 0}.get(kind):
+                continue    # in the gate one of them in both orders
             first, second = tmp / f"{kind}{number}-1.{kind}", tmp / f"{kind}{number}-2.{kind}"
             first.write_bytes(data)
             second.write_bytes(other)
@@ -403,7 +405,7 @@ def lacking(tmp):
             lines = [line for line in said.splitlines() if f"no column: {column} (null)" in line]
             equal([line.partition(":")[0] for line in lines], [str(first)] * 2 if number else [str(second)], f"{kind}: the inputs that are said to lack it: {said}")
             check(f"column '{column}' is null in {COUNT // 2 * (2 if number else 1)} records: inputs without it: {2 if number else 1} of 3" in said, f"{kind}: the summary: {said}")
-            rows(root)
+            dxtest.domaindex("publish", "--root", root, "--memory", "64M", "--quiet")
             done = dxtest.domaindex("lookup", "--root", root, "--dataset", 1, "--limit", 1000, "--fields", "url,ts,extras", "example.com")
             got = sorted((item["url"], item["ts"], (item.get("extras") or {}).get(name)) for item in dxtest.json.loads(done.stdout)["items"])
             equal(got, [(u, TIME if kind == "cdx" else None, value if u in half[0] else None) for u in sorted(PAGES)], f"{kind}: rows")
