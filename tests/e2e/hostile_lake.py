@@ -29,6 +29,7 @@ except ImportError:
     dxtest.skip("pyarrow and xxhash are not here (tests/e2e/requirements.txt)")
 
 DOMAIN, HOST = "example.com", "www.example.com"
+GROUPS = 3000 if dxtest.WHOLE else 600
 
 
 def hash64(text):
@@ -127,7 +128,7 @@ def good_bytes(tmp):
 def many_groups(folder):
     at = folder / "foreign.parquet"
     at.parent.mkdir(parents=True, exist_ok=True)
-    paths = [f"/{i:06}" for i in range(3000)]
+    paths = [f"/{i:06}" for i in range(GROUPS)]
     write(at, table(path=paths), row_group_size=1)
 
 
@@ -212,7 +213,8 @@ def taken():
     far = 253402318799  # 9999-12-31 23:59:59-05:00
     page = "https://www.example.com/p"
     yield "year 10000 in seconds", plain(table(ts=far * 1000, ts_type=pa.timestamp("ms"))), [page], None
-    for unit, most in (("ms", 2**63 - 1), ("us", 2**63 - 1), ("ms", -2**63 + 1), ("us", -2**63 + 1)):
+    ends = (("ms", 2**63 - 1), ("us", -2**63 + 1), ("us", 2**63 - 1), ("ms", -2**63 + 1))
+    for unit, most in ends if dxtest.WHOLE else ends[:2]:
         yield f"{most} {unit}", plain(table(ts=most, ts_type=pa.timestamp(unit))), [page], None
     yield "the last time", plain(table(ts=253402300799999, ts_type=pa.timestamp("ms"))), [page], "9999-12-31T23:59:59.999Z"
     yield "the first time", plain(table(ts=-62167219200000, ts_type=pa.timestamp("ms"))), [page], "0000-01-01T00:00:00Z"
@@ -288,7 +290,7 @@ def check_taken(lake, server):
         reply = server.get("/v1/domain/example.com/datasets/3/urls?limit=100")
         rows = reply.json["items"] if reply.status == 200 else []
         if want is None:
-            dxtest.equal((len(rows), reply.json["total_est"]), (100, 3000), words)
+            dxtest.equal((len(rows), reply.json["total_est"]), (100, GROUPS), words)
         else:
             dxtest.equal([row["url"] for row in rows], want, words)
         if rows and want is not None:

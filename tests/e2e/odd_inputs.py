@@ -39,10 +39,12 @@ def patterns(tmp):
     for path in paths:
         (tmp / path).parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table({"url": [url_of(path)]}), tmp / path)
-    (tmp / "g/a/loop").symlink_to(tmp / "g")     # Python follows it until a name is too long
+    wanted = {}     # before there is a loop: Python follows it until a name is too long
     for pattern in ("g/**/*.parquet", "g/**/x.parquet", "**/x.parquet", "g/a/**/x.parquet", "g/**/b/*.parquet", "g/**/a/**/x.parquet", "g/**/d/**/f/x.parquet",
                     "g/*/**/y.parquet", "g/**/[xy].parquet", f"{tmp}/g/**/*.parquet", "g/**x.parquet", "g/**.parquet", "g/**/**/x.parquet"):
-        want = {os.path.relpath(p, tmp) for p in glob.glob(str(tmp / pattern), recursive=True) if "/loop" not in p}
+        wanted[pattern] = {os.path.relpath(p, tmp) for p in glob.glob(str(tmp / pattern), recursive=True)}
+    (tmp / "g/a/loop").symlink_to(tmp / "g")
+    for pattern, want in wanted.items():
         root, said = ingest(tmp, pattern)
         dxtest.equal({url for url, *_ in lake.stored(root, "d")}, {url_of(p) for p in want}, pattern)
         dxtest.equal(said["inputs"], len(want), f"{pattern}: each file once")

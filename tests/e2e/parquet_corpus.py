@@ -5,7 +5,7 @@
 
     parquet_corpus.py [PROGRAM]       PROGRAM: test_parquet_corpus, default $DX_BIN_DIR/tests/…
 
-Files of class READ. Columns whose values pyarrow gives in another form than the physical one
+Files of class READ; in the gate every third, and each of OPT. Columns whose values pyarrow gives in another form than the physical one
 are turned back (decimals, times) or, if that is not possible, counted and named as not compared.
 $DX_PEERS_PYTHON names the python that has pyarrow. Exit 77: skipped.
 """
@@ -92,8 +92,11 @@ def main():
         sys.exit(SKIP)
     files = columns_same = values = 0
     failures, apart = [], []
-    for line in manifest.read_text().splitlines()[1:]:
+    whole = os.environ.get("DX_WHOLE")
+    for number, line in enumerate(manifest.read_text().splitlines()[1:]):
         name, expect = line.split("\t")[:2]
+        if not whole and number % 3 != 1 and not expect.startswith("OPT"):
+            continue
         if expect not in ("READ", "OPT-BSS", "OPT-LZ4", "NESTED"):
             continue
         path = SHARED / "parquet" / name
@@ -135,7 +138,7 @@ def main():
     for text in failures:
         print("FAIL", text)
     print(f"{files} files, {columns_same} columns, {values} values the same, {len(apart)} not compared, {len(failures)} differ")
-    sys.exit(1 if failures or columns_same == 0 else 0)
+    sys.exit(1 if failures or columns_same < (1000 if whole else 200) else 0)
 
 
 main()

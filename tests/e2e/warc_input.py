@@ -138,6 +138,8 @@ def containers(tmp):
             said = ingest(root, tmp / name)
             dxtest.check("warc; url column: WARC-Target-URI; time column: WARC-Date" in said, f"what was recognised: {said}")
             check(root, rows_of(data), f"{version}, {name}")
+        if version == "WARC/1.1" and not dxtest.WHOLE:
+            break
         for begin, end, capture, row in records(gz):     # one range read yields one record
             dxtest.check(row[0] is None or row[0].encode() in gzip.decompress(gz[begin:end]), f"{row}: its range")
         ingest(tmp / f"{version[-1]}-pipe", "-", input=gz)
@@ -248,7 +250,8 @@ def damaged(tmp):
             data = bytearray(data)
         first_begin, first_end, _, first = places[0]    # what it is is found in the second one
         # A damaged block of bzip2 yields bytes in another order before its checksum tells.
-        for at in (first_begin + 20, (first_begin + first_end) // 2, first_end - 3):
+        ats = (first_begin + 20, (first_begin + first_end) // 2, first_end - 3)
+        for at in ats if dxtest.WHOLE else ats[{"gz": 0, "zst": 1, "bz2": 2}[kind]:][:1]:
             first_hurt = bytearray(data)
             first_hurt[at] ^= 0xff
             run(f"{kind}-first-{at}", bytes(first_hurt), [row for _, _, capture, row in places if capture and row != first], 1)
