@@ -233,7 +233,7 @@ def times(count):
     return [datetime.datetime(2020, 1, 1) + datetime.timedelta(seconds=61 * i) for i in range(count)]
 
 
-def files(folder, count=1500):
+def files(folder, count=1500 if dxtest.WHOLE else 800):
     """name: (arguments of ingest, rows as {(url, time, extras…)})."""
     u, t = urls(count), times(count)
     made = {}
@@ -442,7 +442,7 @@ def encrypted(tmp):
 
 def lists(tmp):
     """Lists of URLs in JSON lines give the rows that the same values give as Parquet, and those that DuckDB unnests."""
-    count = 3000
+    count = 3000 if dxtest.WHOLE else 1000
     u = urls(4 * count)
     values = []
     for i in range(count):
@@ -537,7 +537,7 @@ def json_in_strings(tmp):
 
 def maps(tmp):
     """A step of a path into a map is the value of that key, as DuckDB's map[key]: of equal keys the first, without one null."""
-    count = 1500
+    count = 1500 if dxtest.WHOLE else 900
     u, t = urls(count), times(count)
     rows = []
     for i, (a, b) in enumerate(zip(u, t)):
