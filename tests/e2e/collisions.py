@@ -4,7 +4,7 @@
 """The oracles with programs whose ids have 16 bits: every third domain and most URLs share an id, all answers stay exact.
 
 The programs are in `collide` below those that DX_BIN_DIR names. `oracle_synthetic` and
-`aggregates_oracle` over one dataset in 400 (DX_ORACLE_ONE_OF); with DX_WHOLE=1 the whole of the first and one in 40. `collisions_posts`
+`aggregates_oracle` over one dataset in 800 (DX_ORACLE_ONE_OF); with DX_WHOLE=1 the whole of the first and one in 40. `collisions_posts`
 has all posts.
 Also two URLs of one page that share an id.
 """
@@ -25,7 +25,7 @@ def run(name, bin_dir):
     """One oracle with these programs; its output is ours."""
     env = {**os.environ, "DX_BIN_DIR": str(bin_dir)}
     env.pop("DX_ORACLE_AGAIN", None)
-    env.setdefault("DX_ORACLE_ONE_OF", "40" if WHOLE else "400")
+    env.setdefault("DX_ORACLE_ONE_OF", "40" if WHOLE else "800")
     print(f"--- {name}", flush=True)
     done = subprocess.run([sys.executable, str(HERE / f"{name}.py")], env=env, check=False)
     dxtest.check(done.returncode == 0, f"{name}: exit {done.returncode}")

@@ -225,6 +225,13 @@ def real(tmp):
         check(tmp / path.name, rows_of(path.read_bytes()), path.name)
 
 
+def same_bytes(sound, hurt):
+    try:
+        return bz2.decompress(hurt) == bz2.decompress(sound)
+    except (OSError, ValueError, EOFError):
+        return False
+
+
 def damaged(tmp):
     def run(name, data, want, rejects):
         (tmp / "bad").write_bytes(data)
@@ -261,8 +268,10 @@ def damaged(tmp):
         hurt = set(range(7, len(places), 13))
         for n in hurt:
             begin, end, _, _ = places[n]
-            for _ in range(1 + n % 3):     # behind the member's head, so that it is a member still
-                data[rng.randrange(begin + 20, end)] ^= 1 << rng.randrange(8)
+            sound, flips = bytes(data[begin:end]), 1 + n % 3
+            while flips > 0 or (kind == "bz2" and same_bytes(sound, bytes(data[begin:end]))):     # some bits of bzip2 say nothing
+                data[rng.randrange(begin + 20, end)] ^= 1 << rng.randrange(8)     # behind the member's head, so that it is a member still
+                flips -= 1
         want = [row for n, (_, _, capture, row) in enumerate(places) if capture and n not in hurt]
         run(f"{kind}-flips", bytes(data), want, len(hurt))
         last = places[-1]
@@ -367,14 +376,15 @@ def unread(tmp):
 
 
 def large(tmp):
-    """Contents are passed over: 200 MB of them take no memory."""
+    """Contents are passed over: 200 MB of them (100 in the gate) take no memory."""
+    size = 200 if dxtest.WHOLE else 100
     head = (f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Date: {date(1)}\r\nWARC-Target-URI: <http://big.com/>\r\nContent-Type: application/http; "
-            "msgtype=response\r\nContent-Length: 200000000\r\n\r\n").encode()
-    (tmp / "big.warc.gz").write_bytes(gzip_repeated.member(head, bytes(1_000_000), 200, b"\r\n\r\n"))
+            f"msgtype=response\r\nContent-Length: {size}000000\r\n\r\n").encode()
+    (tmp / "big.warc.gz").write_bytes(gzip_repeated.member(head, bytes(1_000_000), size, b"\r\n\r\n"))
     said = ingest(tmp / "big", tmp / "big.warc.gz", "--memory", "64M")
     dxtest.equal([r[0] for r in lake.stored(tmp / "big", "d")], ["http://big.com/"], "a large content")
     peak = float(said.split("peak memory")[1].split()[0])     # that of this script too, which is not large
-    dxtest.check("MiB" in said.split("peak memory")[1] and (peak < 250 or dxtest.SANITIZED), f"memory: {peak} MiB")
+    dxtest.check("MiB" in said.split("peak memory")[1] and (peak < (250 if dxtest.WHOLE else 100) or dxtest.SANITIZED), f"memory: {peak} MiB")
 
 
 def main():
