@@ -4,8 +4,8 @@
 """A WARC or ARC record that was cut at any of its bytes, with the next record behind it: a crawler died, and began again in the same file.
 
 Each byte of head, content and closing line ends; WARC 1.0 and 1.1, WAT, WET, ARC 1 and 2; plain, a gzip member or zstd frame a record, one
-gzip stream. In the gate every fifth byte, and each one near the ends of head, content and record. Wanted: a record whose content is not whole is counted once, and every other one is stored at its own offset. Which records the
-uncut file has, warcio says. $DX_PEERS_PYTHON names the python that has warcio. Exit 77: skipped.
+gzip stream. In the gate every fifth byte, and each one near the ends of head, content and record. Wanted: a record whose content is not
+whole is counted once, and every other one is stored at its own offset. Which records the uncut file has, warcio says. $DX_PEERS_PYTHON names the python that has warcio. Exit 77: skipped.
 """
 import collections
 import gzip
