@@ -55,7 +55,7 @@ def served(root, *options):
 
 def main():
     dxtest.need_programs()
-    with dxtest.tempdir() as tmp:
+    with dxtest.tempdir("/tmp") as tmp:  # a disk: files in memory are not given large pages by the file system
         root = tmp / "root"
         if not possible(tmp):
             dxtest.skip("no pages of 2 MiB for files: needs XFS, or ext4 and Linux 6.16")

@@ -20,18 +20,28 @@ def name_of(text):
     return re.sub(r"[-_.]+", "-", text.split("[")[0]).lower()
 
 
+def lines_of(wanted):
+    """Of a list, and of the lists that it takes in by -r."""
+    for line in wanted.read_text().splitlines():
+        if line.startswith("-r "):
+            yield from lines_of(wanted.parent / line[3:])
+        elif line and not line.startswith("#"):
+            yield line
+
+
 def python_lists():
+    scripts = "".join(p.read_text() for p in (SOURCE / "scripts").glob("*.sh"))
     for lock in sorted(FOLDER.glob("*.lock")):
         lines = [line for line in lock.read_text().splitlines() if not line.startswith("#")]
         found = [LOCKED.fullmatch(line) for line in lines]
         check(all(found), f"{lock.name}: each line is a package, its version and a hash: {[line for line, match in zip(lines, found) if not match][:2]}")
         known = {name_of(match[1]): match[2] for match in found if match}
         equal(len(known), len(lines), f"{lock.name}: a package once")
-        for line in lock.with_suffix(".txt").read_text().splitlines():
-            if line and not line.startswith("#"):
-                name, version = line.split(";")[0].strip().split("==")
-                equal(known.get(name_of(name)), version, f"{lock.name}: {name} as in {lock.stem}.txt; scripts/lock_peers.py writes it")
-        check(f"--require-hashes --requirement tests/e2e/{lock.name}" in "".join(p.read_text() for p in (SOURCE / "scripts").glob("*.sh")), f"{lock.name} is used")
+        for line in lines_of(lock.with_suffix(".txt")):
+            name, version = line.split(";")[0].strip().split("==")
+            equal(known.get(name_of(name)), version, f"{lock.name}: {name} as in {lock.stem}.txt; scripts/lock_peers.py writes it")
+        named = "--require-hashes --requirement tests/e2e/$name.lock" in scripts and f" name={lock.stem} ;;" in scripts       # scripts/peers.sh
+        check(named or f"--require-hashes --requirement tests/e2e/{lock.name}" in scripts, f"{lock.name} is used")
     check(len(list(FOLDER.glob("*.lock"))) >= 2, "there are locks")
 
 
