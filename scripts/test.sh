@@ -14,13 +14,13 @@
 #   dev        (short) debug build with -Werror: unit tests, and scripts with the label short
 #   release    release build by gcc without a warning; scripts that need no sanitizer, oracles, peers
 #   asan       all of it by clang with -Werror, AddressSanitizer and UBSan: unit tests, reruns of the fuzz corpora, scripts
-#   tsan       ThreadSanitizer: what has threads
+#   tsan       (long) ThreadSanitizer: what has threads
 #   fuzz       (long) libFuzzer, FUZZ_SECONDS (an hour of CPU over all) for each target, JOBS at a time
 #   compilers  the programs of the stages release (gcc) and asan (clang) write the same bytes
 #   alone      release build, after all others: what measures time
 #
-# The gate runs each script in one build (the label gate, tests/CMakeLists.txt), and the stages release and compilers beside asan and
-# tsan, since scripts wait as long as they compute. JOBS (default: cores), FUZZ_SECONDS, DX_SHARED_DATA (see docs/TESTING.md) are
+# The gate runs each script in one build (the label gate, tests/CMakeLists.txt), and the stages release and compilers beside asan,
+# since scripts wait as long as they compute. JOBS (default: cores), FUZZ_SECONDS, DX_SHARED_DATA (see docs/TESTING.md) are
 # taken from the environment. Logs are in build/test-logs. Exit 1 if anything failed; what was skipped is listed with
 # its reason; the last line says how many tests passed.
 set -uo pipefail
@@ -224,7 +224,7 @@ stage_tsan() {
         tests_of tsan -L threads -LE 'peers|slow|alone' -j $((jobs + 1))
         return
     fi
-    DX_FLIP_STEP=${DX_FLIP_STEP:-31} tests_of tsan -L '^gate$' -j $((jobs + 1))
+    DX_FLIP_STEP=${DX_FLIP_STEP:-31} tests_of tsan -L threads -LE 'peers|slow|alone|long' -j $((jobs + 1))
 }
 
 fuzz_one() { # PROGRAM
@@ -354,7 +354,7 @@ long | "long resume") tier=long whole=1 timeout_s=14400 ;;
 "long "*) tier=long stages=${*:2} timeout_s=14400 ;;
 *) stages=$* ;;
 esac
-[ -z "$whole" ] || stages="packages style release compilers asan tsan alone"
+[ -z "$whole" ] || stages="packages style release compilers asan alone"
 for stage in $stages; do
     [[ " $all_stages " == *" $stage "* ]] || {
         echo "test.sh: no stage '$stage'; there are: short, long, $all_stages" >&2
@@ -393,7 +393,7 @@ case "$whole$stages" in
     run_lane release compilers &
     lane=$!
     # shellcheck disable=SC2046
-    (run_lane asan tsan $([ $tier = long ] && echo fuzz)) # a shell of its own: else the CPU time of the other lane is that of the stage during which it ends
+    (run_lane asan $([ $tier = long ] && echo tsan fuzz)) # a shell of its own: else the CPU time of the other lane is that of the stage during which it ends
     wait $lane
     run_stage alone
     ;;

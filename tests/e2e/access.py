@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: threads timed sampled
+# labels: threads timed plain
 """Who may see which datasets, on servers that run: no table, a new one, grants, tokens that are
 rotated, expire and are revoked (the time until the first 401 is measured), names that a proxy tells and that
 somebody else forges, tables that are damaged, older, changed by hand or gone while a server serves, and
@@ -9,8 +9,8 @@ server, where several write at once and nothing is lost.
 In detail: who may see what, on a server of a directory and on versitygw: no table, a new one, grants, tokens
 that are rotated, expire and are revoked (the time until the first 401 is printed; at most 1 s, on a store 5
 s), names that a proxy tells and another address forges, tables that are cut, older, changed by hand or gone
-while it serves, publish, rollback, compact and gc, which leave the table alone, and many writers at once. Under sanitizers
-in the gate what a running server does when a table changes, on a store too; the whole in the release build.
+while it serves, publish, rollback, compact and gc, which leave the table alone, and many writers at once. Under sanitizers,
+without DX_WHOLE, what a running server does when a table changes, on a store too.
 """
 import concurrent.futures
 import contextlib

@@ -7,7 +7,7 @@ and lies, too many connections, too many questions, tokens that are none, a tabl
 a process that stands still. docs/TESTING.md has the list.
 
 In detail: what moves each metric that an alert looks at; every name that rules and the dashboard ask for is
-there; every alert has its section in OPERATIONS.md. Under TSan, in the gate, are hot_reload, access and flips.
+there; every alert has its section in OPERATIONS.md.
 """
 import concurrent.futures
 import contextlib

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow
+# labels: long slow
 """bench/http_load.py in small, on made-up rows: it measures what it says, and no answer is wrong.
 
-Rates and times are not judged.
+Rates and times are not judged. In `long`, as bench_command shows the loads of `domaindex bench` in the gate.
 
 In detail: `bench/http_load.py --quick`: the HTTP benchmark in small, on made-up rows, with nginx beside: all
 figures are there, no answer is wrong. Rates are not judged.

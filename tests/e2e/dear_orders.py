@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: peers
+# labels: long peers
 """An order by time that would read too much is refused before anything is read, and its detail names narrower questions. A page of a filter or of a
 tag that would read too much is shorter.
 
-In detail: 100,000 rows that pyarrow wrote twelve a page. With a filter of the URL four columns would be read, on more pages than one answer
+In detail, in `long` (url_filters refuses a dear question in the gate): 100,000 rows that pyarrow wrote twelve a page. With a filter of the URL four columns would be read, on more pages than one answer
 may: 422, and no page is read. Fewer datasets, a prefix of a host, and order by URL are answered, with the rows that DuckDB has, and `cost` says
 what was read.
 """

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow
+# labels: long slow
 """A drill with the fleet of packaging/fleet/fleet.py: what its clients get, and which of the installed alerts fire.
 
 In detail: three servers on one store, HAProxy, Prometheus with packaging/prometheus/alerts.yaml, whose times are divided (by 60, whole: by 20). A server is killed: no client notices, DomaindexAbsent fires for it alone. Whole (DX_WHOLE): the store hangs, a published version is damaged in the
 store, versions are published and rolled back; in each step the alerts that fire are those written here. Every expression of the Grafana dashboard is
-asked of Prometheus meanwhile; Grafana itself is not run.
+asked of Prometheus meanwhile; Grafana itself is not run. In `long`; alert_rules and fleet_files are in the gate.
 """
 import collections
 import contextlib

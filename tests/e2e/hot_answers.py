@@ -2,7 +2,7 @@
 # labels: threads plain
 """Kept answers have the bytes of computed ones: two servers on one root, of which one keeps none, are
 asked the same questions again and again, while rules come and go, versions flip there and back,
-domains leave and other rows come. So have pages that a loop begins and a worker ends. What is shared among threads here, flips asks for under TSan.
+domains leave and other rows come. So have pages that a loop begins and a worker ends.
 """
 import itertools
 import re

@@ -9,7 +9,7 @@ HEAD, If-None-Match, the last of its connection, odd spellings and strangers, wh
 suppressed and lifted and versions flip; slow clients that still take a reply whose version has gone; memory
 within `--cache-domains`. In the gate each question before rules and flips, and every third one after each of these, beside those that rules
 are about; the large site in 500 datasets, 20 others. With DX_WHOLE=1 each question every time; 4,000 datasets and 40 sites, 2,000 and 20 under
-sanitizers. What is shared among threads here, flips asks for under TSan.
+sanitizers.
 """
 import http.client
 import itertools

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # labels: threads plain
-"""domaindexd's life: settings file, real port, SIGHUP under requests, SIGTERM, what it refuses. Under TSan, in the
-gate, are hot_reload and flips."""
+"""domaindexd's life: settings file, real port, SIGHUP under requests, SIGTERM, what it refuses."""
 import re
 import signal
 import socket

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: peers slow
+# labels: long peers slow
 """Very large values and groups as input of ingest: memory stays within --memory and what ingest.h names beside it, errors name file and reason.
 The peak is what a run that ends well prints; of others it is sampled, and of a page that claims too much the message says that it was refused before anything was allocated.
 
 Lines of JSON, CSV and lists of 16 MB and over; Parquet rows with 16 MB of text, read and not read; a page that claims 2 GB; a row of
 more elements than memory has room for; pages of more nulls; a row group of 100 MB of URLs (1 GB with DX_WHOLE=1). $DX_PEERS_PYTHON names the python that has pyarrow. Exit 77: skipped.
+In `long`; memory_bounds is in the gate.
 """
 import json
 import pathlib

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: plain
+# labels: long plain
 """Index files are in pages of 2 MiB, where kernel and file system have those for files (tests/unit/base/test_map.c): as publish
 writes them, so that a server maps them so at once, and as a server reads them that are not in the page cache.
 
-With --warm no and --verify no the server reads nothing ahead, and what the page cache has not comes by small pages.
+With --warm no and --verify no the server reads nothing ahead, and what the page cache has not comes by small pages. In `long`; the unit test map is in the gate.
 """
 import mmap
 import os

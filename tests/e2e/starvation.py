@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow
+# labels: long slow
 """Every command with its n-th allocation failing, and its n-th read, write, sync, rename, open, mapping and so on, once each:
 it ends well with the same result, or with an error that names the cause; never by a signal, never with exit 0 and something lost. Then
 the same with all later calls of the kind failing too.
 
 Then, without a fault: the command works, `verify --deep` is sound, the answers are those of the model, temporary files are gone, and
-after gc the root has the files of a root to which nothing happened. In the gate every second of the commands that only read, and a sample of each command's points (DX_STARVE_POINTS,
-0: all), with DX_WHOLE=1 all of them.
+after gc the root has the files of a root to which nothing happened. In `long`, as unit tests fail each allocation and starvation_server a server's calls in the gate. Without DX_WHOLE every second of the commands that only read, and a sample of each command's points (DX_STARVE_POINTS,
+0: all), with it all of them.
 """
 import collections
 import concurrent.futures

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: threads short sampled
+# labels: threads short plain
 """HTTPS of domaindexd: what curl, openssl s_client and Python's ssl get; answers of the same bytes as without TLS; certificates exchanged under
 load, broken, expired; clients that misbehave, from TLS 1.0 to a handshake without an end; what a handshake costs its address; PROXY headers in front.
-Under sanitizers in the gate what threads share: sessions, answers, slow readers, certificates exchanged under load. The whole in the release build.
+Under sanitizers, without DX_WHOLE, what threads share: sessions, answers, slow readers, certificates exchanged under load.
 """
 import http.client
 import json
