@@ -33,7 +33,7 @@ CACHES = ("domaindex_cache_size_bytes", "domaindex_answer_cache_size_bytes", "do
           "domaindex_suppressions_rows_bytes")
 
 
-def traffic(port, seed, wrong):
+def traffic(port, seed, wrong, refused):
     chance = random.Random(seed)
     names = "\n".join(f"example{i}.org" for i in range(DOMAINS)) + "\n"
     table = (names * TABLE).encode()
@@ -45,7 +45,9 @@ def traffic(port, seed, wrong):
                 if kind < 0.9 else "/v1/domains")
         post = path == "/v1/domains"
         reply = connection.get(path, "POST" if post else "GET", {"Content-Type": "text/plain"} if post else {}, table if post else None)
-        if reply.status not in (200, 429, 503):
+        if reply.status in (429, 503):
+            refused.append(path)
+        elif reply.status != 200:
             wrong.append((reply.status, path))
     connection.close()
 
@@ -60,13 +62,15 @@ def held(metrics):
 
 
 def load(server, words):
-    wrong = []
-    threads = [threading.Thread(target=traffic, args=(server.port, seed, wrong)) for seed in range(CONNECTIONS)]
+    wrong, refused = [], []
+    threads = [threading.Thread(target=traffic, args=(server.port, seed, wrong, refused)) for seed in range(CONNECTIONS)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     dxtest.equal(wrong, [], f"{words}: replies")
+    print(f"{words}: {len(refused)} refused", flush=True)
+    dxtest.check(2 * len(refused) < CONNECTIONS * REQUESTS, f"{words}: {len(refused)} of {CONNECTIONS * REQUESTS} requests are refused for memory or places")
     return words
 
 
