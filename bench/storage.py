@@ -124,7 +124,7 @@ def pin(core):
 
 # ------------------------------------------------------------------------------------- the data
 
-def made_up(path, datasets=40, domains=250):
+def made_up(path, datasets=40, domains=400):
     """For where the corpus is not: paths of words, about 100 rows a pair, and 20 large domains."""
     rng = random.Random(7)
     words = ["".join(rng.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(rng.randrange(3, 10)))
@@ -497,12 +497,12 @@ def peers(bench, asked, delay_ms):
 # ------------------------------------------------------------------------------------ the program
 
 @contextlib.contextmanager
-def bench_of(source, delay_ms, count):
-    """(Bench, questions) over a root made of source, None: made up."""
+def bench_of(source, delay_ms, count, domains=400):
+    """(Bench, questions) over a root made of source, None: made up, of so many domains."""
     load_core = machine.cores()[1]
     with dxtest.tempdir() as tmp, stores.environment({}):
         root = tmp / "root"
-        make_root(root, source or made_up(tmp / "rows.tsv"))
+        make_root(root, source or made_up(tmp / "rows.tsv", domains=domains))
         with dxtest.Server(root, *dxtest.SAME_BYTES) as server, pipeline.Client(server) as client:
             pairs = read_pairs(root, client)
             asked = questions(pairs, count)
@@ -648,7 +648,7 @@ def report(result):
 
 def measure(source, quick, delay_ms, with_peers):
     begin = time.monotonic()
-    with bench_of(source, delay_ms, 30 if quick else 100) as (bench, asked):
+    with bench_of(source, delay_ms, *((30, 250) if quick else (100, 400))) as (bench, asked):
         asked = [q for q in asked if q.targets]
         bench.floor_name = "/" + lake_file(bench.root, asked[-1].pairs[0])
         for state in STATES:
