@@ -90,10 +90,10 @@ def policy(root):
     turns = itertools.count()
 
     def edit(*words):
-        told = dxtest.WHOLE or next(turns) % 3 == 0
-        before = told and result("access", "status", "--root", root)
+        compared = dxtest.WHOLE or next(turns) % 3 == 0
+        before = compared and result("access", "status", "--root", root)
         dry = result("access", *words, "--root", root, "--dry-run")
-        equal(told and result("access", "status", "--root", root), before, f"{words}: a dry run changes nothing")
+        equal(compared and result("access", "status", "--root", root), before, f"{words}: a dry run changes nothing")
         done = result("access", *words, "--root", root)
         equal((dry["dry_run"], done["dry_run"], dry["changed"]), (True, False, done["changed"]), f"{words}")
         equal(dry["generation"], None if done["changed"] else done["generation"], f"{words}: generation")

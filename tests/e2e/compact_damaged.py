@@ -245,8 +245,7 @@ def main():
     dxtest.need_programs()
     kinds = stores.kinds()
     with dxtest.tempdir() as tmp:
-        (tmp / "suffixes").write_text("com\n")     # half of each command's time would be the system's list
-        short = ("--psl", tmp / "suffixes")
+        short = dxtest.short_psl(tmp, "com")
         make(remains.Folder(tmp / "made"), *short)
         made = bytes_of(remains.Folder(tmp / "made"))
         for i, how in enumerate((FLIP, CUT, LOST)):

@@ -38,8 +38,7 @@ def ingest(tmp, root, seed):
             print(name if dxtest.WHOLE or not name.startswith("set-") else f"set-{int(name[4:]) % 30:03d}", *raw, sep="\t", file=out)
         for i in range(0, ROWS, 2 + seed):  # a long listing, with more rows in each version
             print("set-000", 1600000000 + seed, f"https://long.example.com/{i}?seed={seed % 2}", "", sep="\t", file=out)
-    (tmp / "suffixes").write_text("".join(f"{suffix}\n" for suffix in (*corpus.SUFFIXES, "uk", "au")))    # each command reads the list
-    dxtest.domaindex("ingest", "--psl", tmp / "suffixes", "--root", root, "--format", "tsv", "--dataset-column", 1, "--ts-column", 2,
+    dxtest.domaindex("ingest", *dxtest.short_psl(tmp, *corpus.SUFFIXES, "uk", "au"), "--root", root, "--format", "tsv", "--dataset-column", 1, "--ts-column", 2,
                      "--url-column", 3, "--extra-column", 4, "--no-header", tmp / "rows.tsv")
 
 

@@ -28,13 +28,13 @@ POINTS = 24 if dxtest.WHOLE else 4
 OLD, NEW, MORE = ["/1", "/2", "/3"], ["/3", "/4"], ["/5"]
 
 
-PSL = []    # a file: half of each command's time would be the system's list
+PSL = []    # options, from dxtest.short_psl
 
 
 def ingest(root, paths, *arguments, dataset="set", expect=0, env=None):
     text = "".join(f"http://{DOMAIN}{path}\n" for path in paths)
     return dxtest.domaindex("ingest", "--root", root, "--dataset", dataset, "--format", "list",
-                            "--threads", 1, "--memory", "64M", "--psl", *PSL, *arguments, "-",
+                            "--threads", 1, "--memory", "64M", *PSL, *arguments, "-",
                             input=text.encode(), expect=expect, env=env)
 
 
@@ -188,7 +188,7 @@ class Killed:
 
     def command(self, root):
         return [dxtest.DOMAINDEX, "ingest", "--root", root, "--dataset", "set", "--format", "list",
-                "--threads", "1", "--memory", "64M", "--psl", *PSL, "--replace", self.source]
+                "--threads", "1", "--memory", "64M", *PSL, "--replace", self.source]
 
     def check(self, root, words, done):
         registry = json.loads((root / "registry.json").read_text())
@@ -235,8 +235,7 @@ def all_of(tmp):
 def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
-        PSL.append(tmp / "suffixes")
-        PSL[0].write_text("com\n")
+        PSL[:] = dxtest.short_psl(tmp, "com")
         all_of(tmp)
     dxtest.finish()
 

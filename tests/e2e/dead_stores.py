@@ -61,10 +61,8 @@ class Ran:
 def commands(tmp):
     urls = tmp / "urls.txt"
     urls.write_text("https://example.com/\n")
-    psl = tmp / "suffixes"
-    psl.write_text("com\n")
     root = ("--root", "s3://bucket/root")
-    return {"ingest": (dxtest.DOMAINDEX, "ingest", *root, "--psl", psl, "--dataset", "one", urls),
+    return {"ingest": (dxtest.DOMAINDEX, "ingest", *root, *dxtest.short_psl(tmp, "com"), "--dataset", "one", urls),
             "publish": (dxtest.DOMAINDEX, "publish", *root),
             "lookup": (dxtest.DOMAINDEX, "lookup", *root, "example.com"),
             "domaindexd": (dxtest.DOMAINDEXD, *root, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--cache-dir", tmp / "cache", "--lease", "no")}

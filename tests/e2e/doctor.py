@@ -76,8 +76,7 @@ def main():
         root = tmp / "root"
         urls = tmp / "urls"
         urls.write_text("https://example.com/a\nhttps://example.org/\n")
-        (tmp / "suffixes").write_text("com\norg\n")
-        dxtest.domaindex("ingest", "--psl", tmp / "suffixes", "--root", root, "--dataset", "d", "--format", "list", urls)
+        dxtest.domaindex("ingest", *dxtest.short_psl(tmp, "com", "org"), "--root", root, "--dataset", "d", "--format", "list", urls)
         found = findings("--root", root, expect=1)
         level(found, "manifest", "fault")
         check("publish" in found["manifest"]["advice"], "a root that was never published: run publish")

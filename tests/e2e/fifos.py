@@ -113,8 +113,8 @@ def options(root, tmp):
     check(done and done.returncode != 0, "credentials")
 
 
-def nobody(fifo):
-    """No writer comes."""
+def no_writer(fifo):
+    """The FIFO stays without a writer."""
 
 
 def write_late(fifo):
@@ -128,8 +128,8 @@ def write_slowly(fifo):
         out.write("host slow.example.com\n")
 
 
-INPUTS = (("an input without a writer", nobody, ["ingest", "--dataset", "d9"], [], 1, b"no process has opened for writing"),
-          ("a file of rules without a writer", nobody, ["suppress", "add"], ["--file"], 2, b"no process has opened for writing"),
+INPUTS = (("an input without a writer", no_writer, ["ingest", "--dataset", "d9"], [], 1, b"no process has opened for writing"),
+          ("a file of rules without a writer", no_writer, ["suppress", "add"], ["--file"], 2, b"no process has opened for writing"),
           ("an input with a writer who comes late", write_late, ["suppress", "add"], ["--file"], 0, b"late.example.com"),
           ("an input with a slow writer", write_slowly, ["suppress", "add"], ["--file"], 0, b"slow.example.com"))
 

@@ -44,10 +44,10 @@ def command(root, *arguments, expect=0):
 
 
 def in_process(root):
-    """The exit code of the command and its words, without the half second of a start."""
-    with contextlib.redirect_stderr(io.StringIO()) as words:
+    """The exit code of the command and its standard error, without the half second of a start."""
+    with contextlib.redirect_stderr(io.StringIO()) as stderr:
         code = importlib.import_module("domaindex.iceberg").main([str(root)])
-    return code, words.getvalue()
+    return code, stderr.getvalue()
 
 
 class World:
@@ -185,8 +185,8 @@ def hide(world):
 def in_a_directory(tmp):
     world = World(tmp / "root", tmp)
     rows, counts = world.root / "iceberg" / "rows", world.root / "iceberg" / "presence"
-    code, words = in_process(world.root)
-    check(code == 1 and ("nothing is published" in words or "manifest" in words), f"{code} {words}")
+    code, stderr = in_process(world.root)
+    check(code == 1 and ("nothing is published" in stderr or "manifest" in stderr), f"{code} {stderr}")
     world.ingest(1, ROWS, "--extra-column", 4)
     first = world.publish("--iceberg", env={**ENVIRONMENT, "DOMAINDEX_PYTHON": sys.executable})
     without = dxtest.domaindex("publish", "--root", world.root, "--iceberg", env={"DOMAINDEX_PYTHON": "/nonexistent/python"}, expect=1)
@@ -226,12 +226,12 @@ def in_a_directory(tmp):
 
     moved = tmp / "moved"
     shutil.copytree(world.root, moved)
-    code, words = in_process(moved)
-    check(code == 1 and "are absolute" in words, f"a folder that was moved: {code} {words}")
+    code, stderr = in_process(moved)
+    check(code == 1 and "are absolute" in stderr, f"a folder that was moved: {code} {stderr}")
     newest = pathlib.Path(metadata_of(rows))
     newest.write_bytes(newest.read_bytes()[:1000])
-    code, words = in_process(world.root)
-    check(code == 1 and str(newest) in words, f"metadata that was cut: {code} {words}")
+    code, stderr = in_process(world.root)
+    check(code == 1 and str(newest) in stderr, f"metadata that was cut: {code} {stderr}")
     print(f"{len(world.states)} versions, {sum(map(len, world.states[first].values()))} rows; {'' if duckdb else 'no '}DuckDB extension")
 
 

@@ -35,7 +35,6 @@ except ImportError as missing:
 
 warnings.simplefilter("ignore")
 ROWS = 6_000 if dxtest.WHOLE else 900
-PSL = "com\norg\nco.uk\nuk\nexample\n"   # half of most commands' time would be the system's list
 SPARK = dxtest.SOURCE / "build" / "spark-peers" / "bin" / "python"
 LOCATOR = re.compile(r"(.+)#was=(\d+)-([0-9a-f]{16}),row=(\d+):(\d+)$")
 WITH_SPARK = """
@@ -135,9 +134,7 @@ def said(rows):
 # ------------------------------------------------------------------------------------- ours
 
 def ingest_to(root, *arguments, **options):
-    suffixes = root.with_name("suffixes")
-    suffixes.write_text(PSL)
-    return dxtest.domaindex("ingest", "--root", root, "--psl", suffixes, *arguments, **options)
+    return dxtest.domaindex("ingest", "--root", root, *dxtest.short_psl(root.parent, "com", "org", "co.uk", "uk", "example"), *arguments, **options)
 
 
 def ingest(root, lake, *arguments, inputs=None, **options):

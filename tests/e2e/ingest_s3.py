@@ -65,7 +65,7 @@ def write(path, rows):
     return path
 
 
-PSL = []    # a file: half of most commands' time would be the system's list
+PSL = []    # options, from dxtest.short_psl
 
 
 def command(root, *inputs, dataset=None):
@@ -73,7 +73,7 @@ def command(root, *inputs, dataset=None):
     if dataset:
         columns = ("--dataset", dataset, "--format", "tsv", "--ts-column", "2", "--url-column",
                    "3", "--extra-column", "4", "--no-header")
-    return [str(part) for part in (dxtest.DOMAINDEX, "ingest", "--root", root, "--psl", *PSL, *columns,
+    return [str(part) for part in (dxtest.DOMAINDEX, "ingest", "--root", root, *PSL, *columns,
                                    "--threads", "2", *inputs)]
 
 
@@ -298,7 +298,7 @@ def from_addresses(store, folder, rng):
     inputs.append(folder / "packed")
     (folder / "empty").write_bytes(b"")
     inputs.append(folder / "empty")
-    options = ("--dataset", "a", "--threads", "2", "--psl", *PSL)
+    options = ("--dataset", "a", "--threads", "2", *PSL)
     want = {}
     for path in inputs:
         store.put(BUCKET, f"inputs/{path.name}", path.read_bytes())
@@ -413,8 +413,7 @@ def main():
         seed = int(os.environ.get("DX_SEED") or 11)
         with dxtest.tempdir() as folder, kind() as store, contextlib.ExitStack() as stack:
             (folder / "tmp").mkdir()
-            PSL[:] = [folder / "suffixes"]
-            PSL[0].write_text("com\nco.uk\nuk\n")
+            PSL[:] = dxtest.short_psl(folder, "com", "co.uk", "uk")
             stack.enter_context(stores.environment({**store.env, "TMPDIR": str(folder / "tmp")}))
             make_bucket(store)
             rng = random.Random(seed)

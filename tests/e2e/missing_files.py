@@ -26,7 +26,7 @@ import faultproxy
 import remains
 import stores
 
-PSL = []    # a file: half of each command's time would be the system's list
+PSL = []    # options, from dxtest.short_psl
 GC = ("--keep", 1, "--keep-for", "0s", "--lease-ttl", "0s", "--cursor-life", "0s", "--max-share", 100, "--delete", "--quiet")
 
 
@@ -40,7 +40,7 @@ class Root:
 
     def ingest(self, dataset, *urls, options=(), expect=0):
         text = "".join(f"http://{dataset}.example.com/{url}\n" for url in urls)
-        return self.run("ingest", "--dataset", dataset, "--format", "list", "--psl", *PSL, *options, "-", input=text.encode(), expect=expect)
+        return self.run("ingest", "--dataset", dataset, "--format", "list", *PSL, *options, "-", input=text.encode(), expect=expect)
 
     def publish(self, *arguments, expect=0):
         return self.run("publish", "--memory", "64M", "--threads", 2, *arguments, expect=expect)
@@ -171,7 +171,7 @@ def closed(tmp):
         return done.stderr.decode()
 
     def ingest(dataset, url, **more):
-        return run("ingest", "--dataset", dataset, "--format", "list", "--psl", *PSL, "-", text=f"http://{dataset}.example.com/{url}\n".encode(), **more)
+        return run("ingest", "--dataset", dataset, "--format", "list", *PSL, "-", text=f"http://{dataset}.example.com/{url}\n".encode(), **more)
 
     for dataset in "ab":
         ingest(dataset, 1)
@@ -238,8 +238,7 @@ def main():
     dxtest.need_programs()
     kinds = stores.kinds()
     with dxtest.tempdir() as tmp:
-        PSL.append(tmp / "suffixes")
-        PSL[0].write_text("com\n")
+        PSL[:] = dxtest.short_psl(tmp, "com")
         folder = Root(remains.Folder(tmp / "root"), words="a directory")
         gone(folder)
         taken_out(folder)

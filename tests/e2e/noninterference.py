@@ -582,7 +582,7 @@ def make_roots(tmp, rows, scopes, rules):
     """{None: all datasets, scope: those alone}; made two at a time."""
     jobs, begun = {None: None, **{scope: scope for scope in scopes}}, twins.Begun(tmp / "begun", rows)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        made = {scope: pool.submit(twins.Root, tmp / f"root{n}", rows, keep, rules, begun=begun)
+        made = {scope: pool.submit(twins.Root, tmp / f"root{n}", rows, begun, keep, rules)
                 for n, (scope, keep) in enumerate(jobs.items())}
         return {scope: job.result() for scope, job in made.items()}
 

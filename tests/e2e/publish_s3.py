@@ -37,9 +37,7 @@ LOST = 3 if dxtest.WHOLE else 1     # publishes of which replies are lost
 
 def ingest(root, dataset, urls):
     rows = "".join(f'http://{u}\t["t{i % 7}","{dataset}"]\n' for i, u in enumerate(urls))
-    suffixes = root.with_name("suffixes")
-    suffixes.write_text("com\nuk\nco.uk\nde\n")     # half of each command's time would be the system's list
-    dxtest.domaindex("ingest", "--psl", suffixes, "--root", root, "--dataset", dataset, "--format", "tsv", "--header", "--url-column", "url",
+    dxtest.domaindex("ingest", *dxtest.short_psl(root.parent, "com", "uk", "co.uk", "de"), "--root", root, "--dataset", dataset, "--format", "tsv", "--header", "--url-column", "url",
                      "--extra-column", "tags", "-", input=("url\ttags\n" + rows).encode())
 
 

@@ -110,7 +110,7 @@ def main():
     with dxtest.tempdir() as tmp:
         shorter = {} if dxtest.WHOLE or homepages < ENOUGH else shorter_lists(tmp / "shorter", lists)
         text = no_serve(tmp / "root", shorter)
-        again = no_serve(tmp / "root", shorter) if dxtest.WHOLE else text    # serve() makes it anew too
+        again = no_serve(tmp / "root", shorter) if dxtest.WHOLE else text    # serve() runs the script a second time too
         strip = re.compile(r"127\.0\.0\.1:\d+|\"version\":\"[^\"]*\"|\d{4}-\d\d-\d\dT[0-9:.Z]+|[0-9.,]+ ?(s|ms|MB/s|/s|rows/s)")
         equal(strip.sub("", again).count("\n"), strip.sub("", text).count("\n"), "a second run says as much")
         serve(tmp / "root", shorter)

@@ -5,8 +5,8 @@
 1. A version comes back under a new sequence; what later ones had more stays out of the next
    publish, and comes back when it is ingested again. Unknown and dropped versions are refused with
    the names of those that are there. `versions` tells states, and what was current until when.
-2. On a store, whoever changes the manifest between a rollback's, or a publish's, reading and its
-   put: a collector is no reason to lose, and what it did stays; another flip is, and it is told. With DX_WHOLE=1 the first part there too.
+2. On a store, where another process changes the manifest between the read of a rollback, or a publish, and its put: beside gc the
+   command succeeds, and what gc did stays; beside another flip it fails, and says so. With DX_WHOLE=1 the first part there too.
 """
 import fcntl
 import json

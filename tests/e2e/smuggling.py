@@ -411,7 +411,7 @@ LISTED = 60_000 if dxtest.WHOLE else 15_000
 def judge_lists(tmp, ways):
     """A long list of names is answered while it comes, through each of them and by each path: the same bytes."""
     names, got = tmp / "names.txt", {}
-    names.write_text("".join(f"nobody{n}.example\n" for n in range(LISTED)))
+    names.write_text("".join(f"absent{n}.example\n" for n in range(LISTED)))
     for way in ways:
         url = f"https://127.0.0.1:{way.proxy.port}" if way.proxy else f"http://127.0.0.1:{way.server.port}"
         trust = ["--cacert", way.proxy.home / "ca.pem"] if way.proxy else []

@@ -136,11 +136,11 @@ class Model:
 def make_root(tmp, rows):
     root = tmp / "root"
     tmp.mkdir(exist_ok=True)
-    (tmp / "suffixes").write_text("com\norg\nco.uk\nnet\n")     # half of each command's time would be the system's list
+    psl = dxtest.short_psl(tmp, "com", "org", "co.uk", "net")
     for dataset in (1, 2, 3):
         text = "".join(f"{url(r)}\t{r.ts or ''}\n" for r in rows if r.dataset == dataset)
         dxtest.domaindex("ingest", "--root", root, "--dataset", f"set{dataset}", "--format", "tsv",
-                         "--url-column", 1, "--ts-column", 2, "--no-header", "--psl", tmp / "suffixes", "-",
+                         "--url-column", 1, "--ts-column", 2, "--no-header", *psl, "-",
                          input=text.encode())
     dxtest.domaindex("publish", "--root", root)
     return root

@@ -144,6 +144,14 @@ def tempdir(parent=None):
             shutil.rmtree(path, ignore_errors=True)
 
 
+def short_psl(folder, *suffixes):
+    """Options of an ingest that makes a root: a short list of suffixes, written into folder. To read the system's list takes half of the time
+    of each command on a small root."""
+    path = pathlib.Path(folder) / "suffixes"
+    path.write_text("".join(f"{suffix}\n" for suffix in suffixes))
+    return "--psl", path
+
+
 def run(*command, input=None, expect=0, timeout=3600 if WHOLE else 600, env=None, cwd=None):
     """Runs a program; any exit code but `expect` ends the test with its words."""
     command = [str(part) for part in command]

@@ -6,6 +6,7 @@
 
 Lines are dataset, Unix time, URL, extra, separated by tabs. dxtest.WHOLE (DX_WHOLE=1) takes all of them.
 """
+import functools
 import itertools
 import subprocess
 import zlib
@@ -37,25 +38,13 @@ def _pieces(stream):
         yield [rest]
 
 
-class _Taken(dict):
-    """Whether a dataset is taken."""
-
-    def __init__(self, one_of):
-        super().__init__()
-        self.one_of = one_of
-
-    def __missing__(self, name):
-        self[name] = zlib.crc32(name) % self.one_of == 0
-        return self[name]
-
-
 def some(tmp, one_of):
     return _chosen(tmp, one_of, lambda all_lines: itertools.islice(all_lines, 0, None, one_of))
 
 
 def of_datasets(tmp, one_of):
-    taken = _Taken(one_of)
-    return _chosen(tmp, one_of, lambda all_lines: (line for line in all_lines if taken[line.partition(b"\t")[0]]))
+    is_taken = functools.cache(lambda dataset: zlib.crc32(dataset) % one_of == 0)
+    return _chosen(tmp, one_of, lambda all_lines: (line for line in all_lines if is_taken(line.partition(b"\t")[0])))
 
 
 def lines(path):

@@ -3,9 +3,9 @@
 
     rows = twins.made(count=400, seed=1)                  or twins.reddit(...); Rows: .first, .second, .urls
     twins.make_lake(tmp / "lake", rows)                   Parquet files for the datasets that are indexed in place; rows.lake
-    whole = twins.Root(tmp / "a", rows)                   all datasets
-    less = twins.Root(tmp / "b", rows, keep={1, 2, 3})    the others were removed; ids, versions' names and files as in whole
-    twins.Root(tmp / "c", rows, begun=twins.Begun(...))   from a copy of a root with the first rows, which all have in common
+    begun = twins.Begun(tmp / "begun", rows)                     a root with the first rows, of which each other one begins as a copy
+    whole = twins.Root(tmp / "a", rows, begun)                   all datasets
+    less = twins.Root(tmp / "b", rows, begun, keep={1, 2, 3})    the others were removed; ids, versions' names and files as in whole
 
 Each root has two versions: the first rows, then the second ones with them. In a root with fewer datasets all of them are ingested,
 so that ids come out the same, published, and removed again; then everything is published from scratch, and the version that still
@@ -207,8 +207,9 @@ class Begun(Commands):
 
     def __init__(self, home, rows, datasets=DATASETS):
         super().__init__(home)
+        self.all = set(range(1, datasets + 1))
         # Ids are given in order of first appearance.
-        begin = [f"d{n:02}\t\thttps://first{n}.com/\t\t\t\n" for n in range(1, datasets + 1) if n not in COUNTED + IN_PLACE]
+        begin = [f"d{n:02}\t\thttps://first{n}.com/\t\t\t\n" for n in sorted(self.all) if n not in COUNTED + IN_PLACE]
         self.ingest(home, begin + rows.first)
         self.count(home, {n: both[0] for n, both in rows.counts.items()})
         self.place(rows.lake, 0, IN_PLACE)
@@ -216,12 +217,10 @@ class Begun(Commands):
 
 
 class Root(Commands):
-    def __init__(self, home, rows, keep=None, rules=(), datasets=DATASETS, begun=None):
+    def __init__(self, home, rows, begun, keep=None, rules=()):
         super().__init__(home)
-        begun = begun or Begun(home / "begun", rows, datasets)
         shutil.copytree(begun.path, self.path, symlinks=True)
-        self.step = begun.step
-        self.all = set(range(1, datasets + 1))
+        self.step, self.all = begun.step, begun.all
         self.keep = self.all if keep is None else set(keep)
         gone = self.all - self.keep
         if gone:
