@@ -6,6 +6,7 @@
 #include "parquet/snappy.h"
 
 #include <brotli/decode.h>
+#include <libdeflate.h>
 #include <limits.h>
 #include <lz4.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 struct dx_pq_codec_state {
     ZSTD_DCtx *decompressor;
     ZSTD_CCtx *compressor;
+    struct libdeflate_decompressor *gzip;
 };
 
 bool dx_pq_codec_is_known(unsigned codec)
@@ -39,6 +41,7 @@ void dx_pq_codec_state_free(struct dx_pq_codec_state **st)
         return;
     dx_zstd_context_give((*st)->decompressor);
     ZSTD_freeCCtx((*st)->compressor);
+    libdeflate_free_decompressor((*st)->gzip);
     free(*st);
     *st = NULL;
 }
@@ -79,7 +82,25 @@ static int unsnappy(struct dx_span from, uint8_t *to, size_t size, struct dx_err
                                             : dx_fail(err, DX_E_CORRUPT, "snappy: broken data");
 }
 
-/* Members one behind the other, as parallel compressors write them; also zlib's wrapper. */
+/* Sound members that together have `size` bytes, in half of zlib's time; false: something else. */
+static bool gunzip(struct dx_pq_codec_state **st, struct dx_span from, uint8_t *to, size_t size)
+{
+    size_t taken = 0, n = 0, done = 0;
+
+    if (size == 0 || get_state(st, NULL) < 0)
+        return false;
+    if ((*st)->gzip == NULL)
+        (*st)->gzip = libdeflate_alloc_decompressor();
+    if ((*st)->gzip == NULL)
+        return false;
+    for (; from.size > 0; from = dx_span_from(from, taken), done += n)
+        if (libdeflate_gzip_decompress_ex((*st)->gzip, from.data, from.size, to + done, size - done,
+                                          &taken, &n) != LIBDEFLATE_SUCCESS)
+            return false;
+    return done == size;
+}
+
+/* Members one behind the other, as parallel compressors write them; also zlib's wrapper. What is damaged is zlib's to say. */
 static int expand_gzip(struct dx_span from, uint8_t *to, size_t size, struct dx_error *err)
 {
     z_stream z = { 0 };
@@ -171,7 +192,7 @@ int dx_pq_decompress(struct dx_pq_codec_state **st, unsigned codec, struct dx_sp
     case DX_PQ_SNAPPY:
         return unsnappy(from, to, plain_size, err);
     case DX_PQ_GZIP:
-        return expand_gzip(from, to, plain_size, err);
+        return gunzip(st, from, to, plain_size) ? DX_OK : expand_gzip(from, to, plain_size, err);
     case DX_PQ_BROTLI:
         return unbrotli(from, to, plain_size, err);
     case DX_PQ_LZ4: /* the number was used for two framings: the stricter one first */

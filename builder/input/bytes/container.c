@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/input/bytes/container.h"
 
+#include <libdeflate.h>
+#include <stdlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 
@@ -8,6 +10,10 @@
 #define SKIPPABLE_HEAD 8
 #define XZ_STATE ((uint64_t)1 << 20) /* what a decoder takes beside its window */
 #define BZIP2_SURE 10                /* BZh9 and the six bytes that each block begins with */
+#define GZIP_HEAD 10
+#define GZIP_FLAGS 3
+#define GZIP_FLAG_HEAD_SUM 2 /* a checksum of the header, which libdeflate does not look at */
+#define GZIP_AHEAD_LEAST (64u << 10) /* sizes of records differ */
 #define DICTIONARY_MAGIC "\x37\xA4\x30\xEC"
 #define FRAME_MAGIC "\x28\xB5\x2F\xFD"
 
@@ -108,6 +114,9 @@ int dx_container_open(struct dx_container *c, enum dx_container_kind kind, uint6
         if (inflateInit2(&c->gzip, 15 + 16) != Z_OK)
             return dx_no_memory(err, "zlib");
         c->gzip_ready = true;
+        c->whole = libdeflate_alloc_decompressor();
+        if (c->whole == NULL)
+            return dx_no_memory(err, "libdeflate");
     } else if (kind == DX_CONTAINER_ZSTD) {
         while (window_log < 31 && (uint64_t)1 << (window_log + 1) <= window_max)
             window_log++;
@@ -131,6 +140,10 @@ void dx_container_close(struct dx_container *c)
     if (c->gzip_ready)
         (void)inflateEnd(&c->gzip);
     c->gzip_ready = false;
+    libdeflate_free_decompressor(c->whole);
+    c->whole = NULL;
+    free(c->member);
+    c->member = NULL;
     (void)ZSTD_freeDCtx(c->zstd);
     c->zstd = NULL;
     close_bzip2(c);
@@ -163,6 +176,8 @@ int dx_container_reset(struct dx_container *c, struct dx_error *err)
         return dx_no_memory(err, "zlib");
     if (c->zstd != NULL)
         (void)ZSTD_DCtx_reset(c->zstd, ZSTD_reset_session_only);
+    c->member_at = c->member_end = 0;
+    c->packed_size = c->yielded_size = 0;
     c->in_dictionary = false;
     c->has_begun = false;
     c->frame_head_size = 0;
@@ -172,8 +187,60 @@ int dx_container_reset(struct dx_container *c, struct dx_error *err)
                                          : DX_OK;
 }
 
-static int step_gzip(struct dx_container *c, struct dx_span *from, struct dx_container_room *to,
-                     struct dx_error *err)
+bool dx_container_holds(const struct dx_container *c)
+{
+    return c->member_at < c->member_end;
+}
+
+size_t dx_container_ahead(const struct dx_container *c)
+{
+    size_t likely = c->likely_size + c->likely_size / 8;
+
+    if (c->kind != DX_CONTAINER_GZIP || c->is_large || c->packed_size > 0)
+        return 0;
+    return likely < GZIP_AHEAD_LEAST         ? GZIP_AHEAD_LEAST
+           : likely < DX_CONTAINER_AHEAD_MAX ? likely
+                                             : DX_CONTAINER_AHEAD_MAX;
+}
+
+/* 1: the member has ended. */
+static int give_member(struct dx_container *c, struct dx_container_room *to)
+{
+    size_t n = c->member_end - c->member_at;
+
+    n = n < to->size ? n : to->size;
+    if (n > 0)
+        memcpy(to->data, c->member + c->member_at, n);
+    c->member_at += n;
+    *to = (struct dx_container_room){ to->data + n, to->size - n };
+    return c->member_at == c->member_end;
+}
+
+/* The member whose first byte is that of `from`. false: it is not whole there, too large or damaged: zlib yields what it can of it, and
+ * says what is wrong. */
+static bool take_whole(struct dx_container *c, struct dx_span *from)
+{
+    size_t taken;
+
+    if (from->size < GZIP_HEAD || (from->data[GZIP_FLAGS] & GZIP_FLAG_HEAD_SUM) != 0)
+        return false;
+    if (c->member == NULL)
+        c->member = malloc(DX_CONTAINER_WHOLE_MAX);
+    if (c->member == NULL ||
+        libdeflate_gzip_decompress_ex(c->whole, from->data, from->size, c->member,
+                                      DX_CONTAINER_WHOLE_MAX, &taken,
+                                      &c->member_end) != LIBDEFLATE_SUCCESS) {
+        c->member_end = 0;
+        c->is_large = true;
+        return false;
+    }
+    c->packed_size = c->likely_size = taken;
+    *from = dx_span_from(*from, taken);
+    return true;
+}
+
+static int inflate_some(struct dx_container *c, struct dx_span *from, struct dx_container_room *to,
+                        struct dx_error *err)
 {
     size_t in = from->size < STEP_MAX ? from->size : STEP_MAX;
     size_t out = to->size < STEP_MAX ? to->size : STEP_MAX;
@@ -186,16 +253,33 @@ static int step_gzip(struct dx_container *c, struct dx_span *from, struct dx_con
     rc = inflate(&c->gzip, Z_NO_FLUSH);
     in -= c->gzip.avail_in;
     out -= c->gzip.avail_out;
+    c->packed_size += in;
+    c->yielded_size += out;
     *from = dx_span_from(*from, in);
     *to = (struct dx_container_room){ to->data + out, to->size - out };
-    if (rc == Z_STREAM_END)
+    if (rc == Z_STREAM_END) {
+        c->is_large = c->packed_size > DX_CONTAINER_AHEAD_MAX ||
+                      c->yielded_size > DX_CONTAINER_WHOLE_MAX;
+        c->likely_size = c->is_large ? 0 : (size_t)c->packed_size;
         return 1;
+    }
     if (rc == Z_MEM_ERROR)
         return dx_no_memory(err, "zlib");
     if (rc != Z_OK && rc != Z_BUF_ERROR)
         return dx_fail(err, DX_E_CORRUPT, "%s",
                        c->gzip.msg != NULL ? c->gzip.msg : "bad gzip data");
     return DX_OK;
+}
+
+static int step_gzip(struct dx_container *c, struct dx_span *from, struct dx_container_room *to,
+                     struct dx_error *err)
+{
+    bool begins = c->packed_size == 0 && to->size >= DX_CONTAINER_WHOLE_ROOM;
+    bool may_be_whole = begins && !c->is_large && from->size >= c->likely_size;
+
+    if (dx_container_holds(c) || (may_be_whole && take_whole(c, from)))
+        return give_member(c, to);
+    return inflate_some(c, from, to, err);
 }
 
 static int fail_window(const struct dx_container *c, struct dx_error *err)

@@ -10,9 +10,15 @@
  * A step takes bytes off the front of `from` and puts what they yield at the front of `to`. A zstd
  * skippable frame is a member that yields nothing; one of type 13 that begins the file and holds a
  * dictionary is the dictionary of all frames (as .warc.zst files have it). A zstd frame that states its
- * size and yields another one is damaged, in whatever steps it comes. No step allocates more
- * than window_max and DX_CONTAINER_DICTIONARY_MAX ask for; xz needs up to 1 MiB beside its window,
- * bzip2 4 MB whatever window_max is. No I/O; one thread at a time.
+ * size and yields another one is damaged, in whatever steps it comes.
+ *
+ * A gzip member that is whole in the first step that has room for DX_CONTAINER_WHOLE_ROOM bytes is decompressed at once, by libdeflate in
+ * half of zlib's time; what the room cannot take is given by later steps, which need no bytes. So before the first step of a
+ * member a caller that can read ahead does, as far as dx_container_ahead says.
+ *
+ * No step allocates more than window_max and DX_CONTAINER_DICTIONARY_MAX ask for; gzip needs up to
+ * DX_CONTAINER_WHOLE_MAX, xz 1 MiB beside its window, bzip2 4 MB whatever window_max is. No I/O; one
+ * thread at a time.
  */
 #ifndef DX_BUILDER_INPUT_BYTES_CONTAINER_H
 #define DX_BUILDER_INPUT_BYTES_CONTAINER_H
@@ -27,6 +33,9 @@
 
 #define DX_CONTAINER_DICTIONARY_MAX (16u << 20) /* those of archives are a tenth of it */
 #define DX_CONTAINER_FRAME_HEAD 18              /* the largest header of a zstd frame */
+#define DX_CONTAINER_WHOLE_MAX (4u << 20)       /* bytes of a member that is decompressed at once */
+#define DX_CONTAINER_WHOLE_ROOM 4096            /* who has room for fewer may want no more of it */
+#define DX_CONTAINER_AHEAD_MAX (448u << 10)
 
 enum dx_container_kind {
     DX_CONTAINER_NONE,
@@ -41,6 +50,7 @@ struct dx_container_room {
     size_t size;
 };
 
+struct libdeflate_decompressor;
 struct ZSTD_DCtx_s;
 
 struct dx_container {
@@ -48,6 +58,15 @@ struct dx_container {
     uint64_t window_max;
     z_stream gzip;
     bool gzip_ready;
+    struct libdeflate_decompressor *whole;
+    uint8_t *
+        member; /* a gzip member that was decompressed at once: [member_at, member_end) is not given yet */
+    size_t member_at;
+    size_t member_end;
+    uint64_t packed_size; /* of the gzip member at hand, so far */
+    uint64_t yielded_size;
+    size_t likely_size; /* compressed, of the gzip member before */
+    bool is_large;      /* that one could not be decompressed at once */
     struct ZSTD_DCtx_s *zstd;
     bz_stream bzip2;
     bool bzip2_ready;
@@ -79,6 +98,11 @@ const char *dx_container_member(enum dx_container_kind kind); /* "a gzip member"
 int dx_container_open(struct dx_container *c, enum dx_container_kind kind, uint64_t window_max,
                       struct dx_error *err);
 int dx_container_reset(struct dx_container *c, struct dx_error *err);
+/* Compressed bytes that decompress the next member at once if it is like the one before, at most
+ * DX_CONTAINER_AHEAD_MAX; 0: it has begun, or steps of any size are as good. */
+size_t dx_container_ahead(const struct dx_container *c);
+/* Whether the next step yields bytes without taking any. */
+bool dx_container_holds(const struct dx_container *c);
 int dx_container_step(struct dx_container *c, struct dx_span *from, struct dx_container_room *to,
                       struct dx_error *err);
 void dx_container_close(struct dx_container *c);

@@ -18,7 +18,7 @@
 #include "builder/input/bytes/zip_directory.h"
 #include "fetch/source.h"
 
-#define READ_SIZE (256 * 1024)
+#define READ_SIZE DX_CONTAINER_AHEAD_MAX
 #define HISTORY (64 * 1024) /* consumed bytes that are kept: where damage may have begun */
 #define RAW_SIZE (READ_SIZE + HISTORY)
 #define MAGIC_MAX 8 /* enough to tell compressed from plain; input_format.h looks further */
@@ -410,10 +410,11 @@ static ssize_t read_member(struct dx_input *in, uint8_t *to, size_t size, struct
 
     while (in->in_member && room.size == size) {
         struct dx_span from;
-        bool starved = in->at == in->end;
-        int rc = DX_OK;
+        bool starved;
+        int rc = can_position(in) ? look_ahead(in, dx_container_ahead(&in->container), err) : DX_OK;
 
-        if (starved) {
+        starved = in->at == in->end && !dx_container_holds(&in->container);
+        if (rc == DX_OK && starved) {
             rc = read_raw(in, err);
             starved = in->at == in->end;
         }

@@ -30,7 +30,6 @@ static int write_store(void *ctx, struct dx_error *err)
                                            .title = dx_span_str("a title"),
                                            .tags = dx_span_str("[\"a\",\"b\"]"),
                                            .domain = dx_span_str("a.org"),
-                                           .path = dx_span_str(url + 13),
                                            .has_ts = true,
                                            .ts_us = i,
                                            .dataset_id = 1 };
