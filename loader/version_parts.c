@@ -148,9 +148,21 @@ int dx_version_add_dataset(const struct dx_version *v, uint32_t dataset_id, uint
     return rc < 0 ? rc : DX_OK;
 }
 
-/* Those that newer parts do not have, from the part below. */
-static void find_older(const struct dx_version *v, const struct dx_span *domains, size_t count,
-                       struct dx_version_hit *hits)
+/* Places in v->parts, the part with most domains first. */
+static void order_parts(const struct dx_version *v, uint8_t order[DX_PARTS_MAX])
+{
+    for (size_t i = 0; i < v->part_count; i++) {
+        size_t k = i;
+
+        for (; k > 0 && v->parts[order[k - 1]].part->mphf.n < v->parts[i].part->mphf.n; k--)
+            order[k] = order[k - 1];
+        order[k] = (uint8_t)i;
+    }
+}
+
+/* Those that are not live in the parts before, from the next one: a domain is live in one part at most. */
+static void find_some(const struct dx_version *v, const uint8_t order[DX_PARTS_MAX],
+                      const struct dx_span *domains, size_t count, struct dx_version_hit *hits)
 {
     struct dx_span left[BATCH];
     uint64_t hashes[BATCH];
@@ -162,21 +174,23 @@ static void find_older(const struct dx_version *v, const struct dx_span *domains
         left[k] = domains[k];
         hashes[k] = dx_id64(domains[k]);
         at[k] = k;
+        hits[k].rc = 0;
     }
-    for (size_t i = v->part_count; i-- > 0 && n > 0;) {
-        const struct dx_part *part = v->parts[i].part;
+    for (size_t i = 0; i < v->part_count && n > 0; i++) {
+        const struct dx_part *part = v->parts[order[i]].part;
         size_t kept = 0;
 
         dx_mphf_find_batch(&part->mphf, &part->dictionary, left, hashes, n, found);
         for (size_t k = 0; k < n; k++) {
-            bool went = found[k].rc == 1 && dx_version_is_dead(v, i, found[k].ordinal);
+            int rc = found[k].rc;
 
-            hits[at[k]] = (struct dx_version_hit){ went ? 0 : found[k].rc, part, found[k].ordinal,
-                                                   found[k].domain_id };
-            if (found[k].rc == 0) {
+            if (rc == 0 || (rc == 1 && dx_version_is_dead(v, order[i], found[k].ordinal))) {
                 left[kept] = left[k];
                 hashes[kept] = hashes[k];
                 at[kept++] = at[k];
+            } else {
+                hits[at[k]] = (struct dx_version_hit){ rc, part, found[k].ordinal,
+                                                       found[k].domain_id };
             }
         }
         n = kept;
@@ -186,8 +200,11 @@ static void find_older(const struct dx_version *v, const struct dx_span *domains
 void dx_version_find_batch(const struct dx_version *v, const struct dx_span *domains, size_t count,
                            struct dx_version_hit *hits)
 {
+    uint8_t order[DX_PARTS_MAX];
+
+    order_parts(v, order);
     for (size_t i = 0; i < count; i += BATCH)
-        find_older(v, domains + i, count - i < BATCH ? count - i : BATCH, hits + i);
+        find_some(v, order, domains + i, count - i < BATCH ? count - i : BATCH, hits + i);
 }
 
 int dx_version_find_newest(const struct dx_version *v, struct dx_span domain,

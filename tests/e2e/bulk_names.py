@@ -42,10 +42,18 @@ def rows(rng):
 
 
 def build(root):
-    text = "".join(rows(random.Random(6)))
-    dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--dataset-column", 1, "--url-column", 2,
-                     "--ts-column", 3, "-", input=text.encode())
-    dxtest.domaindex("publish", "--root", root)
+    """In three parts: most domains are in several, and dead in all but one of them."""
+    rng = random.Random(6)
+    shares = [[], [], []]
+    for row in rows(rng):
+        rng.choice(shares).append(row)
+    for share in shares:
+        dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--dataset-column", 1, "--url-column", 2,
+                         "--ts-column", 3, "-", input="".join(share).encode())
+        dxtest.domaindex("publish", "--root", root, "--merge-max", 1, "--no-merge")
+    manifest = json.loads((pathlib.Path(root) / "index" / "manifest.json").read_bytes())
+    current = next(v for v in manifest["versions"] if v["version"] == manifest["current_version"])
+    equal(len(current.get("parts", ())), 2, "parts of the version beside its own")
 
 
 def names(rng, count):
