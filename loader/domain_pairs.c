@@ -39,6 +39,16 @@ static int read_set(const struct dx_part *part, uint64_t ordinal, struct dx_data
     return 1;
 }
 
+void dx_domain_pairs_prefetch(const struct dx_part *part, uint64_t ordinal, unsigned step)
+{
+    if (step > 0) {
+        dx_counts_prefetch_pairs(&part->counts, ordinal);
+        return;
+    }
+    dx_membership_prefetch(&part->membership, ordinal);
+    dx_counts_prefetch(&part->counts, ordinal);
+}
+
 int dx_domain_pairs_read(struct dx_domain_pairs *p, const struct dx_part *part, uint64_t ordinal,
                          struct dx_error *err)
 {

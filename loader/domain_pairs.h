@@ -2,6 +2,7 @@
  * domain_pairs.h - the datasets of a domain, its counts in each, and where postings have them.
  *
  *   struct dx_domain_pairs p = DX_DOMAIN_PAIRS_INIT;
+ *   dx_domain_pairs_prefetch(part, ordinal, step);       many domains: step 0 of one some reads ahead, then step 1
  *   rc = dx_domain_pairs_read(&p, part, ordinal, &err);  p.ids[i], p.counts[i], i < p.count
  *   dx_domain_pairs_release(&p);                         once, behind the last read
  *
@@ -37,6 +38,7 @@ struct dx_domain_pairs {
         NULL, NULL, 0, 0     \
     }
 
+void dx_domain_pairs_prefetch(const struct dx_part *part, uint64_t ordinal, unsigned step);
 /* After an error count is 0. */
 int dx_domain_pairs_read(struct dx_domain_pairs *p, const struct dx_part *part, uint64_t ordinal,
                          struct dx_error *err);

@@ -11,6 +11,8 @@
 #define TAG_DATA DX_KIND('D', 'A', 'T', 'A')
 #define ANCHOR_ENTRY 5
 #define CODE_BEYOND 15 /* below it: url_count - 1, as many rows */
+#define LINE 64
+#define GROUP_LINES 3 /* that are asked for at once: most groups have no more */
 #define OFFSET_MAX ((UINT64_C(1) << 40) - 1)
 
 static uint64_t load_u40(const uint8_t *p)
@@ -207,6 +209,23 @@ static int open_group(const struct dx_counts *c, uint64_t ordinal, struct group 
         return rc;
     why = open_columns(c, g);
     return why == NULL ? DX_OK : group_corrupt(c, g, ordinal, why, err);
+}
+
+void dx_counts_prefetch(const struct dx_counts *c, uint64_t ordinal)
+{
+    if (ordinal < c->totals.domains)
+        __builtin_prefetch(c->anchors.data + ordinal / DX_COUNTS_GROUP * ANCHOR_ENTRY);
+}
+
+void dx_counts_prefetch_pairs(const struct dx_counts *c, uint64_t ordinal)
+{
+    uint64_t begin;
+
+    if (ordinal >= c->totals.domains)
+        return;
+    begin = load_u40(c->anchors.data + ordinal / DX_COUNTS_GROUP * ANCHOR_ENTRY);
+    for (uint64_t at = begin; at < begin + GROUP_LINES * LINE && at < c->data.size; at += LINE)
+        __builtin_prefetch(c->data.data + at);
 }
 
 /* The place of the n-th one of a word that has more than n. Ones are counted in all bytes at once; the high bit of a byte of

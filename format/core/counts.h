@@ -2,6 +2,8 @@
  * counts.h - domain_counts.dxc: exact counts and times of each (domain, dataset).
  *
  *   rc = dx_counts_open(&c, file, flags, name, &err);
+ *   dx_counts_prefetch(&c, ordinal);                          asks the caches for where the pairs are,
+ *   dx_counts_prefetch_pairs(&c, ordinal);                    and once that is there, for the pairs
  *   rc = dx_counts_get(&c, ordinal, datasets, pairs, &err);   pairs[0 .. datasets), in order of the
  *                                                             domain's dataset_ids
  *   rc = dx_counts_one(&c, ordinal, rank, &pair, &err);       the pair at that rank
@@ -100,6 +102,8 @@ struct dx_counts {
 
 int dx_counts_open(struct dx_counts *c, struct dx_span file, unsigned flags, const char *name,
                    struct dx_error *err);
+void dx_counts_prefetch(const struct dx_counts *c, uint64_t ordinal);
+void dx_counts_prefetch_pairs(const struct dx_counts *c, uint64_t ordinal);
 int dx_counts_get(const struct dx_counts *c, uint64_t ordinal, uint32_t datasets,
                   struct dx_pair_count *pairs, struct dx_error *err);
 int dx_counts_one(const struct dx_counts *c, uint64_t ordinal, uint32_t rank,

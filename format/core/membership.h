@@ -2,6 +2,7 @@
  * membership.h - domain_to_datasets.roar: ordinal -> set of dataset_ids.
  *
  *   rc = dx_membership_open(&m, file, flags, name, &err);
+ *   dx_membership_prefetch(&m, ordinal);                  asks the caches for what get reads first
  *   rc = dx_membership_get(&m, ordinal, &set, &err);      1, or <0: each domain has a set
  *   dx_membership_close(&m);
  *
@@ -47,6 +48,11 @@ struct dx_membership {
 
 int dx_membership_open(struct dx_membership *m, struct dx_span file, unsigned flags,
                        const char *name, struct dx_error *err);
+static inline void dx_membership_prefetch(const struct dx_membership *m, uint64_t ordinal)
+{
+    if (ordinal < m->domains)
+        __builtin_prefetch(m->entries.data + m->entry_size * ordinal);
+}
 int dx_membership_get(const struct dx_membership *m, uint64_t ordinal, struct dx_dataset_set *set,
                       struct dx_error *err);
 void dx_membership_close(struct dx_membership *m);

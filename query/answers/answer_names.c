@@ -22,6 +22,7 @@
 
 /* Of the texts of a batch: usual names fill a tenth of it, and the longest one fits. */
 #define TEXT_MAX (64u * 1024)
+#define AHEAD 2 /* names, for each of two steps */
 
 struct entry {
     uint64_t line;
@@ -589,6 +590,18 @@ static int write_one(struct dx_names *n, const struct entry *e, struct dx_buf *o
     return DX_OK;
 }
 
+/* What is read of a name comes from memory while those before it are written. */
+static void prefetch(const struct dx_names *n, size_t at, unsigned step)
+{
+    const struct dx_version_hit *hit;
+
+    if (at >= n->count || n->entries[at].domain.data == NULL)
+        return;
+    hit = &n->hits[n->entries[at].hit];
+    if (hit->rc == 1)
+        dx_domain_pairs_prefetch(hit->part, hit->ordinal, step);
+}
+
 int dx_names_write(struct dx_names *n, struct dx_buf *out, size_t out_max,
                    struct dx_problem *problem)
 {
@@ -600,6 +613,8 @@ int dx_names_write(struct dx_names *n, struct dx_buf *out, size_t out_max,
 
         if (out->size >= out_max)
             return DX_NAMES_MORE;
+        prefetch(n, n->at + 2 * AHEAD, 0);
+        prefetch(n, n->at + AHEAD, 1);
         rc = write_one(n, &n->entries[n->at], out, problem);
         if (rc < 0)
             return rc;
