@@ -28,7 +28,7 @@ def main():
     if not SIMULATE.exists():
         dxtest.skip("this build has no tests/simulate")
     seeds = int(os.environ.get("DX_SEEDS", 20000 if dxtest.WHOLE else 12))
-    twice = min(seeds, 5 if dxtest.WHOLE else 3)
+    twice = min(seeds, 200 if dxtest.WHOLE else 8)
     code, words = simulate("--seeds", seeds, "--trace")
     equal(code, 0, f"{seeds} seeds: {words[-600:]}")
     done = re.search(r"(\d+) seeds, (\d+) commands and answers", words)

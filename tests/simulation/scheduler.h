@@ -6,7 +6,7 @@
  *   sim_run();                                              until every actor has ended
  *   sim_trace()                                             a hash of all that happened: the same for the same seed
  *
- * The program is linked with --wrap for pthread_*, clock_gettime, time, nanosleep and getrandom (CMakeLists.txt beside
+ * The program is linked with --wrap for pthread_*, clock_gettime, time, nanosleep, getrandom and getpid (CMakeLists.txt beside
  * this file), so that the code under test runs as it is. Threads are stacks that one thread of the system goes to in turn; turns
  * change at requests to the store, at waits, and where a lock is taken. Time passes only while all wait:
  * then it jumps to the first deadline. An actor that has crashed goes on with every request failing and nothing it
