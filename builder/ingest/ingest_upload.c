@@ -90,6 +90,8 @@ static int put_free(struct uploading *up, size_t i, const char *path, struct dx_
             return rc;
         (void)dx_lake_path_format(&u->made[i].path, object);
         rc = dx_store_put(u->remote->store, &put, etag, err);
+        if (rc == DX_E_UNKNOWN && u->claim != NULL)
+            dx_ingest_claim_doubt(u->claim);
         if (rc != DX_E_EXISTS)
             return rc;
         (void)pthread_mutex_lock(&up->lock);

@@ -237,7 +237,10 @@ static int put_file(const struct dx_adopt_files *f, size_t i, struct dx_error *e
         put.path = file->path;
         put.if_absent = true;
     }
-    return dx_store_put(f->root->store, &put, etag, err);
+    rc = dx_store_put(f->root->store, &put, etag, err);
+    if (rc == DX_E_UNKNOWN)
+        dx_ingest_claim_doubt(f->claim);
+    return rc;
 }
 
 static int place_one(void *ctx, size_t i, struct dx_error *err)

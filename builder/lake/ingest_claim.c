@@ -39,6 +39,7 @@ struct dx_ingest_claim {
     struct dx_writer mine;
     struct dx_periodic *keeper;
     atomic_bool lost;
+    atomic_bool in_doubt; /* something that was sent may still be done */
     _Atomic uint64_t good_until_ms;
     struct seen seen[DX_WRITERS_MAX]; /* of the taking thread, then of the keeper */
     size_t seen_count;
@@ -489,6 +490,11 @@ int dx_ingest_claim_check(const struct dx_ingest_claim *c, struct dx_error *err)
                    c->o.root, c->o.lease_ms / 3 * 2 / 1000);
 }
 
+void dx_ingest_claim_doubt(struct dx_ingest_claim *c)
+{
+    atomic_store(&c->in_doubt, true);
+}
+
 int dx_ingest_claim_confirm(const struct dx_ingest_claim *c, struct dx_error *err)
 {
     uint64_t until = now_ms() + c->o.lease_ms;
@@ -544,7 +550,8 @@ void dx_ingest_claim_drop(struct dx_ingest_claim **claim)
     if (c == NULL)
         return;
     dx_periodic_stop(&c->keeper);
-    remove_entry(c);
+    if (!atomic_load(&c->in_doubt))
+        remove_entry(c);
     free(c);
     *claim = NULL;
 }

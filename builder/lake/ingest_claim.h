@@ -4,6 +4,7 @@
  *   struct dx_ingest_claim_options o = { .remote = &remote, .root = root };
  *   rc = dx_ingest_claim_take(&claim, &o, ids, count, &err);    waits while others have them
  *   rc = dx_ingest_claim_check(claim, &err);                    before each step that is seen
+ *   dx_ingest_claim_doubt(claim);                               whether a put was done is not known
  *   rc = dx_ingest_claim_confirm(claim, &err);                  after the last of them
  *   dx_ingest_claim_drop(&claim);
  *
@@ -28,9 +29,14 @@
  * entered with a dataset of ours while we wrote. If not, the run fails, and says that rows may be
  * there twice.
  *
+ * A put whose reply was lost may be done later than that: then the next run, which finds its rows missing, would write them
+ * again. So a run that ends in doubt leaves its entry to run out, and the next one waits for that. If the run has
+ * ended on the same machine, it waits for the settle time alone.
+ *
  * A waiting run tolerates a store that does not answer for two leases.
  *
- * take, confirm and drop from one thread, check from several; a thread of its own keeps the entry.
+ * take, confirm and drop from one thread, check and doubt from several; a thread of its own keeps
+ * the entry.
  */
 #ifndef DX_BUILDER_LAKE_INGEST_CLAIM_H
 #define DX_BUILDER_LAKE_INGEST_CLAIM_H
@@ -62,10 +68,12 @@ int dx_ingest_claim_take(struct dx_ingest_claim **claim,
                          struct dx_error *err);
 int dx_ingest_claim_check(const struct dx_ingest_claim *claim, struct dx_error *err);
 
+void dx_ingest_claim_doubt(struct dx_ingest_claim *claim);
+
 /* DX_E_CONFLICT: the entry is gone; other errors: the store does not say. */
 int dx_ingest_claim_confirm(const struct dx_ingest_claim *claim, struct dx_error *err);
 
-/* Removes the entry; if the store does not answer it is left to run out. */
+/* Removes the entry; in doubt, or if the store does not answer, it is left to run out. */
 void dx_ingest_claim_drop(struct dx_ingest_claim **claim);
 
 #endif

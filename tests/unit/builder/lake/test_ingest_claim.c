@@ -35,6 +35,7 @@ static struct {
     struct dx_store *real;
     atomic_int fail;   /* so many puts fail with DX_E_IO and do nothing */
     atomic_int lose;   /* of so many the reply is lost */
+    atomic_int doubt;  /* of so many of lake files: done, or not yet */
     bool stops_before; /* a put of a lake file stops this process, as a machine that sleeps */
     bool stops_after;
 } faulty;
@@ -50,6 +51,8 @@ static int put(struct dx_store *store, const struct dx_put *p, char etag[DX_SOUR
         return dx_fail(err, DX_E_IO, "the store is away");
     if (lake && faulty.stops_before)
         (void)raise(SIGSTOP);
+    if (lake && atomic_fetch_sub(&faulty.doubt, 1) > 0)
+        return dx_fail(err, DX_E_UNKNOWN, "a lost reply");
     rc = dx_store_put(faulty.real, p, etag, err);
     if (lake && faulty.stops_after)
         (void)raise(SIGSTOP);
@@ -502,6 +505,28 @@ static void test_stopped(void)
     faulty.stops_before = faulty.stops_after = false;
 }
 
+/* What a run sent may be done behind its end: the next run of its datasets does not look what the lake has before a lease
+ * has passed, and those of other datasets do not wait. */
+static void test_doubt(void)
+{
+    struct dx_ingest_claim *other;
+    struct dx_ingest_claim *c;
+    uint64_t begun;
+
+    if (upload_one() != 0 || entries() != 0)
+        FAIL("%zu entries behind a run to which nothing happened", entries());
+    atomic_store(&faulty.doubt, 1);
+    begun = dx_clock_ms();
+    if (upload_one() != 3 || entries() != 1)
+        FAIL("%zu entries behind a put whose reply was lost", entries());
+    other = claim(6, 9);
+    c = claim(3, 3);
+    if (dx_clock_ms() - begun < LEASE_MS)
+        FAIL("the next run waited %llu ms", (unsigned long long)(dx_clock_ms() - begun));
+    dx_ingest_claim_drop(&c);
+    dx_ingest_claim_drop(&other);
+}
+
 /* A removed run learns so before it goes on, and does not remove another run's entry. */
 static void test_lost(void)
 {
@@ -550,6 +575,7 @@ int main(void)
         test_dead();
         test_faults();
         test_stopped();
+        test_doubt();
         test_lost();
     }
     dx_root_close(&remote);
