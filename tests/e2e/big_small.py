@@ -25,7 +25,7 @@ def main():
         dxtest.equal(done.returncode, 0, done.stdout.decode()[-3000:] + done.stderr.decode()[-3000:])
         expected = {e["what"]: e for e in json.loads(figures.read_text())["expected"]}
         for what in ("ingest: memory", "publish: memory", "answers that differ from a recount",
-                     "merged publish: memory", "requests that failed while a version is loaded",
+                     "publish of 1,000 more: memory of its own", "requests that failed while a version is loaded",
                      "answers of the next version that differ"):
             dxtest.equal(expected[what]["words"], "", f"{what}: {expected[what]}")
         asked = expected["answers that differ from a recount"]["seen"]
