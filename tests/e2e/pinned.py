@@ -40,8 +40,8 @@ def python_lists():
         for line in lines_of(lock.with_suffix(".txt")):
             name, version = line.split(";")[0].strip().split("==")
             equal(known.get(name_of(name)), version, f"{lock.name}: {name} as in {lock.stem}.txt; scripts/lock_peers.py writes it")
-        named = "--require-hashes --requirement tests/e2e/$name.lock" in scripts and f" name={lock.stem} ;;" in scripts       # scripts/peers.sh
-        check(named or f"--require-hashes --requirement tests/e2e/{lock.name}" in scripts, f"{lock.name} is used")
+        check(re.search(rf"(?m)(lists=\"?|python_env\.sh [a-z-]+ ){lock.stem}\b", scripts), f"{lock.name} is used")
+    check('--require-hashes --requirement tests/e2e/$list.lock' in scripts, "scripts/python_env.sh takes the hashes")
     check(len(list(FOLDER.glob("*.lock"))) >= 2, "there are locks")
 
 
