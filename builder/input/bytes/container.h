@@ -34,7 +34,7 @@
 #define DX_CONTAINER_DICTIONARY_MAX (16u << 20) /* those of archives are a tenth of it */
 #define DX_CONTAINER_FRAME_HEAD 18              /* the largest header of a zstd frame */
 #define DX_CONTAINER_WHOLE_MAX (4u << 20)       /* bytes of a member that is decompressed at once */
-#define DX_CONTAINER_WHOLE_ROOM 4096            /* who has room for fewer may want no more of it */
+#define DX_CONTAINER_WHOLE_ROOM 4096            /* a caller with less room may want no more of it */
 #define DX_CONTAINER_AHEAD_MAX (448u << 10)
 
 enum dx_container_kind {
