@@ -76,7 +76,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     parts = read_all(dx_span_of(data + 1, size - 1), 1 + data[0] % 16, 1000 + data[0], &b);
     if (whole == 1 && (parts != 1 || a.size != b.size || memcmp(a.data, b.data, a.size) != 0))
         die("other bytes with other steps");
-    if ((whole < 0) != (parts < 0) && whole != 0 && parts != 0)
+    /* libzstd refuses a compressed block of no bytes where it has the whole frame, and passes over it in steps. */
+    if ((whole < 0) != (parts < 0) && whole != 0 && parts != 0 &&
+        (dx_container_find(dx_span_of(data + 1, size - 1)) != DX_CONTAINER_ZSTD ||
+         a.size != b.size))
         die("damage depends on the size of the steps");
     dx_buf_release(&a);
     dx_buf_release(&b);
