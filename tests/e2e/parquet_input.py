@@ -86,23 +86,25 @@ def below(kind, leaf):
     raise IndexError(leaf)
 
 
-def flatten(value, kind, leaf):
-    """The values of the n-th leaf of a value, an element each; a missing struct is one None, an empty list none."""
-    if not pa.types.is_nested(kind):
+def route_to(kind, leaf):
+    """How to come from a value to its n-th leaf, and the leaf's type: a name for a struct, 0 or 1 for keys or values of a map, None for a list."""
+    route = []
+    while pa.types.is_nested(kind):
+        i, child, leaf = below(kind, leaf)
+        route.append(kind.field(i).name if pa.types.is_struct(kind) else i if pa.types.is_map(kind) else None)
+        kind = child
+    return route, kind
+
+
+def flatten(value, route, at=0):
+    """The values of a leaf of a value, an element each; a missing struct is one None, an empty list none."""
+    if at == len(route):
         yield value
-        return
-    i, child, leaf = below(kind, leaf)
-    if pa.types.is_struct(kind):
-        yield from flatten(None if value is None else value[kind.field(i).name], child, leaf)
+    elif isinstance(route[at], str):
+        yield from flatten(None if value is None else value[route[at]], route, at + 1)
     else:
         for element in value or []:
-            yield from flatten(element[i] if pa.types.is_map(kind) else element, child, leaf)
-
-
-def leaf_type(kind, leaf):
-    while pa.types.is_nested(kind):
-        _, kind, leaf = below(kind, leaf)
-    return kind
+            yield from flatten(element if route[at] is None else element[route[at]], route, at + 1)
 
 
 def same(value, text, kind):
@@ -158,12 +160,12 @@ def compare_column(file, name, path, leaf, counts, told):
     written = ".".join(path)
     try:
         top, values = file.column(path[0])
-        kind = leaf_type(top, leaf)
+        route, kind = route_to(top, leaf)
         if pa.types.is_null(kind) or isinstance(kind, pa.BaseExtensionType) or pa.types.is_dictionary(kind):
             return None
         want = []
         for row, value in enumerate(values, 1):
-            want += [(row, v) for v in flatten(value, top, leaf)]
+            want += [(row, v) for v in flatten(value, route)]
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError, IndexError, TypeError) as why:
         counts["not by pyarrow"] += 1
         print(f"     {name}: {written}: pyarrow: {str(why)[:90]}")
