@@ -59,8 +59,7 @@ struct dx_container {
     z_stream gzip;
     bool gzip_ready;
     struct libdeflate_decompressor *whole;
-    uint8_t *
-        member; /* a gzip member that was decompressed at once: [member_at, member_end) is not given yet */
+    uint8_t *member; /* decompressed at once: [member_at, member_end) is not given yet */
     size_t member_at;
     size_t member_end;
     uint64_t packed_size; /* of the gzip member at hand, so far */
