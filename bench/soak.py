@@ -10,7 +10,6 @@ median slope. --samples FILE: of a run that was made before (DX_SOAK_SAMPLES=FIL
 """
 import argparse
 import collections
-import itertools
 import json
 import os
 import pathlib
@@ -22,6 +21,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "support"), str(HERE.parent / "tests" / "support")]
 import chart                  # noqa: E402
+from median_slope import median_slope   # noqa: E402
 from result import Result     # noqa: E402
 
 COUNTED = (("anonymous", "anonymous memory, bytes"), ("heap", "allocated memory, bytes"), ("resident", "resident memory, bytes"), ("files", "open files"),
@@ -54,9 +54,8 @@ def change(values):
     files and mappings go up and down with each compaction."""
     half = values[len(values) // 2:]
     means = [statistics.mean(half[i:i + PERIOD]) for i in range(0, len(half) - PERIOD + 1, PERIOD)]
-    slopes = [(b - a) / (j - i) for (i, a), (j, b) in itertools.combinations(enumerate(means), 2)]
     middle = statistics.median(means) if means else 0
-    return 100 * statistics.median(slopes) * (len(means) - 1) / middle if slopes and middle else 0.0
+    return 100 * median_slope(means) * (len(means) - 1) / middle if middle else 0.0
 
 
 def keep(result, found):

@@ -87,11 +87,16 @@ def below(kind, leaf):
 
 
 def route_to(kind, leaf):
-    """How to come from a value to its n-th leaf, and the leaf's type: a name for a struct, 0 or 1 for keys or values of a map, None for a list."""
+    """Functions that lead from a value to its n-th leaf, each from one value to those below it; and the leaf's type."""
     route = []
     while pa.types.is_nested(kind):
         i, child, leaf = below(kind, leaf)
-        route.append(kind.field(i).name if pa.types.is_struct(kind) else i if pa.types.is_map(kind) else None)
+        if pa.types.is_struct(kind):
+            route.append(lambda value, name=kind.field(i).name: [value and value[name]])
+        elif pa.types.is_map(kind):
+            route.append(lambda value, i=i: [pair[i] for pair in value or ()])
+        else:
+            route.append(lambda value: value or ())
         kind = child
     return route, kind
 
@@ -100,11 +105,9 @@ def flatten(value, route, at=0):
     """The values of a leaf of a value, an element each; a missing struct is one None, an empty list none."""
     if at == len(route):
         yield value
-    elif isinstance(route[at], str):
-        yield from flatten(None if value is None else value[route[at]], route, at + 1)
-    else:
-        for element in value or []:
-            yield from flatten(element if route[at] is None else element[route[at]], route, at + 1)
+        return
+    for element in route[at](value):
+        yield from flatten(element, route, at + 1)
 
 
 def same(value, text, kind):

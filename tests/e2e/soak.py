@@ -23,7 +23,6 @@ bytes a reply and of a descriptor in 2,000 was planted: it said so of both serve
 """
 import collections
 import http.client
-import itertools
 import json
 import os
 import pathlib
@@ -39,6 +38,7 @@ import time
 import dxtest
 import faultproxy
 from dxtest import check, equal
+from median_slope import median_slope
 
 ROUNDS = max(4, int(os.environ.get("DX_SOAK") or 4))
 REQUESTS = int(os.environ.get("DX_SOAK_REQUESTS") or 4000)
@@ -68,11 +68,6 @@ GROWTH = {"anonymous": 4 << 20, "files": 0.5, "events": 0.5, "sockets": 0.5, "th
 def is_in(path, folders):
     """A file of the version that is served: as many as it has parts, by chance of the last publishes."""
     return not path.endswith("(deleted)") and any(f"/{folder}/" in path for folder in folders)
-
-
-def slope(values):
-    """Of all pairs of rounds the median slope (Theil and Sen): one round in which a version more was open says nothing about the others."""
-    return statistics.median((b - a) / (j - i) for (i, a), (j, b) in itertools.combinations(enumerate(values), 2))
 
 
 def growth(rounds, pool):
@@ -383,7 +378,7 @@ class Served:
         print(f"{self.name}: held by caches: {[s['cached'] for s in self.samples]}")
         for key, most in growth(rounds, self.store_port > 0).items():
             values = [sample[key] for sample in self.samples[0 if rounds < LONG else rounds // 2:]]
-            added = slope(values) if rounds >= LONG else (values[-1] - values[0]) / (len(values) - 1)
+            added = median_slope(values) if rounds >= LONG else (values[-1] - values[0]) / (len(values) - 1)
             tenth = max(1, len(values) // 10)
             first, last = statistics.median(values[:tenth]), statistics.median(values[-tenth:])
             print(f"{self.name}: {key}: {[s[key] for s in self.samples]}, {added:+.1f} a round; the last tenth of what counts to its first "

@@ -184,9 +184,9 @@ static void begin(struct dx_container *c, const struct dx_buf *member, size_t ro
         abort();
 }
 
-static void asked(void)
+static void read_ahead(void)
 {
-    const char *of = "what is asked for";
+    const char *of = "bytes to read ahead";
     struct dx_buf small = DX_BUF_INIT(1u << 20);
     struct dx_buf medium = DX_BUF_INIT(1u << 20);
     struct dx_buf large = DX_BUF_INIT(32u << 20);
@@ -228,6 +228,6 @@ int main(void)
 {
     sound();
     damaged();
-    asked();
+    read_ahead();
     return failures > 0;
 }
