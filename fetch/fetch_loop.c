@@ -6,8 +6,6 @@
 #include <event2/event.h>
 #include <stdlib.h>
 
-#define IDLE_CONNECTIONS 256 /* of all sources of a loop: as many as a busy batch or two opens */
-
 struct dx_fetch_loop {
     struct event_base *base;
     struct dx_http_multi *lane;
@@ -140,7 +138,6 @@ int dx_fetch_loop_new(struct dx_fetch_loop **out, struct event_base *base, struc
     (void)curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, loop);
     (void)curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, watch_timer);
     (void)curl_multi_setopt(multi, CURLMOPT_TIMERDATA, loop);
-    (void)curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)IDLE_CONNECTIONS);
     *out = loop;
     return DX_OK;
 }

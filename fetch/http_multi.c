@@ -2,6 +2,7 @@
 #include "fetch/http_multi.h"
 
 #include "fetch/fetch_counts.h"
+#include "fetch/recent_peak.h"
 #include "fetch/signing.h"
 #include "fetch/source.h"
 #include "fetch/timers.h"
@@ -17,8 +18,9 @@
 #include <unistd.h>
 
 #define SUSPECT_MS 2000
-#define UNSIGNED_MS 20              /* between two looks for credentials that are on their way */
-#define IDLE_MAX DX_FETCH_IN_FLIGHT /* easy handles kept: they hold the TLS sessions */
+#define UNSIGNED_MS 20 /* between two looks for credentials that are on their way */
+#define IDLE_LEAST 4   /* handles, which hold the TLS sessions, and connections that are kept */
+#define IDLE_MAX DX_FETCH_IN_FLIGHT
 
 enum state {
     WAITING, /* for the time of its next attempt */
@@ -71,6 +73,9 @@ struct dx_http_multi {
     CURLM *multi;
     CURL *idle[IDLE_MAX];
     size_t idle_count;
+    size_t running;             /* attempts, each with a handle */
+    struct dx_recent_peak peak; /* of running */
+    size_t kept;                /* handles and connections at most, idle ones and others */
     uint64_t random;
     int fd;
     struct dx_timers timers;
@@ -84,6 +89,20 @@ static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
 static void curl_begin(void)
 {
     (void)curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+/* As many handles and connections are kept as were at work at once of late. libcurl closes one too many
+ * whenever a transfer ends. */
+static void keep_as_needed(struct dx_http_multi *lane)
+{
+    size_t kept = dx_recent_peak_note(&lane->peak, lane->running, dx_clock_ms());
+
+    kept = kept < IDLE_LEAST ? IDLE_LEAST : kept > IDLE_MAX ? IDLE_MAX : kept;
+    while (lane->idle_count > 0 && lane->idle_count + lane->running > kept)
+        curl_easy_cleanup(lane->idle[--lane->idle_count]);
+    if (kept != lane->kept)
+        (void)curl_multi_setopt(lane->multi, CURLMOPT_MAXCONNECTS, (long)kept);
+    lane->kept = kept;
 }
 
 int dx_http_multi_new(struct dx_http_multi **out, struct dx_error *err)
@@ -109,7 +128,7 @@ int dx_http_multi_new(struct dx_http_multi **out, struct dx_error *err)
         free(lane);
         return dx_fail(err, DX_E_NOMEM, "fetch: out of memory: libcurl cannot start");
     }
-    (void)curl_multi_setopt(lane->multi, CURLMOPT_MAXCONNECTS, (long)IDLE_MAX);
+    keep_as_needed(lane);
     if (getrandom(&lane->random, sizeof lane->random, GRND_NONBLOCK) < 0)
         lane->random = dx_clock_ms() ^ (uint64_t)(uintptr_t)lane;
     *out = lane;
@@ -189,12 +208,15 @@ static void make_ready(struct request *r)
 
 static void put_easy(struct dx_http_multi *lane, CURL *easy)
 {
-    if (easy != NULL && lane->idle_count < IDLE_MAX) {
+    if (easy == NULL)
+        return;
+    if (lane->idle_count < IDLE_MAX) {
         curl_easy_reset(easy);
         lane->idle[lane->idle_count++] = easy;
     } else {
         curl_easy_cleanup(easy);
     }
+    keep_as_needed(lane);
 }
 
 /* Handle, headers and place in the gate of an attempt go back. */
@@ -208,6 +230,7 @@ static void end_try(struct request *r, unsigned which)
     dx_fetch_limits_leave(r->batch->gate->limits);
     if (which == HEDGE)
         free(r->tries[which]->to);
+    lane->running--;
     put_easy(lane, dx_http_attempt_free(&r->tries[which]));
 }
 
@@ -331,6 +354,8 @@ static int start_attempt(struct request *r, unsigned which, uint8_t *to, struct 
     }
     r->tries[which] = t;
     r->state = RUNNING;
+    lane->running++;
+    keep_as_needed(lane);
     dx_fetch_count(DX_COUNT_REQUESTS, 1);
     return DX_OK;
 }

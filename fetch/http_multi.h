@@ -18,9 +18,10 @@
  * A range (`to`) is filled, or a whole object (`out`) appended. After DX_OK each reply was accepted
  * by its predicate; gets[i].reply tells ETag and total, gets[i].refusal may be
  * DX_REPLY_NOT_MODIFIED. The first request that is given up ends its batch; the error names URL,
- * range and reason, and gets[i].failed says which it was. Connections stay open between batches; a
- * retry goes over a new one. Redirections are not followed, HEAD is never sent. At its deadline a
- * batch is over, whatever its attempts do: nothing here waits for a name server, a store or a lock.
+ * range and reason, and gets[i].failed says which it was. Connections stay open between batches, as
+ * many as were at work at once within the last minute or two; a retry goes over a new one.
+ * Redirections are not followed, HEAD is never sent. At its deadline a batch is over, whatever its
+ * attempts do: nothing here waits for a name server, a store or a lock.
  *
  * A lane is of one thread at a time. Settings and gets outlive the batch. done may begin and cancel
  * batches; it may not free the lane.
