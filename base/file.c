@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/file.h"
+#include "base/trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -133,8 +134,10 @@ int dx_file_read(const char *path, size_t cap, struct dx_buf *out, struct dx_err
         rc = dx_buf_fail(out, err, path);
     } else {
         rc = dx_file_pread(fd, path, 0, (size_t)st.st_size, to, err);
-        if (rc == DX_OK)
+        if (rc == DX_OK) {
             out->size += (size_t)st.st_size;
+            dx_trace("reads %s: %lld bytes", path, (long long)st.st_size);
+        }
     }
     (void)close(fd);
     return rc;
@@ -232,6 +235,7 @@ int dx_file_replace(const char *path, struct dx_span bytes, struct dx_error *err
     }
     parent_of(path, parent);
     rc = dx_dir_sync(parent, err);
+    dx_trace("writes %s: %zu bytes", path, bytes.size);
 out:
     free(tmp);
     return rc;
@@ -433,6 +437,7 @@ int dx_file_out_close(struct dx_file_out *out, enum dx_sync sync, struct dx_erro
     if (close(out->fd) < 0)
         rc = dx_fail_errno(err, errno, "%s: cannot close", out->path);
     out->fd = -1;
+    dx_trace("writes %s: %llu bytes", out->path, (unsigned long long)out->size);
     out_release(out);
     return rc;
 }

@@ -2,6 +2,7 @@
 #include "base/map.h"
 
 #include "base/file.h"
+#include "base/trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -75,6 +76,8 @@ int dx_map_open_keep(struct dx_map *m, const char *path, const struct dx_map_ran
     if (rc < 0) {
         (void)close(*fd);
         *fd = -1;
+    } else {
+        dx_trace("maps %s: %zu bytes", path, m->bytes.size);
     }
     return rc;
 }

@@ -2,6 +2,7 @@
 #include "fetch/http_call.h"
 
 #include "base/release.h"
+#include "base/trace.h"
 #include "fetch/retry.h"
 #include "fetch/source.h"
 
@@ -349,6 +350,9 @@ int dx_http_call_run(struct dx_http_client *client, struct dx_http_call *call, s
         if (curl != CURLE_OK)
             rc = report_failure(&run, curl, err);
     }
+    dx_trace("%s %.*s, %llu bytes: status %d, %llu ms", call->method, (int)strcspn(call->url, "?"),
+             call->url, (unsigned long long)run.given, call->status,
+             (unsigned long long)(dx_clock_ms() - now));
     if (easy != NULL)
         put_handle(client, easy);
     return rc;

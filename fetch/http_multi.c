@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fetch/http_multi.h"
 
+#include "base/trace.h"
 #include "fetch/fetch_counts.h"
 #include "fetch/recent_peak.h"
 #include "fetch/signing.h"
@@ -9,6 +10,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -514,12 +516,28 @@ static void retry_attempt(struct request *r, unsigned which, CURLcode code)
     dx_timers_set(&batch->lane->timers, &r->timer, attempt.now_ms + wait_ms);
 }
 
+static void trace_try(const struct dx_http_attempt *t, enum dx_refusal refusal)
+{
+    const struct dx_http_get *get = t->get;
+    bool good = refusal == DX_REPLY_ACCEPTED || refusal == DX_REPLY_NOT_MODIFIED;
+    char range[64] = "";
+
+    if (get->out == NULL)
+        (void)snprintf(range, sizeof range, ", %zu bytes from %llu", get->want.size,
+                       (unsigned long long)get->want.offset);
+    dx_trace("GET %.*s%s: status %d, %llu ms%s", (int)strcspn(get->url, "?"), get->url, range,
+             t->reply.status, (unsigned long long)(dx_clock_ms() - t->started_ms),
+             good ? "" : ", refused");
+}
+
 /* An attempt has ended, by itself or because it was too slow. */
 static void settle_try(struct request *r, unsigned which, CURLcode code)
 {
     struct dx_http_attempt *t = r->tries[which];
     enum dx_refusal refusal = dx_http_attempt_end(t, code);
 
+    if (dx_trace_on())
+        trace_try(t, refusal);
     if (t->reply.status != 0)
         (void)dx_retry_watch_answered(&r->batch->gate->limits->watch);
     if (refusal == DX_REPLY_ACCEPTED || refusal == DX_REPLY_NOT_MODIFIED) {

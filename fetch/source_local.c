@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/file.h"
+#include "base/trace.h"
 #include "fetch/local_etag.h"
 #include "fetch/source.h"
 
@@ -54,6 +55,8 @@ static int read_one(const struct dx_source *src, const struct dx_source_batch *b
         if (rc < 0)
             return rc;
     }
+    dx_trace("reads %s: %zu bytes from %llu", read->object, read->size,
+             (unsigned long long)read->offset);
     return dx_file_pread(*fd, read->object, read->offset, read->size, read->to, err);
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "builder/input/records/profile.h"
@@ -18,33 +19,60 @@ static void put_profiles(struct dx_buf *names)
     dx_buf_u8(names, '\0');
 }
 
+/* The options of a command and those of all: *at is behind them. */
+static struct dx_completion_command describe(const struct dx_command *c, const char *operands,
+                                             struct dx_option **at)
+{
+    struct dx_option *options = *at;
+
+    if (c->option_count > 0)
+        memcpy(options, c->options, c->option_count * sizeof *options);
+    memcpy(options + c->option_count, dx_command_general,
+           dx_command_general_count * sizeof *options);
+    *at += c->option_count + dx_command_general_count;
+    return (struct dx_completion_command){ c->name, c->summary, operands, options,
+                                           c->option_count + dx_command_general_count };
+}
+
+static size_t count_options(void)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < dx_command_count; i++)
+        n += dx_commands[i]->option_count + dx_command_general_count;
+    return n;
+}
+
 static int print_script(enum dx_shell shell)
 {
     struct dx_completion_command *commands = calloc(dx_command_count, sizeof *commands);
-    struct dx_completion completion = { "domaindex", commands, dx_command_count, NULL, NULL };
+    struct dx_option *options = calloc(count_options(), sizeof *options);
+    struct dx_option *at = options;
+    struct dx_completion completion = { "domaindex", commands, dx_command_count, "profile", NULL };
     struct dx_buf out = DX_BUF_INIT(SCRIPT_MAX);
     struct dx_buf profiles = DX_BUF_INIT(SCRIPT_MAX);
     struct dx_error err = DX_ERROR_INIT;
+    int code;
 
     put_profiles(&profiles);
-    if (commands == NULL || profiles.failed) {
+    if (commands == NULL || options == NULL || profiles.failed) {
         (void)dx_no_memory(&err, "completion");
-        free(commands);
-        dx_buf_release(&profiles);
-        return dx_command_fail("completion", DX_EXIT_REFUSED, &err);
+        code = dx_command_fail("completion", DX_EXIT_REFUSED, &err);
+        goto out;
     }
-    completion.option = "profile";
     completion.values = (const char *)profiles.data;
     for (size_t i = 0; i < dx_command_count; i++)
-        commands[i] = (struct dx_completion_command){
-            dx_commands[i]->name, dx_commands[i]->summary,
-            dx_commands[i] == &dx_command_profiles ? completion.values : dx_commands[i]->operands,
-            dx_commands[i]->options, dx_commands[i]->option_count
-        };
+        commands[i] = describe(dx_commands[i],
+                               dx_commands[i] == &dx_command_profiles ? completion.values
+                                                                      : dx_commands[i]->operands,
+                               &at);
     dx_completion_script(&completion, shell, &out);
+    code = dx_command_print("completion", DX_EXIT_DONE, &out);
+out:
     free(commands);
+    free(options);
     dx_buf_release(&profiles);
-    return dx_command_print("completion", DX_EXIT_DONE, &out);
+    return code;
 }
 
 static int run_completion(const struct dx_options *options)

@@ -9,6 +9,15 @@
 
 #define ERROR_MAX ((size_t)64 * 1024)
 
+const struct dx_option dx_command_general[] = {
+    { "verbose", NULL, NULL,
+      "say on standard error which files are read and written, what a store is asked and how long "
+      "that "
+      "takes",
+      DX_OPT_FLAG },
+};
+const size_t dx_command_general_count = sizeof dx_command_general / sizeof *dx_command_general;
+
 /* Of the command that this process runs: whether an error is to be printed as JSON, too. */
 static bool error_as_json;
 

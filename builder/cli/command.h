@@ -71,6 +71,10 @@ void dx_command_json_open(struct dx_json *j, struct dx_buf *text);
 void dx_command_json_end(struct dx_json *j, struct dx_buf *text);
 int dx_command_json_print(const char *name, int code, struct dx_json *j, struct dx_buf *text);
 
+/* Options of every command, beside those of its table: domaindex.c takes them. */
+extern const struct dx_option dx_command_general[];
+extern const size_t dx_command_general_count;
+
 /* Of this machine, for --threads: 1..most. */
 unsigned dx_command_cores(unsigned most);
 

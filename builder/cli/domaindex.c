@@ -14,6 +14,7 @@
 #include "base/command/near_name.h"
 #include "base/command/process.h"
 #include "base/log.h"
+#include "base/trace.h"
 #include "builder/cli/commands.h"
 #include "fetch/environment.h"
 #include "fetch/fetch_limits.h"
@@ -107,10 +108,9 @@ static void help_text(const struct dx_command *c, struct dx_buf *out)
 {
     dx_buf_fmt(out, "usage: domaindex %s %s\n\n", c->name, c->synopsis);
     wrap_text(out, c->description);
-    if (c->option_count > 0) {
-        dx_buf_str(out, "\noptions:\n");
-        dx_options_help(c->options, c->option_count, out);
-    }
+    dx_buf_str(out, "\noptions:\n");
+    dx_options_help(c->options, c->option_count, out);
+    dx_options_help(dx_command_general, dx_command_general_count, out);
     dx_buf_fmt(out, "\nexample:\n  %s\n", c->example);
 }
 
@@ -154,10 +154,10 @@ static void write_manual(const struct dx_command *c, struct dx_buf *out)
     mdoc_text(out, c->synopsis);
     dx_buf_str(out, ".Sh DESCRIPTION\n");
     mdoc_text(out, c->description);
-    if (c->option_count > 0) {
-        dx_buf_str(out, ".Pp\nThe options are:\n");
+    dx_buf_str(out, ".Pp\nThe options are:\n");
+    if (c->option_count > 0)
         dx_options_mdoc(c->options, c->option_count, out);
-    }
+    dx_options_mdoc(dx_command_general, dx_command_general_count, out);
     exit_status(out);
     dx_buf_str(out, ".Sh EXAMPLES\n.Bd -literal\n");
     mdoc_text(out, c->example);
@@ -215,6 +215,23 @@ static bool asks_for_help(int argc, char **argv)
     return false;
 }
 
+/* Takes --verbose out of the arguments. */
+static int take_verbose(int argc, char **argv)
+{
+    int kept = 1;
+    bool only_operands = false;
+
+    for (int i = 1; i < argc; i++) {
+        only_operands = only_operands || strcmp(argv[i], "--") == 0;
+        if (!only_operands && strcmp(argv[i], "--verbose") == 0)
+            dx_trace_to(stderr);
+        else
+            argv[kept++] = argv[i];
+    }
+    argv[kept] = NULL;
+    return kept;
+}
+
 static int run_command(const struct dx_command *c, int argc, char **argv)
 {
     struct dx_options options;
@@ -226,6 +243,7 @@ static int run_command(const struct dx_command *c, int argc, char **argv)
 
         return print_help(3, asked);
     }
+    argc = take_verbose(argc, argv);
     code = dx_options_parse(&options, c->options, c->option_count, argc, argv, &err);
     if (code < 0)
         return dx_command_fail(c->name, code == DX_E_NOMEM ? DX_EXIT_REFUSED : DX_EXIT_USAGE, &err);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "base/trace.h"
 #include "builder/lake/suffix_list.h"
 #include "builder/policy/access_binding.h"
 #include "builder/policy/suppress.h"
@@ -111,10 +112,15 @@ void dx_publish_job_forget(struct dx_publish_job *job)
 
 void dx_publish_job_enter(struct dx_publish_job *job, enum dx_publish_phase phase, uint64_t bytes)
 {
+    static const char *const words[DX_PUBLISH_PHASES] = { "looks for what is in the lake",
+                                                          "reads lake files", "builds the index",
+                                                          "uploads the index",
+                                                          "checks the index and makes it current" };
     struct dx_publish_progress *p = job->options->progress;
 
     end_phase(job);
     job->phase = phase;
+    dx_trace("publish: %s", words[phase]);
     if (p == NULL)
         return;
     atomic_store(&p->bytes, 0);
