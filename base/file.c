@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/file.h"
-#include "base/trace.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>

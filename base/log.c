@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/civil_time.h"
+#include "base/clock.h"
 #include "base/utf8.h"
 
 #include <poll.h>
@@ -120,4 +121,33 @@ int dx_line_print(FILE *to, const char *fmt, ...)
     size = (int)strlen(line);
     line[size++] = '\n';
     return fwrite(line, 1, (size_t)size, to) == (size_t)size ? 0 : -1;
+}
+
+/* ---- steps of a command ---- */
+
+static FILE *trace_to;
+static double trace_begun;
+
+void dx_trace_to(FILE *to)
+{
+    trace_to = to;
+    trace_begun = dx_clock_s();
+}
+
+bool dx_trace_on(void)
+{
+    return trace_to != NULL;
+}
+
+void dx_trace(const char *fmt, ...)
+{
+    char text[TEXT_MAX];
+    va_list ap;
+
+    if (trace_to == NULL)
+        return;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    (void)dx_line_print(trace_to, "%9.3f %s", dx_clock_s() - trace_begun, text);
 }

@@ -16,6 +16,12 @@
  *   dx_log_dropped()                      how many were: those, and those of a disk that is full
  *   rc = dx_log_bytes(lines, size)        whole lines of others' making, DX_LOG_BYTES_MAX bytes at most, by
  *                                         the same rule and lock: 1 taken; 0 not now, -1 refused: not counted
+ *
+ *   dx_trace_to(stderr);                what a command does, step by step, for people who ask for it (--verbose);
+ *                                         before threads start
+ *   dx_trace("reads %s", path);           a line behind the seconds since then; without dx_trace_to nothing. From any
+ *                                         room; no queries of URLs, and nothing that is secret
+ *   if (dx_trace_on())  ...               before work that only a line needs
  * Any thread.
  */
 #ifndef DX_BASE_LOG_H
@@ -40,6 +46,10 @@ static inline const char *dx_plural(uint64_t n)
 {
     return n == 1 ? "" : "s";
 }
+
+void dx_trace_to(FILE *to);
+bool dx_trace_on(void);
+void dx_trace(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 void dx_log_never_wait(void);
 uint64_t dx_log_dropped(void);

@@ -2,7 +2,7 @@
 #include "base/map.h"
 
 #include "base/file.h"
-#include "base/trace.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>

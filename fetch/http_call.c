@@ -2,7 +2,7 @@
 #include "fetch/http_call.h"
 
 #include "base/release.h"
-#include "base/trace.h"
+#include "base/log.h"
 #include "fetch/retry.h"
 #include "fetch/source.h"
 

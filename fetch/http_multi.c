@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fetch/http_multi.h"
 
-#include "base/trace.h"
+#include "base/log.h"
 #include "fetch/fetch_counts.h"
 #include "fetch/recent_peak.h"
 #include "fetch/signing.h"
@@ -93,7 +93,7 @@ static void curl_begin(void)
     (void)curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-/* As many handles and connections are kept as were at work at once of late. libcurl closes one too many
+/* As many handles and connections are kept as were at work at once recently. libcurl closes one too many
  * whenever a transfer ends. */
 static void keep_as_needed(struct dx_http_multi *lane)
 {

@@ -14,7 +14,6 @@
 #include "base/command/near_name.h"
 #include "base/command/process.h"
 #include "base/log.h"
-#include "base/trace.h"
 #include "builder/cli/commands.h"
 #include "fetch/environment.h"
 #include "fetch/fetch_limits.h"

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/path.h"
-#include "base/trace.h"
+#include "base/log.h"
 #include "builder/lake/suffix_list.h"
 #include "builder/policy/access_binding.h"
 #include "builder/policy/suppress.h"
