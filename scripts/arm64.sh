@@ -43,6 +43,13 @@ note_package() {
     rm -r "$control"
 }
 
+# A link to /lib/… leads out of the folder; the linker then took the archive beside it (libm.a, which wants libc's private errno; libz.a).
+links_inside() {
+    find "$1" -type l -lname '/*' | while read -r link; do
+        ln -snf "$(realpath -ms --relative-to="$(dirname "$link")" "$1$(readlink "$link")")" "$link"
+    done
+}
+
 make_sysroot() {
     rm -rf "$apt" "$sysroot.new"
     mkdir -p "$apt"/{state/lists/partial,cache/archives/partial} "$sysroot.new"
@@ -71,6 +78,7 @@ CONF
         dpkg-deb --extract "$deb" "$sysroot.new"
         note_package "$deb"
     done
+    links_inside "$sysroot.new"
     rm -rf "$sysroot" "$apt"
     mv "$sysroot.new" "$sysroot"
 }
@@ -78,7 +86,7 @@ CONF
 for program in aarch64-linux-gnu-gcc qemu-aarch64 dpkg-deb; do
     command -v "$program" >/dev/null || not_here "$program is not here: scripts/install_packages.sh arm64"
 done
-wanted=$suite" 2 "$(libraries | sha256sum)
+wanted=$suite" 3 "$(libraries | sha256sum)
 if [ "$(cat build/arm64-sysroot/wanted 2>/dev/null)" != "$wanted" ]; then
     make_sysroot
     echo "$wanted" >"$sysroot/wanted"

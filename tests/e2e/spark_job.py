@@ -6,6 +6,7 @@ run twice, and one commit makes all rows visible: answers are those of one inges
 overlapping ranges or of too many rejects leaves the old rows; two jobs for one new dataset: one of them is refused; a job that adds to rows that
 are there goes through ingest. e2e_spark does the same with Spark.
 """
+import collections
 import concurrent.futures
 import dataclasses
 import importlib
@@ -412,6 +413,36 @@ def check_store(module, old, new, old_rows, new_rows):
     tempfile.tempdir = None
 
 
+def check_ranges():
+    """The part of a row is that of a search among all bounds, whatever values keys have; parts are about even, and a sample is."""
+    import pyarrow
+
+    ranges = importlib.import_module("domaindex._ranges")
+
+    def key():
+        return random.choice(["", "a", "b", "a\0", "\u4e2d"]), random.choice([0, 7, 1 << 63, 2**64 - 1, random.randrange(2**64)]), random.choice(["h", "www.h"]), f"/{random.randrange(50)}"
+
+    for parts in (1, 2, 5, 40):
+        bounds = ranges.Ranges.of_sample([(key(), 0.5 + random.random()) for _ in range(4000)], parts)
+        rows = [key() for _ in range(4000)]
+        columns = [pyarrow.array([row[i] for row in rows], kind) for i, kind in enumerate((pyarrow.string(), pyarrow.uint64(), pyarrow.string(), pyarrow.string()))]
+        found = bounds.numbers(*columns).to_pylist()
+        equal(found, [sum(bound <= row for bound in bounds.bounds) for row in rows], f"{parts} parts: numbers of rows")
+        sizes = collections.Counter(found)
+        check(len(sizes) == parts and max(sizes.values()) < 2 * len(rows) / parts, f"{parts} parts: {sizes}")
+    hot = ranges.Ranges.of_sample([(("", 5, "h", f"/{i:04}"), 1.0) for i in range(900)] + [(("", 9, "h", "/"), 1.0)] * 100, 4)
+    equal(len(hot.bounds), 3, "one domain is spread over several parts")
+    nothing = pyarrow.array([None] * 3, pyarrow.uint64())
+    equal(hot.numbers(None, nothing, nothing, nothing).to_pylist(), [0, 0, 0], "rows that are rejected")
+    equal(ranges.Ranges.of_sample([], 4).bounds, (), "no rows")
+    pool = ranges.Pool(200, 1)
+    equal(pool.rows(), [], "a pool without rows")
+    for begin in range(0, 50000, 1000):
+        pool.add(pyarrow.record_batch([pyarrow.array(range(begin, begin + 1000))], names=["a"]))
+    values = [value for batch in pool.rows() for value in batch.column(0).to_pylist()]
+    check(len(set(values)) == 200 and pool.seen == 50000 and abs(sum(values) / 200 - 25000) < 6000, f"a sample: {len(values)}, {sum(values) / 200}")
+
+
 def main():
     dxtest.need_programs()
     try:
@@ -423,6 +454,7 @@ def main():
     random.seed(seed)
     module = importlib.import_module("domaindex._spark_job")
     old_rows, new_rows = made(1), made(2)
+    check_ranges()
     with dxtest.tempdir() as tmp:
         check_source(tmp, module)
         check_clean(tmp, module)

@@ -194,7 +194,7 @@ def _write_rows(path: pathlib.Path, batches: Iterable[Any]) -> int:
     for batch in batches:
         batch = batch.rename_columns([f"c{i}" for i in range(batch.num_columns)])
         if writer is None:
-            writer = pyarrow.parquet.ParquetWriter(path, batch.schema, compression="zstd")
+            writer = pyarrow.parquet.ParquetWriter(path, batch.schema, compression="snappy", use_dictionary=False, write_statistics=False)     # read once, and soon
         writer.write_batch(batch)
         count += batch.num_rows
     if writer is not None:

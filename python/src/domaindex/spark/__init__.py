@@ -22,7 +22,7 @@ from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSource
 from .. import _client
 from .._errors import NotFound
 from .._types import time_of
-from . import _profile
+from . import _arrange, _profile
 from .. import _spark_job as _job
 from .._spark_job import JobError, clean
 
@@ -300,34 +300,7 @@ def _url(names: Sequence[str], url_column: Optional[str]) -> int:
 def arrange(df: Any, *, root: str, url_column: Optional[str] = None, dataset_column: Optional[str] = None, partitions: Optional[int] = None) -> Any:
     """The rows in partitions by ranges of (domain id, host, path), so that each URL is in one and the domains of most are in one. A domain with
     many rows is spread over several. Canonical forms are made on Arrow batches by libdomaindex."""
-    return _arrange(df, _url(df.columns, url_column), _job.lake_of(root), dataset_column, partitions)
-
-
-def _arrange(df: Any, url: int, lake: _job.Lake, dataset_column: Optional[str], partitions: Optional[int]) -> Any:
-    text = lake.suffix_list
-
-    def add_keys(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow
-        import pyarrow.compute
-
-        from ..canonical import Canonicaliser
-
-        canon = Canonicaliser(suffix_list=text)
-        for batch in batches:
-            form = canon.batch(batch.column(url))
-            # Unsigned order as that of a signed number.
-            key = pyarrow.compute.bit_wise_xor(form.column("domain_id"), pyarrow.scalar(1 << 63, pyarrow.uint64()))
-            signed = pyarrow.Array.from_buffers(pyarrow.int64(), len(key), key.buffers(), key.null_count, key.offset)
-            yield pyarrow.RecordBatch.from_arrays([*batch.columns, signed, form.column("host"), form.column("path_query")],
-                                                  names=[*batch.schema.names, "dx_key", "dx_host", "dx_path"])
-
-    from pyspark.sql.types import LongType, StringType, StructField, StructType
-
-    schema = StructType([*df.schema.fields, StructField("dx_key", LongType()), StructField("dx_host", StringType()), StructField("dx_path", StringType())])
-    keys = [*([dataset_column] if dataset_column else []), "dx_key", "dx_host", "dx_path"]
-    keyed = df.mapInArrow(add_keys, schema)
-    ranged = keyed.repartitionByRange(partitions, *keys) if partitions else keyed.repartitionByRange(*keys)
-    return ranged.drop("dx_key", "dx_host", "dx_path")
+    return _arrange.arrange(df, _url(df.columns, url_column), _job.lake_of(root), dataset_column, partitions)
 
 
 def ingest(df: Any, root: Union[str, "os.PathLike[str]"], *, dataset: Optional[str] = None, dataset_column: Optional[str] = None,
@@ -347,7 +320,7 @@ def ingest(df: Any, root: Union[str, "os.PathLike[str]"], *, dataset: Optional[s
         dataset_column = None if dataset else _profile.DATASET
     url = _url(df.columns, url_column)
     lake = _job.lake_of(place)
-    arranged = _arrange(df, url, lake, dataset_column, partitions)
+    arranged = _arrange.arrange(df, url, lake, dataset_column, partitions)
     given: Dict[str, Any] = {"root": place, "dataset": dataset, "dataset_column": dataset_column, "url_column": url_column, "ts_column": ts_column,
                              "extra_columns": ",".join(extra_columns), "arranged": "true", "lake": lake.text(), **options}
     writer = arranged.write.format("domaindex").mode(mode)
