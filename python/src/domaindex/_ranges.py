@@ -80,8 +80,8 @@ class Ranges:
         known = numpy.flatnonzero(ids.is_valid().to_numpy(zero_copy_only=False))
         values = pyarrow.compute.fill_null(ids, 0).to_numpy(zero_copy_only=False)
         for name, rows in _by_dataset(datasets, known):
-            first = bisect.bisect_left(self.bounds, (name,))        # type: ignore[arg-type]
-            last = bisect.bisect_left(self.bounds, (name + "\0",))  # type: ignore[arg-type]
+            first = bisect.bisect_left(self.bounds, (name,))
+            last = bisect.bisect_left(self.bounds, (name + "\0",))
             of_bounds = numpy.array([bound[1] for bound in self.bounds[first:last]], numpy.uint64)
             wanted = values[rows]
             below = numpy.searchsorted(of_bounds, wanted, "left")
