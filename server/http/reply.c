@@ -227,7 +227,7 @@ static void open_document(int status, const char *slug, const char *title, struc
     dx_buf_append(body, digits, (size_t)(dx_put_u64(digits, (uint64_t)status) - digits));
 }
 
-/* Without memory none: a part of it is no JSON. */
+/* Without memory none: a part of it cannot be parsed. */
 static bool close_document(struct dx_buf *body)
 {
     dx_buf_str(body, "}");
