@@ -6,7 +6,7 @@ the same answer, or a problem with status 500 or 503, or a connection that ends 
 server goes on. Then, without a fault, each request has its answer. The same of a server whose root is in an S3 store
 (versitygw), with its connects, sends and receives failing too.
 
-Calls are told apart by their call chain, as in `starvation`, and those of the first request to a server, whose caches are empty, are among them. In the gate
+Calls with the same call chain count as one, as in `starvation`, and those of the first request to a server, whose caches are empty, are among them. In the gate
 chains whose last four calls no request before has, each with one error: 1,290, which are all (at most DX_STARVE_POINTS, 0: with DX_WHOLE). DX_WHOLE=1: each
 chain of each request with each error of its kind, once and from there on. What crashes in CRoaring 0.2, which does not
 look at what malloc gives, is counted, and the server is started again.

@@ -549,6 +549,11 @@ int stat(const char *path, struct stat *st)
     return CALL(STAT, SYS_newfstatat, AT_FDCWD, path, st, 0);
 }
 
+int lstat(const char *path, struct stat *st)
+{
+    return CALL(STAT, SYS_newfstatat, AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
+}
+
 int fstat(int fd, struct stat *st)
 {
     return CALL(STAT, SYS_newfstatat, fd, "", st, AT_EMPTY_PATH);
