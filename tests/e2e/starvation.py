@@ -9,7 +9,8 @@ after gc the root has the files of a root to which nothing happened.
 Calls with the same call chain (tests/starve/starve.c: the innermost ten return addresses in the program) count as one: after the thousandth allocation of a
 loop the program takes the same way back as after the first. The gate fails chains whose last four calls no command before has, each with one error, once or from there on in
 turn: 600 of 2,600 (DX_STARVE_POINTS, 0: with DX_WHOLE), and these are all those whose last call is another one. DX_WHOLE=1: each chain of each command
-with each error of its kind, once and from there on, and for each command 20 calls by their number. There are 9,000 chains, of 20,000 calls.
+with each error of its kind, once and from there on, and for each command 20 calls by their number: 24,000 points of 9,000 chains, of 20,000 calls. A point
+takes 0.07 s of CPU, so all take some 15 minutes of two cores.
 """
 import collections
 import concurrent.futures
