@@ -143,6 +143,18 @@ int dx_file_read(const char *path, size_t cap, struct dx_buf *out, struct dx_err
     return rc;
 }
 
+int dx_file_is_at(int fd, const char *path, struct dx_error *err)
+{
+    struct stat mine;
+    struct stat there;
+
+    if (fstat(fd, &mine) < 0)
+        return dx_fail_errno(err, errno, "%s: cannot stat", path);
+    if (lstat(path, &there) < 0)
+        return errno == ENOENT ? 0 : dx_fail_errno(err, errno, "%s: cannot stat", path);
+    return mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
+}
+
 int dx_file_size(const char *path, uint64_t *size, struct dx_error *err)
 {
     struct stat st;

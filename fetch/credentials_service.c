@@ -299,6 +299,8 @@ static int ask_instance(struct service *service, const char *host, struct dx_cre
     if (rc == DX_OK)
         rc = ask_service(service, "PUT", url, &token, err);
     dx_buf_u8(&token, '\0');
+    if (rc == DX_OK && token.no_memory)
+        rc = dx_no_memory(err, "S3 credentials");
     if (rc == DX_OK && (token.failed || strlen((const char *)token.data) + 1 != token.size))
         rc = dx_fail(err, DX_E_CORRUPT, "%s: a token of odd bytes", url);
     if (rc == DX_OK) {

@@ -33,6 +33,8 @@ int dx_library_answer_end(struct domaindex_answer *a, int rc, const struct dx_pr
                                                             : 0;
     }
     dx_buf_u8(&a->body, '\0');
+    if (a->body.no_memory)
+        return dx_no_memory(err, "the answer");
     if (a->body.failed)
         return dx_fail(err, DX_E_LIMIT, "the answer is over %zu bytes; ask for a smaller page",
                        BODY_MAX);

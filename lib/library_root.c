@@ -492,7 +492,9 @@ static int get_built(struct domaindex_root *root, struct dx_buf *target,
 
     *out = NULL;
     dx_buf_u8(target, '\0');
-    if (target->failed)
+    if (target->no_memory)
+        rc = dx_library_failed(err, (dx_no_memory(&why, "the name"), &why));
+    else if (target->failed)
         rc = dx_library_failed(err, (dx_fail(&why, DX_E_LIMIT, "the name is too long"), &why));
     else
         rc = domaindex_get(root, (const char *)target->data, out, err);

@@ -144,15 +144,6 @@ static bool find_whole(const char *path, uint64_t size)
     return utimensat(AT_FDCWD, path, used, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
-static bool same_file(int fd, const char *path)
-{
-    struct stat a;
-    struct stat b;
-
-    return fstat(fd, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
-}
-
 static int wait_for_lock(int fd, const char *path, int how, struct dx_error *err)
 {
     while (flock(fd, how) < 0)
@@ -171,7 +162,9 @@ static int lock_partial(const char *path, int *fd, struct dx_error *err)
         if (*fd < 0)
             return dx_fail_errno(err, errno, "%s: cannot create", path);
         rc = wait_for_lock(*fd, path, LOCK_EX, err);
-        if (rc == DX_OK && same_file(*fd, path))
+        if (rc == DX_OK)
+            rc = dx_file_is_at(*fd, path, err);
+        if (rc == 1)
             return DX_OK;
         (void)close(*fd);
         *fd = -1;

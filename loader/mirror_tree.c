@@ -22,8 +22,6 @@ struct dx_mirror_tree {
 static int open_locked(struct dx_mirror_tree *t, struct dx_error *err)
 {
     for (;;) {
-        struct stat a;
-        struct stat b;
         int rc = dx_dir_make_private(t->path, err);
 
         if (rc < 0)
@@ -36,11 +34,13 @@ static int open_locked(struct dx_mirror_tree *t, struct dx_error *err)
         while (flock(t->fd, LOCK_SH) < 0)
             if (errno != EINTR)
                 return dx_fail_errno(err, errno, "%s: cannot lock", t->path);
-        if (fstat(t->fd, &a) == 0 && stat(t->path, &b) == 0 && a.st_dev == b.st_dev &&
-            a.st_ino == b.st_ino)
+        rc = dx_file_is_at(t->fd, t->path, err);
+        if (rc == 1)
             return DX_OK;
         (void)close(t->fd);
         t->fd = -1;
+        if (rc < 0)
+            return rc;
     }
 }
 

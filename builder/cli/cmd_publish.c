@@ -389,9 +389,8 @@ static int run_publish(const struct dx_options *options)
     bool quiet;
 
     if (rc != DX_OK) {
-        (void)dx_line_print(stderr, "domaindex publish: %s", err.text);
         free(names);
-        return DX_EXIT_USAGE;
+        return dx_command_fail("publish", DX_EXIT_USAGE, &err);
     }
     if (dx_options_has(options, OPT_DRY_RUN)) {
         rc = show_plan(&o, dx_options_has(options, OPT_JSON));

@@ -35,6 +35,8 @@ static void print_error(const struct dx_error *err)
 
 int dx_command_fail(const char *name, int code, const struct dx_error *err)
 {
+    if (code == DX_EXIT_USAGE && err->code == DX_E_NOMEM)
+        code = DX_EXIT_REFUSED; /* while options were read */
     (void)dx_line_print(stderr, "domaindex %s: %s", name, err->text);
     if (code == DX_EXIT_USAGE)
         (void)dx_line_print(stderr, "Try 'domaindex help %s'.", name);

@@ -55,7 +55,8 @@
     }
 
 /* "domaindex NAME: ERROR" on standard error, of a usage error also where help is; returns code. With --json all others
- * are an object with the member `error` on standard output, too, unless the command has printed its result. */
+ * are an object with the member `error` on standard output, too, unless the command has printed its result. Memory that
+ * lacks while options are read is not a usage error: DX_EXIT_REFUSED. */
 int dx_command_fail(const char *name, int code, const struct dx_error *err);
 /* The result that was printed has the error: dx_command_fail prints no other object. */
 void dx_command_json_printed(void);

@@ -245,7 +245,7 @@ static int run_command(const struct dx_command *c, int argc, char **argv)
     argc = take_verbose(argc, argv);
     code = dx_options_parse(&options, c->options, c->option_count, argc, argv, &err);
     if (code < 0)
-        return dx_command_fail(c->name, code == DX_E_NOMEM ? DX_EXIT_REFUSED : DX_EXIT_USAGE, &err);
+        return dx_command_fail(c->name, DX_EXIT_USAGE, &err);
     code = dx_command_run(c, &options);
     dx_options_release(&options);
     return code;

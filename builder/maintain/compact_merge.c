@@ -281,6 +281,8 @@ static int take_row(struct lane *l, const struct dx_lake_row *row, size_t extra_
     if (hits.requested != 0 || hits.raw != 0) /* it would lead to the page that was requested */
         mine.locator = (struct dx_span){ NULL, 0 };
     dx_ingest_row_put(&l->key, &l->value, &mine, m->extra_count - m->has_locator);
+    if (l->key.no_memory || l->value.no_memory || l->last.no_memory)
+        return dx_no_memory(err, "a row");
     if (l->key.failed || l->value.failed || l->last.failed)
         return dx_fail(err, DX_E_LIMIT, "a row of over %u bytes", 2 * DX_LAKE_ROW_BYTES_MAX);
     return dx_spill_sort_add(l->r->sort, l->number, dx_span_of(l->key.data, l->key.size),

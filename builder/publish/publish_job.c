@@ -155,17 +155,20 @@ int dx_publish_job_room(const struct dx_publish_job *job, struct dx_error *err)
 {
     const struct dx_manifest *m = &job->result->manifest;
     struct dx_buf text = DX_BUF_INIT(DX_MANIFEST_MAX - ENTRY_MAX);
-    bool fits;
+    int rc = DX_OK;
 
     if (m->version_count < DX_MANIFEST_MAX / ENTRY_MAX - 1)
         return DX_OK;
-    fits = dx_manifest_write(m, &text, NULL) == DX_OK || !text.failed;
+    (void)dx_manifest_write(m, &text, NULL);
+    if (text.no_memory)
+        rc = dx_no_memory(err, "%s: manifest", job->options->root);
+    else if (text.failed)
+        rc = dx_fail(err, DX_E_LIMIT,
+                     "%s: with %zu versions there is no room in the manifest for another; "
+                     "remove old ones first (domaindex gc --delete)",
+                     job->options->root, m->version_count);
     dx_buf_release(&text);
-    return fits ? DX_OK
-                : dx_fail(err, DX_E_LIMIT,
-                          "%s: with %zu versions there is no room in the manifest for another; "
-                          "remove old ones first (domaindex gc --delete)",
-                          job->options->root, m->version_count);
+    return rc;
 }
 
 /* ---- an increment, or the whole ---- */

@@ -60,8 +60,8 @@ static void sweep(const char *dir, const char *prefix)
     (void)closedir(d);
 }
 
-/* 1 ours and locked, 0 a sweeping process took it in between, <0 error. */
-static int make_locked(struct dx_work_folder *w, const char *dir, const char *prefix,
+/* 1 ours and locked, 0 not: a sweeping process took it in between, or the system refused; *cause: errno then. <0 error. */
+static int make_locked(struct dx_work_folder *w, const char *dir, const char *prefix, int *cause,
                        struct dx_error *err)
 {
     struct stat there;
@@ -75,9 +75,13 @@ static int make_locked(struct dx_work_folder *w, const char *dir, const char *pr
         return dx_fail_errno(err, errno, "%s: cannot make a folder to work in (--work-dir)", dir);
     }
     w->fd = open(w->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (w->fd >= 0 && flock(w->fd, LOCK_EX) == 0 && fstat(w->fd, &mine) == 0 &&
-        stat(w->path, &there) == 0 && there.st_ino == mine.st_ino)
+    if (w->fd < 0 || flock(w->fd, LOCK_EX) < 0 || fstat(w->fd, &mine) < 0 ||
+        stat(w->path, &there) < 0)
+        *cause = errno;
+    else if (there.st_ino == mine.st_ino)
         return 1;
+    else
+        *cause = ENOENT;  /* as stat() says if there is no other folder of this name yet */
     (void)rmdir(w->path); /* empty, unless another process has taken its name already */
     if (w->fd >= 0)
         (void)close(w->fd);
@@ -97,6 +101,7 @@ int dx_work_folder_make(struct dx_work_folder *w, const char *dir, const char *p
                         struct dx_error *err)
 {
     char prefix[PREFIX_MAX];
+    int cause = 0;
     int rc = 0;
 
     assert(strlen(purpose) + sizeof "domaindex--" <= sizeof prefix);
@@ -107,10 +112,12 @@ int dx_work_folder_make(struct dx_work_folder *w, const char *dir, const char *p
     (void)snprintf(prefix, sizeof prefix, "domaindex-%s-", purpose);
     sweep(dir, prefix);
     for (int i = 0; rc == 0 && i < TRIES; i++)
-        rc = make_locked(w, dir, prefix, err);
+        rc = make_locked(w, dir, prefix, &cause, err);
     if (rc == 0)
-        rc = dx_fail(err, DX_E_IO,
-                     "%s: cannot lock a folder there; give --work-dir on a local disk", dir);
+        rc = dx_fail_errno(
+            err, cause,
+            "%s: cannot lock a folder there (if it is remote, give --work-dir on a local disk)",
+            dir);
     return rc < 0 ? rc : DX_OK;
 }
 

@@ -55,6 +55,7 @@ int dx_suppressions_floor_parse(struct dx_span text, const char *name,
     char copy[DX_SUPPRESSIONS_FLOOR_MAX + 1];
     char hex[DX_HASH128_TEXT];
     bool same = false;
+    int rc = DX_OK;
 
     *floor = (struct dx_suppressions_floor){ .lines = 0 };
     if (text.size > 0 && text.size <= DX_SUPPRESSIONS_FLOOR_MAX) {
@@ -62,11 +63,14 @@ int dx_suppressions_floor_parse(struct dx_span text, const char *name,
         copy[text.size] = '\0';
         same = sscanf(copy, HEADER "lines %9" SCNu64 " hash %32[0-9a-f]", &floor->lines, hex) ==
                    2 &&
-               dx_hash128_parse(dx_span_str(hex), &floor->hash) &&
-               dx_suppressions_floor_write(floor, &again, NULL) == DX_OK &&
-               dx_span_equal(text, dx_span_of(again.data, again.size));
+               dx_hash128_parse(dx_span_str(hex), &floor->hash);
     }
+    if (same)
+        rc = dx_suppressions_floor_write(floor, &again, err);
+    same = same && dx_span_equal(text, dx_span_of(again.data, again.size));
     dx_buf_release(&again);
+    if (rc == DX_E_NOMEM)
+        return rc;
     return same ? DX_OK
                 : dx_fail(err, DX_E_CORRUPT,
                           "%s: damaged: not 'domaindex suppressions floor 1' with lines, hash and "

@@ -154,7 +154,10 @@ bool dx_chunked_break_off(struct dx_connection *c, const struct dx_chunked_head 
         dx_reply_http_problem(status, words, body);
     if (h->has_lines && h->coding == NULL) {
         dx_buf_str(out, "{\"error\":");
-        dx_buf_append(out, body->data, body->size);
+        if (body->size > 0)
+            dx_buf_append(out, body->data, body->size);
+        else
+            dx_buf_str(out, "null");
         dx_buf_str(out, "}\n");
         dx_chunked_frame(c, h, false);
     }

@@ -227,6 +227,16 @@ static void open_document(int status, const char *slug, const char *title, struc
     dx_buf_append(body, digits, (size_t)(dx_put_u64(digits, (uint64_t)status) - digits));
 }
 
+/* Without memory none: a part of it cannot be parsed. */
+static bool close_document(struct dx_buf *body)
+{
+    dx_buf_str(body, "}");
+    if (!body->failed)
+        return true;
+    dx_buf_clear(body);
+    return false;
+}
+
 int dx_reply_problem(const struct dx_problem *problem, uint64_t number, bool words,
                      struct dx_buf *body)
 {
@@ -241,8 +251,7 @@ int dx_reply_problem(const struct dx_problem *problem, uint64_t number, bool wor
         member(body, "restart", problem->restart);
     if (number != 0)
         dx_buf_fmt(body, ",\"instance\":\"" DX_PROBLEM_INSTANCE "%016" PRIx64 "\"", number);
-    dx_buf_str(body, "}");
-    return status;
+    return close_document(body) ? status : 503;
 }
 
 const char *dx_reply_http_slug(int status)
@@ -259,7 +268,7 @@ void dx_reply_http_problem(int status, const char *detail, struct dx_buf *body)
 
     open_document(row->status, dx_reply_http_slug(status), row->phrase, body);
     member(body, "detail", detail);
-    dx_buf_str(body, "}");
+    (void)close_document(body);
 }
 
 void dx_reply_etag(struct dx_span body, char etag[DX_ETAG_TEXT])

@@ -66,11 +66,11 @@ size_t dx_reply_date_at(int status);
 
 /* Clears body and writes the document; returns the status. number: of the request, under which the
  * log has details of a failure; 0: it has none. words false: the caller must not get the problem's
- * detail. */
+ * detail. Without memory for it: 503, and an empty body. */
 int dx_reply_problem(const struct dx_problem *problem, uint64_t number, bool words,
                      struct dx_buf *body);
 
-/* For what goes wrong in HTTP itself: status, slug and title from the status alone. */
+/* For what goes wrong in HTTP itself: status, slug and title from the status alone. Without memory the body is empty. */
 void dx_reply_http_problem(int status, const char *detail, struct dx_buf *body);
 
 /* The slug of that; static. */

@@ -35,10 +35,10 @@ SPACES = 2 if not dxtest.WHOLE else 10                                          
 
 def limited(limit):
     """A command under one limit of prlimit."""
-    def run(command, point, env, cwd=None):
-        del point
+    def run(command, point, env, work, cwd=None):
+        del point, work
         return subprocess.run(["prlimit", limit, *map(str, command)], env={**os.environ, **env}, stdin=subprocess.DEVNULL, capture_output=True,
-                              check=False, timeout=starve.SECONDS_A_POINT, cwd=cwd)
+                              check=False, timeout=starve.SECONDS_A_POINT, cwd=cwd), True
     return run
 
 
@@ -50,7 +50,7 @@ def least(base, case, fits):
     while high - low > 1:
         middle = (low + high) // 2
         place = starvation.Workplace(base, case)
-        done = limited(f"--as={middle * MIB}")(case.words(place.root), None, place.env, place.folder)
+        done, _ = limited(f"--as={middle * MIB}")(case.words(place.root), None, place.env, place.folder, place.folder)
         low, high = (low, middle) if fits(done.returncode) else (middle, high)
     return high
 
@@ -112,10 +112,10 @@ def clear(folder):
 
 
 def in_full(folder, take, left):
-    def run(command, point, env, cwd=None):
+    def run(command, point, env, work, cwd=None):
         take(folder, left)
         try:
-            return limited("--nofile=1024")(command, point, env, cwd)
+            return limited("--nofile=1024")(command, point, env, work, cwd)
         finally:
             clear(folder)
     return run

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * starve.c - for LD_PRELOAD: the n-th call of one kind that a process makes fails.
+ * starve.c - for LD_PRELOAD: one call of a kind that a process makes fails.
  *
  *   DX_STARVE=alloc:ENOMEM:17        the 17th allocation fails, once
  *   DX_STARVE=write:ENOSPC:3+        the third write and all later ones
  *   DX_STARVE=read:short:2           the second read gives half of what was asked for
- *   DX_STARVE_COUNTS=FILE            at exit: a line "kind calls" for each kind
- *   DX_STARVE_CONTROL=FILE           of a server: mapped for all of its life, and another process says in it which call fails
+ *   DX_STARVE=open:EIO:@1f2e         the first open with the call chain of this hash; with + all later opens, too
+ *   DX_STARVE_CONTROL=FILE           mapped while the process lives: another process reads there how often each kind was called and by
+ *                                    which call chains, and says which call fails (tests/support/starve.py)
  *
  * Kinds are those of `kinds` below; errors are those of `errors`, and short for reads and writes. Calls are counted over all
  * threads, from the end of the dynamic linker's work on. What libc calls inside of itself is counted for allocations only:
  * of streams fopen, fread, fflush and fclose can fail, not each write below them.
+ *
+ * A call chain is a kind and the innermost DEPTH return addresses in the program's own code, as offsets from where it is loaded: a hash
+ * names the same chain in each process of one build. Where a library made the call, its return address comes before them.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -17,6 +21,7 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <link.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -32,6 +37,7 @@
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
+#include <unwind.h>
 
 enum kind {
     ALLOC,
@@ -70,18 +76,47 @@ static const struct {
                { "ECONNREFUSED", ECONNREFUSED },
                { "ECONNRESET", ECONNRESET } };
 
-/* tests/support/starve.py writes it, kind last. */
+#define DEPTH 10        /* return addresses of a chain */
+#define CHAINS 16384    /* of a process, a power of two; publish has some 900 */
+#define PROGRAMS 4      /* that follow each other by exec */
+#define MODULES 64      /* the program, which is the first, and its libraries */
+#define MODULE_SHIFT 48 /* of a frame: the number of its module is above, the offset below */
+
+struct chain {
+    uint64_t hash;
+    uint64_t kind;
+    uint64_t program;
+    uint64_t count; /* of frames */
+    uint64_t frames[DEPTH + 1];
+};
+
+/* tests/support/starve.py reads and writes it, kind last. */
 struct control {
     atomic_uint kind; /* that fails; KINDS: none */
     int error;
     uint64_t call;
     uint64_t for_ever;
+    uint64_t hash;                /* of the chain that fails; 0: `call` says which call */
+    atomic_uint_fast64_t hit;     /* a call has failed */
+    atomic_uint_fast64_t records; /* whether chains are recorded */
+    atomic_uint_fast64_t program_count;
+    atomic_uint_fast64_t chain_count;
+    char programs[PROGRAMS][256];
     atomic_uint_fast64_t calls[KINDS];
+    atomic_uint_fast64_t slots[CHAINS]; /* hashes that were seen */
+    struct chain chains[CHAINS];
 };
 
 static struct control own = { .kind = KINDS };
 static struct control *control = &own;
 static atomic_bool armed;
+
+static struct {
+    uintptr_t begin, end;
+} modules[MODULES];
+static int module_count;
+static uint64_t own_module; /* this library */
+static uint64_t program;
 
 /* glibc gives its allocator under these names to those who stand in front of it. */
 void *__libc_malloc(size_t size);
@@ -103,10 +138,14 @@ static void parse(const char *text)
             n = strlen(errors[e].name);
             if (strncmp(text, errors[e].name, n) != 0 || text[n] != ':')
                 continue;
-            own.call = strtoull(text + n + 1, &end, 10);
-            own.for_ever = *end == '+';
-            own.error = errors[e].number;
-            own.kind = (unsigned)k;
+            text += n + 1;
+            if (*text == '@')
+                control->hash = strtoull(text + 1, &end, 16);
+            else
+                control->call = strtoull(text, &end, 10);
+            control->for_ever = *end == '+';
+            control->error = errors[e].number;
+            control->kind = (unsigned)k;
             return;
         }
     }
@@ -125,18 +164,35 @@ static void crashed(int number)
     (void)raise(number);
 }
 
+static int add_module(struct dl_phdr_info *info, size_t size, void *context)
+{
+    uintptr_t end = 0;
+
+    (void)size;
+    (void)context;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+
+        if (part->p_type == PT_LOAD && part->p_vaddr + part->p_memsz > end)
+            end = part->p_vaddr + part->p_memsz;
+    }
+    if ((uintptr_t)&own_module - info->dlpi_addr < end)
+        own_module = (uint64_t)module_count;
+    modules[module_count].begin = info->dlpi_addr;
+    modules[module_count].end = info->dlpi_addr + end;
+    return ++module_count == MODULES;
+}
+
 __attribute__((constructor)) static void begin(void)
 {
-    const char *text = getenv("DX_STARVE");
+    const char *text = getenv("DX_STARVE_CONTROL");
     void *frame;
 
     (void)backtrace(&frame, 1); /* the first call allocates */
+    (void)dl_iterate_phdr(add_module, NULL);
     (void)signal(SIGSEGV, crashed);
     (void)signal(SIGABRT, crashed);
 
-    if (text != NULL && text[0] != '\0')
-        parse(text);
-    text = getenv("DX_STARVE_CONTROL");
     if (text != NULL) {
         int fd = open(text, O_RDWR);
         void *at = mmap(NULL, sizeof own, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -146,33 +202,99 @@ __attribute__((constructor)) static void begin(void)
         (void)close(fd);
         control = at;
     }
+    program = atomic_fetch_add(&control->program_count, 1) % PROGRAMS;
+    (void)!readlink("/proc/self/exe", control->programs[program], sizeof *control->programs - 1);
+    text = getenv("DX_STARVE");
+    if (text != NULL && text[0] != '\0' && program == 0)
+        parse(text);
     atomic_store(&armed, true);
 }
 
-__attribute__((destructor)) static void end(void)
-{
-    const char *path = getenv("DX_STARVE_COUNTS");
-    int fd;
+/* ---- chains ---- */
 
-    atomic_store(&armed, false);
-    fd = path == NULL ? -1 : open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    for (int k = 0; fd >= 0 && k < KINDS; k++)
-        (void)dprintf(fd, "%s %llu\n", kinds[k],
-                      (unsigned long long)atomic_load(&control->calls[k]));
-    if (fd >= 0)
-        (void)close(fd);
+static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *to)
+{
+    struct chain *chain = to;
+    uintptr_t at = _Unwind_GetIP(context);
+    uint64_t module = 0;
+
+    while (module < (uint64_t)module_count &&
+           (at < modules[module].begin || at >= modules[module].end))
+        module++;
+    if (module == (uint64_t)module_count || module == own_module)
+        return _URC_NO_REASON;
+    /* Of libraries the one that made the call. */
+    if (module != 0 && chain->count != 0)
+        return _URC_NO_REASON;
+    chain->frames[chain->count++] = module << MODULE_SHIFT | (at - modules[module].begin);
+    return chain->count - (chain->frames[0] >> MODULE_SHIFT != 0) == DEPTH ? _URC_END_OF_STACK
+                                                                           : _URC_NO_REASON;
+}
+
+/* FNV-1a by words, and its bits mixed. */
+static uint64_t hash_of(const struct chain *chain)
+{
+    uint64_t hash = 0xcbf29ce484222325u ^ chain->kind;
+
+    for (uint64_t i = 0; i < chain->count; i++) {
+        hash = (hash ^ chain->frames[i]) * 0x100000001b3u;
+        hash ^= hash >> 32;
+    }
+    return hash == 0 ? 1 : hash;
+}
+
+/* What is seen for the first time; `chains` has them in that order. */
+static void record(const struct chain *chain)
+{
+    for (uint64_t at = chain->hash; at < chain->hash + CHAINS; at++) {
+        uint64_t found = 0;
+
+        if (atomic_compare_exchange_strong(&control->slots[at % CHAINS], &found, chain->hash)) {
+            control->chains[atomic_fetch_add(&control->chain_count, 1)] = *chain;
+            return;
+        }
+        if (found == chain->hash)
+            return;
+    }
+}
+
+/* Whether the chain of this call is the one that fails. */
+static bool is_chain(enum kind kind, bool may_fail)
+{
+    static __thread bool is_unwinding;
+    struct chain chain = { .kind = kind, .program = program };
+    bool records = atomic_load(&control->records) != 0;
+
+    if (is_unwinding || !(records || may_fail))
+        return false;
+    is_unwinding = true;
+    (void)_Unwind_Backtrace(add_frame, &chain);
+    is_unwinding = false;
+    chain.hash = hash_of(&chain);
+    if (records)
+        record(&chain);
+    return may_fail && chain.hash == control->hash;
 }
 
 /* Whether this call is the one; errno is set then. */
 static bool fails(enum kind kind)
 {
+    bool is_kind, was_hit, is_wanted;
     uint64_t call;
 
     if (!atomic_load(&armed))
         return false;
     call = atomic_fetch_add(&control->calls[kind], 1) + 1;
-    if (kind != atomic_load(&control->kind) ||
-        (control->for_ever ? call < control->call : call != control->call))
+    is_kind = kind == atomic_load(&control->kind);
+    was_hit = atomic_load(&control->hit) != 0;
+    is_wanted = is_chain(kind, is_kind && control->hash != 0 && !was_hit);
+    if (!is_kind)
+        return false;
+    if (control->hash == 0)
+        is_wanted = call == control->call;
+    if (is_wanted)
+        is_wanted = atomic_exchange(&control->hit, 1) == 0;
+    if (!is_wanted && !(control->for_ever && atomic_load(&control->hit) != 0))
         return false;
     errno = control->error;
     return true;
@@ -425,6 +547,11 @@ int flock(int fd, int what)
 int stat(const char *path, struct stat *st)
 {
     return CALL(STAT, SYS_newfstatat, AT_FDCWD, path, st, 0);
+}
+
+int lstat(const char *path, struct stat *st)
+{
+    return CALL(STAT, SYS_newfstatat, AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
 }
 
 int fstat(int fd, struct stat *st)

@@ -5,6 +5,9 @@
 #include "base/map.h"
 #include "tests/support/damage.h"
 
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -173,6 +176,29 @@ static void check_empty(void)
     EXPECT(dx_map_open(&map, root, DX_MAP_RANDOM, &err) < 0, "a directory is no file");
 }
 
+/* A name that cannot be looked up is not the name of another file: callers try again after 0. */
+static void check_is_at(void)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    char path[128], other[128], below[160];
+    int fd;
+
+    (void)snprintf(path, sizeof path, "%s/is-at", root);
+    (void)snprintf(other, sizeof other, "%s/other", root);
+    (void)snprintf(below, sizeof below, "%s/below", path);
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    EXPECT(dx_file_is_at(fd, path, &err) == 1, "%s", err.text);
+    EXPECT(dx_file_is_at(fd, root, &err) == 0, "another one");
+    EXPECT(dx_file_is_at(fd, below, &err) == DX_E_IO && strstr(err.text, "directory") != NULL, "%s",
+           err.text);
+    EXPECT(rename(path, other) == 0, "rename");
+    EXPECT(dx_file_is_at(fd, path, &err) == 0, "none");
+    EXPECT(dx_file_is_at(fd, other, &err) == 1, "%s", err.text);
+    (void)close(fd);
+    EXPECT(dx_file_is_at(-1, other, &err) == DX_E_IO, "no descriptor");
+    EXPECT(unlink(other) == 0, "unlink");
+}
+
 int main(void)
 {
     struct dx_error err = DX_ERROR_INIT;
@@ -181,6 +207,7 @@ int main(void)
         return 1;
     check_out(false);
     check_out(true);
+    check_is_at();
     check_sync_later();
     check_make();
     check_replace();

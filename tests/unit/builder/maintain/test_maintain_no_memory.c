@@ -19,8 +19,12 @@ static int compact(void *ctx, struct dx_error *err)
     struct dx_compact_result result;
     int rc = dx_compact(&o, &result, err);
 
-    if (rc == DX_OK)
-        dx_compact_result_release(&result);
+    if (rc < 0)
+        return rc;
+    if (result.publish.damaged.count > 0) /* the machine's fault, not the file's */
+        rc = dx_fail(err, DX_E_CORRUPT, "damaged: %llu files",
+                     (unsigned long long)result.publish.damaged.count);
+    dx_compact_result_release(&result);
     return rc;
 }
 

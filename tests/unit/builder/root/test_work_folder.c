@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_work_folder.c - a new work folder is held; those of dead processes are removed, and nothing else.
+ * test_work_folder.c - a new work folder is held, or the message has the cause; those of dead processes are removed, and nothing else.
  */
 #include "builder/root/work_folder.h"
 
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,6 +60,25 @@ static void check_others(void)
            "nothing else is");
 }
 
+/* A folder is made, but cannot be opened: the message says why, and no folder remains. */
+static void check_no_descriptor(void)
+{
+    struct dx_work_folder w = DX_WORK_FOLDER_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    struct rlimit before, none;
+
+    EXPECT(mkdir(below("full"), 0700) == 0, "full");
+    EXPECT(getrlimit(RLIMIT_NOFILE, &before) == 0, "getrlimit");
+    none = before;
+    none.rlim_cur = 0;
+    EXPECT(setrlimit(RLIMIT_NOFILE, &none) == 0, "setrlimit");
+    EXPECT(dx_work_folder_make(&w, below("full"), "test", &err) == DX_E_IO &&
+               strstr(err.text, "Too many open files") != NULL,
+           "%s", err.text);
+    EXPECT(setrlimit(RLIMIT_NOFILE, &before) == 0, "setrlimit");
+    EXPECT(rmdir(below("full")) == 0, "a folder remains");
+}
+
 int main(void)
 {
     struct dx_work_folder first = DX_WORK_FOLDER_INIT, second = DX_WORK_FOLDER_INIT;
@@ -84,6 +104,7 @@ int main(void)
     EXPECT(dx_work_folder_make(&first, below("none"), "test", &err) < 0 &&
                strstr(err.text, "--work-dir") != NULL,
            "%s", err.text);
+    check_no_descriptor();
     EXPECT(dx_dir_remove(top, &err) == DX_OK, "%s", err.text);
     return failures > 0;
 }

@@ -4,6 +4,7 @@
 #include "format/root/lease_json.h"
 #include "format/root/registry_json.h"
 #include "format/root/rules.h"
+#include "format/root/suppressions_floor.h"
 
 #include <stdio.h>
 
@@ -124,12 +125,27 @@ static int lease(void *ctx, struct dx_error *err)
     return rc;
 }
 
+static int floor_file(void *ctx, struct dx_error *err)
+{
+    const struct dx_suppressions_floor floor = { .lines = 3 };
+    struct dx_suppressions_floor again;
+    struct dx_buf text = DX_BUF_INIT(DX_SUPPRESSIONS_FLOOR_MAX);
+    int rc = dx_suppressions_floor_write(&floor, &text, err);
+
+    (void)ctx;
+    if (rc == DX_OK)
+        rc = dx_suppressions_floor_parse(dx_span_of(text.data, text.size), "floor", &again, err);
+    dx_buf_release(&text);
+    return rc;
+}
+
 int main(void)
 {
     size_t failures = fail_alloc_each("suppressions", 0, suppressions, NULL);
 
     failures += fail_alloc_each("access table", 0, access_table, NULL);
     failures += fail_alloc_each("registry", 0, registry, NULL);
+    failures += fail_alloc_each("floor", 0, floor_file, NULL);
     failures += fail_alloc_each("lease", 0, lease, NULL);
     return failures > 0;
 }

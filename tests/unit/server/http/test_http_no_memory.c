@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A head and a problem are written while memory runs out. */
+ * A head and a problem are written while memory runs out: a problem is whole, or 503 without a document. */
 #include "server/http/reply.h"
 
 #include "tests/runner/fail_alloc.h"
@@ -12,15 +12,17 @@ static int reply(void *ctx, struct dx_error *err)
     struct dx_problem problem = { 0 };
     struct dx_buf head = DX_BUF_INIT(DX_REPLY_HEAD_MAX);
     struct dx_buf body = DX_BUF_INIT(1 << 16);
-    int rc = DX_OK;
+    int status, rc = DX_OK;
 
     dx_reply_head(&r, &head);
     (void)dx_problem_set(&problem, DX_PROBLEM_TOO_MUCH, "too-much", "too much", "detail %u", 7u);
-    (void)dx_reply_problem(&problem, 7, true, &body);
+    status = dx_reply_problem(&problem, 7, true, &body);
     if (head.failed)
         rc = dx_buf_fail(&head, err, "head");
-    else if (body.failed)
-        rc = dx_buf_fail(&body, err, "body");
+    else if (status == 503 && body.size == 0)
+        rc = dx_no_memory(err, "body");
+    else if (status != 422 || body.size == 0 || body.data[body.size - 1] != '}')
+        rc = dx_fail(err, DX_E_CORRUPT, "%d with %zu bytes", status, body.size);
     dx_buf_release(&head);
     dx_buf_release(&body);
     return rc;
