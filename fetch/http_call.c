@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fetch/http_call.h"
 
-#include "base/release.h"
 #include "base/log.h"
+#include "base/release.h"
 #include "fetch/retry.h"
 #include "fetch/source.h"
 

@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/path.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "builder/lake/suffix_list.h"
 #include "builder/policy/access_binding.h"
 #include "builder/policy/suppress.h"
