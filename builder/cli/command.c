@@ -11,9 +11,8 @@
 
 const struct dx_option dx_command_general[] = {
     { "verbose", NULL, NULL,
-      "say on standard error which files are read and written, what a store is asked and how long "
-      "that "
-      "takes",
+      "say on standard error which files are read and written, what a store is asked and how "
+      "long that takes",
       DX_OPT_FLAG },
 };
 const size_t dx_command_general_count = sizeof dx_command_general / sizeof *dx_command_general;
