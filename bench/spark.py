@@ -165,7 +165,8 @@ class Bench:
     def run(self, command, environment=None):
         done = subprocess.run([str(c) for c in command], env=environment, preexec_fn=self.group.enter, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            sys.exit(f"{' '.join(str(c) for c in command)}:\n{done.stdout}{done.stderr[-3000:]}")
+            words = [line for line in done.stderr.splitlines() if not line.startswith(("\tat ", "java.", "org."))]     # of Python
+            sys.exit(f"{' '.join(str(c) for c in command)}:\n{done.stdout}" + "\n".join(words)[-3000:])
         return done.stdout
 
     def alone(self):

@@ -80,7 +80,7 @@ def domains(root):
 def job_of(job_module, root, replace=False, **changes):
     columns = job_module.Columns(url=2, dataset=0, ts=1, extras=(("note", 3),))
     job = job_module.Job(name=f"{random.randrange(1 << 48):012x}", root=str(root), spool=f"{root}/spool", dataset=None, columns=columns, replace=replace,
-                         adopts=True, arranged=True, memory="64M", wait_s=60, max_rejects=0.1, publish=True, verify=True,
+                         adopts=True, arranged=True, memory="64M", driver_memory="64M", wait_s=60, max_rejects=0.1, publish=True, verify=True,
                          suffix_list=zlib.compress(job_module.lake_of(str(root)).suffix_list))
     return dataclasses.replace(job, **changes)
 
@@ -339,7 +339,7 @@ def check_unpublished(tmp, module, rows, want):
     root = tmp / "unpublished"
     job = job_of(module, root)
     module.begin(job)
-    refused("in the lake", module, module.commit, dataclasses.replace(job, memory="none"), run_tasks(job, arranged(rows)))
+    refused("in the lake", module, module.commit, dataclasses.replace(job, driver_memory="none"), run_tasks(job, arranged(rows)))
     dxtest.domaindex("publish", "--root", root)
     check(answers(root) == want, "answers after a publish that failed was run again")
 

@@ -65,7 +65,8 @@ class Job:
     replace: bool
     adopts: bool  # tasks write lake files; else rows for the driver's ingest
     arranged: bool
-    memory: str
+    memory: str  # of a task's ingest
+    driver_memory: str
     wait_s: int
     max_rejects: float
     publish: bool
@@ -382,7 +383,7 @@ def commit(job: Job, results: Sequence[Result]) -> None:
         else:
             (folder / "inputs").write_text("".join(f"{file.path}\n" for file in files), encoding="utf-8")
             dataset = ["--dataset", job.dataset] if job.dataset is not None else []
-            run(["ingest", "--root", job.root, "--memory", job.memory, "--max-rejects", f"{100 * job.max_rejects:g}%", *job.columns.arguments(), *dataset,
+            run(["ingest", "--root", job.root, "--memory", job.driver_memory, "--max-rejects", f"{100 * job.max_rejects:g}%", *job.columns.arguments(), *dataset,
                  *replace, *waits, f"@{folder / 'inputs'}"])
     try:
         _follow(job, results, waits)
@@ -397,6 +398,6 @@ def _follow(job: Job, results: Sequence[Result], waits: Sequence[str]) -> None:
         _keep_rejects(job, results)
     abort(job)  # the rest of the spool
     if job.publish:
-        run(["publish", "--root", job.root, "--memory", job.memory, *waits])
+        run(["publish", "--root", job.root, "--memory", job.driver_memory, *waits])
         if job.iceberg:
             iceberg.update(job.root)

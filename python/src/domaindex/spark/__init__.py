@@ -86,7 +86,7 @@ def _job_of(names: Sequence[str], options: Mapping[str, str], overwrite: bool) -
     return _job.Job(
         name=uuid.uuid4().hex[:12], root=root, spool=spool, dataset=dataset,
         columns=_columns(names, options), replace=overwrite, adopts=adopts, arranged=arranged,
-        memory=options.get("memory", "512M"), wait_s=int(options.get("wait", "600")), max_rejects=float(options.get("max_rejects", "0.1")),
+        memory=options.get("memory", "512M"), driver_memory=options.get("driver_memory", "2G"), wait_s=int(options.get("wait", "600")), max_rejects=float(options.get("max_rejects", "0.1")),
         publish=_flag(options, "publish", True), verify=_flag(options, "verify", True), iceberg=_flag(options, "iceberg", False),
         suffix_list=zlib.compress(lake.suffix_list))
 
@@ -307,7 +307,7 @@ def ingest(df: Any, root: Union[str, "os.PathLike[str]"], *, dataset: Optional[s
            url_column: Optional[str] = None, ts_column: Optional[str] = None, extra_columns: Sequence[str] = (), mode: str = "append",
            partitions: Optional[int] = None, profile: Optional[str] = None, **options: Any) -> None:
     """Adds the rows of a DataFrame to a root and publishes it. mode "overwrite": they take the place of what the datasets had. Further options are
-    those of the data source: spool, memory, wait, max_rejects, publish, verify, iceberg.
+    those of the data source: spool, memory, driver_memory, wait, max_rejects, publish, verify, iceberg.
 
     profile: of a public corpus that `domaindex profiles` lists, for a DataFrame that Spark has read from its files; columns and names of datasets
     follow from it, and dataset, if it is given, goes before its names."""

@@ -26,7 +26,7 @@ def _parser() -> argparse.ArgumentParser:
     add.add_argument("--extra-column", action="append", default=[])
     add.add_argument("--overwrite", action="store_true", help="the rows take the place of what the datasets had")
     add.add_argument("--partitions", type=int)
-    add.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of the data source: spool, memory, wait, max_rejects, publish, verify, iceberg")
+    add.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of the data source: spool, memory, driver_memory, wait, max_rejects, publish, verify, iceberg")
     old = commands.add_parser("clean", help="remove what jobs left whose driver was killed")
     old.add_argument("--spool", required=True, help="ROOT/spool, or the option spool of the jobs")
     old.add_argument("--older-than", type=float, default=86400, metavar="SECONDS", help="since the last change of a job's folder (default: a day)")
