@@ -303,22 +303,28 @@ static bool is_over(const struct loop *l, uint64_t now)
     return ends_early(l) || now > l->give_up_ns || (!may_ask(l, due) && l->busy_count == 0);
 }
 
+/* Linux before 5.11 has no epoll_pwait2; the part of a millisecond is then waited for in turns. */
+static int wait_for(const struct loop *l, struct epoll_event *events, uint64_t ns)
+{
+    struct timespec wait = { (time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS) };
+    int n = ns == 0 ? 0 : epoll_pwait2(l->epoll, events, EVENTS, &wait, NULL);
+
+    return ns == 0 || (n < 0 && errno == ENOSYS)
+               ? epoll_wait(l->epoll, events, EVENTS, (int)(ns / (SECOND_NS / 1000)))
+               : n;
+}
+
 static int serve_links(struct loop *l, struct dx_error *err)
 {
     struct epoll_event events[EVENTS];
     uint64_t now = now_ns();
 
     while (!is_over(l, now)) {
-        struct timespec wait;
-        uint64_t ns;
         int n;
 
         if (is_open_loop(l))
             ask_due(l, now);
-        ns = rest(l, now);
-        wait = (struct timespec){ (time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS) };
-        n = ns == 0 ? epoll_wait(l->epoll, events, EVENTS, 0)
-                    : epoll_pwait2(l->epoll, events, EVENTS, &wait, NULL);
+        n = wait_for(l, events, rest(l, now));
         if (n < 0 && errno != EINTR)
             return dx_fail_errno(err, errno, "epoll_wait");
         for (int i = 0; i < n; i++)
