@@ -11,9 +11,9 @@ from typing import Any, Iterator, List, Optional, Tuple
 from .. import _spark_job as _job
 from .._ranges import Key, Pool, Ranges
 
-SHARE = 0.02            # of the rows are looked at for ranges; all of them where that is too few
-ROWS_A_RANGE = 20       # fewer are too few
-MOST_A_TASK = 2000      # rows that a task gives to the driver
+SHARE = 0.02                    # of the rows are looked at for ranges; all of them where that is too few
+ROWS_A_RANGE = 20               # fewer are too few
+MOST_A_TASK = 2000              # rows that a task gives to the driver
 ROWS_A_PARTITION = 1_000_000    # where the caller does not say how many partitions there are
 
 
@@ -52,7 +52,7 @@ def arrange(df: Any, url: int, lake: _job.Lake, dataset_column: Optional[str], p
     suffix_list, dataset = lake.suffix_list, df.columns.index(dataset_column) if dataset_column else None
     sample, rows = _sample(df, url, suffix_list, dataset_column, SHARE)
     parts = partitions or max(1, round(rows / ROWS_A_PARTITION))
-    if len(sample) < ROWS_A_RANGE * parts:
+    if rows * SHARE < ROWS_A_RANGE * parts:
         sample, rows = _sample(df, url, suffix_list, dataset_column, 1)
         parts = partitions or max(1, round(rows / ROWS_A_PARTITION))
     ranges = Ranges.of_sample(sample, parts)
