@@ -215,24 +215,24 @@ class Bench:
         found = json.loads(self.run([dxtest.DOMAINDEX, "datasets", "--root", root, "--json"]))
         return sorted((d["name"], d["dataset_id"], d["domain_count"], d["url_count"], d["row_count"]) for d in found["datasets"])
 
-    def lake(self, root):
-        """Rows and two sums of hashes over them, for each dataset: equal for equal multisets of rows in whatever order."""
+    def of_lake(self, root, query):
+        """What DuckDB says; the parameter of the query is the list of lake files."""
         import duckdb
 
         files = self.run([dxtest.DOMAINDEX, "files", "--root", root]).splitlines()
         with duckdb.connect() as db:
             db.sql("SET memory_limit = '4GB'")
-            row = "domain, domain_id, scheme, host, path_query, raw_url, ts, url_id"
-            return db.execute(f"SELECT dataset_id, count(*), sum(hash({row})::HUGEINT), sum(hash(1, {row})::HUGEINT) FROM read_parquet(?) GROUP BY 1 ORDER BY 1", [files]).fetchall()
+            return db.execute(query, [files]).fetchall()
+
+    def lake(self, root):
+        """Rows and two sums of hashes over them, for each dataset: equal for equal multisets of rows in whatever order."""
+        row = "domain, domain_id, scheme, host, path_query, raw_url, ts, url_id"
+        return self.of_lake(root, f"SELECT dataset_id, count(*), sum(hash({row})::HUGEINT), sum(hash(1, {row})::HUGEINT) FROM read_parquet(?) GROUP BY 1 ORDER BY 1")
 
     def answers(self, root):
         """A hash of the counts and times of every domain in each of its datasets, as `lookup` gives them."""
-        import duckdb
-
-        names, files = self.work / "names", self.run([dxtest.DOMAINDEX, "files", "--root", root]).splitlines()
-        with duckdb.connect() as db:
-            db.sql("SET memory_limit = '4GB'")
-            db.execute(f"COPY (SELECT DISTINCT domain FROM read_parquet(?) ORDER BY 1) TO '{names}' (HEADER false, QUOTE '', DELIMITER '\t')", [files])
+        names = self.work / "names"
+        self.of_lake(root, f"COPY (SELECT DISTINCT domain FROM read_parquet(?) ORDER BY 1) TO '{names}' (HEADER false, QUOTE '', DELIMITER '\t')")
         sums = hashlib.sha256()
         with subprocess.Popen([dxtest.DOMAINDEX, "lookup", "--quiet", "--root", root, "--names", names, "--format", "csv"], stdout=subprocess.PIPE) as asked:
             for block in iter(lambda: asked.stdout.read(1 << 20), b""):

@@ -164,7 +164,7 @@ int dx_publish_job_room(const struct dx_publish_job *job, struct dx_error *err)
         rc = dx_no_memory(err, "%s: manifest", job->options->root);
     else if (text.failed)
         rc = dx_fail(err, DX_E_LIMIT,
-                     "%s: with %zu versions there is no room in the manifest for another; "
+                     "%s: with %zu versions the manifest has no room for another; "
                      "remove old ones first (domaindex gc --delete)",
                      job->options->root, m->version_count);
     dx_buf_release(&text);

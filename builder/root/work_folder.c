@@ -81,7 +81,7 @@ static int make_locked(struct dx_work_folder *w, const char *dir, const char *pr
     else if (there.st_ino == mine.st_ino)
         return 1;
     else
-        *cause = ENOENT;  /* as stat() says if there is no other folder of this name yet */
+        *cause = ENOENT;  /* a sweeping process removed it, and another has its name */
     (void)rmdir(w->path); /* empty, unless another process has taken its name already */
     if (w->fd >= 0)
         (void)close(w->fd);

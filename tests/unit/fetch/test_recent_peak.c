@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The most at once is remembered for a minute, and forgotten after two; idle handles of a lane follow it.
+ * The most at once is remembered for a minute, and forgotten after two.
  */
 #include "fetch/recent_peak.h"
 #include "tests/support/damage.h"
