@@ -477,7 +477,8 @@ static void on_readable(evutil_socket_t fd, short what, void *argument)
     struct dx_connection *c = argument;
 
     (void)fd;
-    (void)what;
+    if ((what & EV_CLOSED) != 0)
+        c->stream.ending = true;
     dx_loop_clock(c->stream.loop);
     if (c->stream.wait == DX_WAIT_LINGER)
         dx_stream_discard(&c->stream);
@@ -562,8 +563,8 @@ void dx_connection_open(struct dx_loop *loop, const struct dx_guest *guest)
     c->needs_proxy_header = !guest->admin && loop->serving->options.proxy_protocol &&
                             dx_identity_is_proxy(&loop->serving->options.identity, &guest->peer);
     c->needs_handshake = !guest->admin && loop->serving->options.tls != NULL;
-    if (dx_stream_open(&c->stream, loop, guest, c->needs_handshake ? on_readable_tls : on_readable,
-                       on_writable, c) &&
+    if (dx_stream_open(&c->stream, loop, guest, !c->needs_handshake,
+                       c->needs_handshake ? on_readable_tls : on_readable, on_writable, c) &&
         loop->draining)
         drain(c);
     reap(c);

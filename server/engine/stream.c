@@ -70,7 +70,7 @@ void dx_stream_let_go(struct dx_stream *s)
 }
 
 bool dx_stream_open(struct dx_stream *s, struct dx_loop *loop, const struct dx_guest *guest,
-                    event_callback_fn readable, event_callback_fn writable, void *ctx)
+                    bool by_edge, event_callback_fn readable, event_callback_fn writable, void *ctx)
 {
     int fd = guest->fd;
     int one = 1;
@@ -83,8 +83,13 @@ bool dx_stream_open(struct dx_stream *s, struct dx_loop *loop, const struct dx_g
     s->wait = DX_WAIT_CLOSED; /* in no list yet */
     dx_buf_init(&s->out_head, DX_REPLY_HEAD_MAX + DX_RECEIPT_MAX + DX_REPLY_SMALL);
     dx_buf_init(&s->out_body, DX_BODY_MAX);
-    (void)event_assign(&s->read_event, loop->base, fd, EV_READ | EV_PERSIST, readable, ctx);
-    (void)event_assign(&s->write_event, loop->base, fd, EV_WRITE | EV_PERSIST, writable, ctx);
+    s->by_edge = by_edge;
+    (void)event_assign(&s->read_event, loop->base, fd,
+                       by_edge ? EV_READ | EV_CLOSED | EV_ET | EV_PERSIST : EV_READ | EV_PERSIST,
+                       readable, ctx);
+    (void)event_assign(&s->write_event, loop->base, fd,
+                       by_edge ? EV_WRITE | EV_ET | EV_PERSIST : EV_WRITE | EV_PERSIST, writable,
+                       ctx);
     loop->open++;
     dx_stream_wait(s, DX_WAIT_HEAD);
     dx_stream_listen(s);
@@ -118,10 +123,29 @@ void dx_stream_shut(struct dx_stream *s)
 
 /* ---- in ---- */
 
+static ssize_t receive(const struct dx_stream *s, uint8_t *to, size_t size)
+{
+    ssize_t n;
+
+    do
+        n = recv(s->fd, to, size, 0);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+/* No event comes for bytes that are left, nor for an end behind them: to listen anew asks for one. */
+static void listen_again(struct dx_stream *s)
+{
+    if (s->by_edge && s->reading) {
+        dx_stream_pause(s);
+        dx_stream_listen(s);
+    }
+}
+
 struct dx_span dx_stream_read(struct dx_stream *s)
 {
     uint8_t *to = s->loop->bytes;
-    ssize_t n = s->tls == NULL ? recv(s->fd, to, sizeof s->loop->bytes, 0)
+    ssize_t n = s->tls == NULL ? receive(s, to, sizeof s->loop->bytes)
                                : dx_tls_link_read(s->tls, to, sizeof s->loop->bytes);
 
     if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
@@ -130,6 +154,8 @@ struct dx_span dx_stream_read(struct dx_stream *s)
         s->eof = true;
         dx_stream_pause(s);
     }
+    if (n == (ssize_t)sizeof s->loop->bytes || (n > 0 && s->ending))
+        listen_again(s);
     return (struct dx_span){ to, n > 0 ? (size_t)n : 0 };
 }
 
@@ -339,14 +365,19 @@ enum dx_sent dx_stream_go_on(struct dx_stream *s)
 {
     struct dx_span body = out_body(s);
     size_t body_sent = s->sent > s->out_head.size ? s->sent - s->out_head.size : 0;
-    ssize_t n = send_both(s, rest_of(span_of(&s->out_head), s->sent), rest_of(body, body_sent));
+    struct dx_span head_rest = rest_of(span_of(&s->out_head), s->sent);
+    struct dx_span body_rest = rest_of(body, body_sent);
+    ssize_t n = send_both(s, head_rest, body_rest);
 
     if (n < 0)
         return gone(s);
     s->sent += (size_t)n;
     s->taken += (size_t)n;
-    if (s->sent < s->out_head.size + body.size)
+    if (s->sent < s->out_head.size + body.size) {
+        if (s->by_edge && (size_t)n == head_rest.size + some_of(body_rest).size)
+            dx_stream_turn_later(s); /* there was room, and no event says so twice */
         return DX_SENT_WAITS;
+    }
     (void)event_del(&s->write_event);
     return DX_SENT_ALL;
 }

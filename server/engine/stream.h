@@ -2,7 +2,7 @@
  * stream.h - one socket of a loop: what it waits for, what is read from it, and what it has not
  * taken yet.
  *
- *   ok = dx_stream_open(s, loop, &guest, on_readable, on_writable, ctx);   false: shut already
+ *   ok = dx_stream_open(s, loop, &guest, true, on_readable, on_writable, ctx);   false: shut already
  *   dx_stream_wait(s, DX_WAIT_HEAD);            from now, until the time of that wait is over
  *   bytes = dx_stream_read(s);                  size 0: nothing now, or s->eof, or shut
  *   sent = dx_stream_send(s, &head, payload, &body, NULL);
@@ -12,6 +12,10 @@
  *   ok = dx_stream_secure(s);                   from here on it speaks TLS, once the handshake is done
  *   dx_stream_linger(s);                        ours is said; the client's end is waited for
  *   dx_stream_shut(s);                          again is fine
+ *
+ * by_edge: an event comes when bytes or room do, once, and not while they are there, which spares the system a look at each
+ * socket of the wake before. `readable` then sets s->ending at EV_CLOSED, and reads each time. Not for TLS, which
+ * has bytes of its own.
  *
  * It knows nothing of what the bytes mean. shut leaves an empty struct in no list, of which callers
  * up the stack may still look at `wait`: DX_WAIT_CLOSED. All belongs to the loop's thread.
@@ -34,6 +38,8 @@ struct dx_stream {
     struct dx_address peer;
     bool admin; /* of the admin listener */
     enum dx_wait wait;
+    bool by_edge;
+    bool ending;  /* an event said that the client sends no more */
     bool reading; /* read_event is added */
     bool in_turns;
     bool eof; /* the client sends no more; it may still read */
@@ -53,7 +59,8 @@ struct dx_stream {
 };
 
 bool dx_stream_open(struct dx_stream *s, struct dx_loop *loop, const struct dx_guest *guest,
-                    event_callback_fn readable, event_callback_fn writable, void *ctx);
+                    bool by_edge, event_callback_fn readable, event_callback_fn writable,
+                    void *ctx);
 void dx_stream_shut(struct dx_stream *s);
 
 /* Neither between requests nor in the middle of a head. */
