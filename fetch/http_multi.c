@@ -516,10 +516,9 @@ static void retry_attempt(struct request *r, unsigned which, CURLcode code)
     dx_timers_set(&batch->lane->timers, &r->timer, attempt.now_ms + wait_ms);
 }
 
-static void trace_try(const struct dx_http_attempt *t, enum dx_refusal refusal)
+static void trace_try(const struct dx_http_attempt *t, bool good)
 {
     const struct dx_http_get *get = t->get;
-    bool good = refusal == DX_REPLY_ACCEPTED || refusal == DX_REPLY_NOT_MODIFIED;
     char range[64] = "";
 
     if (get->out == NULL)
@@ -535,12 +534,13 @@ static void settle_try(struct request *r, unsigned which, CURLcode code)
 {
     struct dx_http_attempt *t = r->tries[which];
     enum dx_refusal refusal = dx_http_attempt_end(t, code);
+    bool good = refusal == DX_REPLY_ACCEPTED || refusal == DX_REPLY_NOT_MODIFIED;
 
     if (dx_trace_on())
-        trace_try(t, refusal);
+        trace_try(t, good);
     if (t->reply.status != 0)
         (void)dx_retry_watch_answered(&r->batch->gate->limits->watch);
-    if (refusal == DX_REPLY_ACCEPTED || refusal == DX_REPLY_NOT_MODIFIED) {
+    if (good) {
         accept_reply(r, which);
         return;
     }

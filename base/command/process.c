@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/command/lost_page.h"
+
 static void raise_thread_stacks(void)
 {
     pthread_attr_t attr;
@@ -25,6 +27,7 @@ static void raise_thread_stacks(void)
 void dx_process_begin(void)
 {
     (void)signal(SIGXFSZ, SIG_IGN);
+    dx_lost_page_catch();
     raise_thread_stacks();
 }
 

@@ -8,7 +8,7 @@
  *   bytes = dx_process_peak();       resident memory at its highest; 0: unknown
  *
  * A write over a limit of file size fails with EFBIG, as over a full disk with ENOSPC, where the
- * system's default is to end the process by SIGXFSZ. Threads have a stack of at least
+ * system's default is to end the process by SIGXFSZ. A SIGBUS names its file (base/command/lost_page.h). Threads have a stack of at least
  * DX_THREAD_STACK bytes: their default is the limit of the main thread's, which may be made for
  * programs with one thread (ulimit -s).
  *

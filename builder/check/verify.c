@@ -7,10 +7,12 @@
 #include "builder/root/root.h"
 #include "loader/followed/access.h"
 #include "loader/followed/suppressions_live.h"
+#include "loader/guard/bus_fault.h"
 #include "loader/version_parts.h"
 
 #include <assert.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -162,6 +164,7 @@ static int check_file(struct dx_verify *w, const struct dx_manifest_version *ent
 {
     struct dx_map map = DX_MAP_INIT;
     struct dx_error why = DX_ERROR_INIT;
+    _Atomic unsigned lost = 0;
     struct dx_hash128 hash;
     char object[DX_MANIFEST_FILE_PATH];
     char *path = NULL;
@@ -180,8 +183,16 @@ static int check_file(struct dx_verify *w, const struct dx_manifest_version *ent
         atomic_fetch_add(&w->options->progress->bytes, map.bytes.size);
         atomic_fetch_add(&w->options->progress->items, 1);
     }
+    (void)dx_bus_add(map.base, map.length, &lost, 1, NULL);
     hash = dx_hash128_of(map.bytes);
-    if (map.bytes.size != f->size)
+    dx_bus_remove(map.base);
+    if (atomic_load(&lost) != 0) {
+        w->lost_page = true;
+        dx_verify_found(w,
+                        "%s: a page of this file cannot be read: it was cut short while it was "
+                        "read, or the disk fails; what the version says is not compared",
+                        path);
+    } else if (map.bytes.size != f->size)
         dx_verify_found(w, "%s: %zu bytes, the manifest says %llu", path, map.bytes.size,
                         (unsigned long long)f->size);
     else if (!dx_hash128_equal(&hash, &f->hash))
@@ -403,7 +414,7 @@ static int check_version(struct dx_verify *w, struct dx_error *err)
             rc = check_access(w, &manifest, err);
         if (rc == DX_OK)
             rc = check_files(w, &manifest, entry, err);
-        if (rc == DX_OK)
+        if (rc == DX_OK && !w->lost_page) /* which would end the process */
             rc = check_content(w, &manifest, entry, err);
         if (rc == DX_OK && entry == dx_manifest_current(&manifest))
             dx_verify_lake_notes(w, entry);

@@ -116,6 +116,7 @@ struct dx_verify {
     struct dx_verify_part parts[DX_PARTS_MAX];
     struct dx_source_options source_options;
     struct dx_root root;
+    bool lost_page; /* of a file of the version */
     /* Of roots on object storage only, all below. */
     struct dx_version_files copies;
     struct dx_work_folder folder;

@@ -1186,7 +1186,7 @@ static int run_ingest(const struct dx_options *options)
     }
     dx_interrupt_catch();
     rc = expand_inputs(options, &o, &list, &err);
-    if (rc == DX_OK && dx_options_has(options, OPT_JOURNAL)) {
+    if (rc == DX_OK && dx_options_has(options, OPT_JOURNAL) && list.count > 0) {
         dx_columns_want_release(&o.want);
         rc = ingest_steps(options, &list, &err);
     } else if (rc == DX_OK)

@@ -18,6 +18,7 @@
 #include "fetch/environment.h"
 #include "fetch/fetch_limits.h"
 #include "loader/build_info.h"
+#include "loader/guard/bus_fault.h"
 
 #define HELP_MAX (256 * 1024)
 #define WIDTH 78
@@ -284,6 +285,7 @@ int main(int argc, char **argv)
     const struct dx_command *c;
 
     dx_process_begin();
+    (void)dx_bus_install(-1, NULL); /* without it a lake file with a page that is lost ends the process */
     dx_retry_watch_set(&dx_fetch_limits_shared()->watch, tell_silence, NULL);
     if (argc < 2) {
         struct dx_buf out = DX_BUF_INIT(HELP_MAX);

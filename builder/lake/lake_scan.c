@@ -4,11 +4,15 @@
 #include "canon/url.h"
 #include "format/version/pages.h"
 #include "format/version/url_ids.h"
+#include "loader/guard/bus_fault.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #define ROLE_COUNT DX_LAKE_EXTRA
 
@@ -28,7 +32,8 @@ static const char *const role_name[ROLE_COUNT + 1] = {
 /* Where each column of the current row group is, and rows of which each column has a page at hand:
  * they are given by their places in the pages alone. */
 struct dx_lake_scan_cursor {
-    bool is_open; /* readers of the current group are open */
+    _Atomic unsigned lost; /* 1: a page of the file could not be read, and zeros are in its place */
+    bool is_open;          /* readers of the current group are open */
     struct dx_lake_scan_reader {
         struct dx_pq_reader reader;
         struct dx_pq_values values;
@@ -186,6 +191,32 @@ static int check_canon_version(const struct dx_lake_scan *s, struct dx_error *er
                    value->size > 16 ? 16 : (int)value->size, (const char *)value->data, known);
 }
 
+/* A file that its owner closed is one dataset's matter (scan_faults.h). */
+static int map_file(struct dx_lake_scan *s, struct dx_error *err)
+{
+    int rc = dx_map_open(&s->map, s->path, DX_MAP_SEQUENTIAL, err);
+
+    if (rc == DX_E_IO && access(s->path, R_OK) < 0 && (errno == EACCES || errno == EPERM)) {
+        if (err != NULL)
+            err->code = DX_E_DENIED;
+        return DX_E_DENIED;
+    }
+    if (rc == DX_OK) /* with no room left for it, a page that is lost ends the process */
+        (void)dx_bus_add(s->map.base, s->map.length, &s->cursor->lost, 1, NULL);
+    return rc;
+}
+
+/* Of what was read until now. Zeros in the place of a page make other errors, or none. */
+static int check_pages_were_read(const struct dx_lake_scan *s, int rc, struct dx_error *err)
+{
+    return atomic_load(&s->cursor->lost) == 0
+               ? rc
+               : dx_fail(err, DX_E_CORRUPT,
+                         "%s: a page of this file cannot be read: it was cut short while it was "
+                         "read, or the disk fails",
+                         s->path);
+}
+
 int dx_lake_scan_open(struct dx_lake_scan *s, const char *path, struct dx_error *err)
 {
     int rc;
@@ -197,7 +228,7 @@ int dx_lake_scan_open(struct dx_lake_scan *s, const char *path, struct dx_error 
         rc = dx_no_memory(err, "%s", path);
         goto fail;
     }
-    rc = dx_map_open(&s->map, path, DX_MAP_SEQUENTIAL, err);
+    rc = map_file(s, err);
     if (rc < 0)
         goto fail;
     rc = dx_pq_footer_open(&s->footer, s->map.bytes, err);
@@ -207,10 +238,11 @@ int dx_lake_scan_open(struct dx_lake_scan *s, const char *path, struct dx_error 
         rc = check_canon_version(s, err);
     for (int role = 0; rc == DX_OK && role < ROLE_COUNT; role++)
         rc = add_role(s, (enum dx_lake_role)role, err);
-    if (rc < 0) {
+    if (rc < 0)
         rc = dx_fail_in(err, "%s", path);
+    rc = check_pages_were_read(s, rc, err);
+    if (rc < 0)
         goto fail;
-    }
     add_extras(s);
     return DX_OK;
 fail:
@@ -220,6 +252,8 @@ fail:
 
 void dx_lake_scan_close(struct dx_lake_scan *s)
 {
+    if (s->map.base != NULL)
+        dx_bus_remove(s->map.base);
     for (size_t i = 0; i < DX_LAKE_COLUMN_MAX; i++)
         free(s->group.column[i].page);
     if (s->cursor != NULL) {
@@ -237,9 +271,8 @@ void dx_lake_scan_close(struct dx_lake_scan *s)
 
 int dx_lake_scan_hash(const struct dx_lake_scan *s, struct dx_hash128 *hash, struct dx_error *err)
 {
-    (void)err; /* the file is mapped: nothing can fail */
     *hash = dx_hash128_of(s->map.bytes);
-    return DX_OK;
+    return check_pages_were_read(s, DX_OK, err);
 }
 
 /* ---- row groups ---- */
@@ -303,19 +336,19 @@ static int fail_in_column(const struct dx_lake_scan *s, size_t column, struct dx
 int dx_lake_scan_group(struct dx_lake_scan *s, struct dx_error *err)
 {
     if (s->next_group == s->footer.group_count)
-        return 0;
+        return check_pages_were_read(s, 0, err);
     s->group.number = s->next_group;
     s->group.row_count = s->footer.group[s->next_group].row_count;
     for (size_t i = 0; i < s->column_count; i++) {
         int rc = walk_chunk(s, s->column[i].leaf, &s->group.column[i], err);
 
         if (rc < 0)
-            return fail_in_column(s, i, err);
+            return check_pages_were_read(s, fail_in_column(s, i, err), err);
     }
     s->next_group++;
     s->next_row = 0;
     s->cursor->is_open = false;
-    return 1;
+    return check_pages_were_read(s, 1, err);
 }
 
 /* ---- rows ---- */
@@ -465,13 +498,13 @@ static int next_row(struct dx_lake_scan *s, struct dx_lake_row *row, struct dx_e
 
     assert(s->next_group > 0);
     if (s->next_row == s->group.row_count)
-        return 0;
+        return check_pages_were_read(s, 0, err);
     if (!c->is_open)
         rc = open_readers(s, err);
     if (rc == DX_OK && c->at == c->count)
         rc = next_batch(s, err);
     if (rc < 0)
-        return rc;
+        return check_pages_were_read(s, rc, err);
     at = c->at;
     /* Field by field: a string instruction that zeroes the whole first takes longer than all this. */
     row->extra = c->extra;

@@ -28,6 +28,10 @@
  * its group. dx_lake_scan_fault says the fault of the last row (row_fault.h): what it was given as is looked at only in files
  * without the checksum that our writer puts into the footer.
  *
+ * A page that cannot be read (the file was cut short meanwhile, or the disk fails) is DX_E_CORRUPT, at the latest where a
+ * group ends: what was made of the rows before is thrown away then. So it is where a process has installed
+ * loader/guard/bus_fault.h; elsewhere it ends the process. DX_E_DENIED: this user may not read the file.
+ *
  * Missing domain, domain_id, scheme, host or path_query, and a known name of another type, are
  * errors that name the column. A further column whose values are not plain strings, or whose name
  * is empty or over 255 bytes, is not an extra: it is counted in skipped_count and the first is

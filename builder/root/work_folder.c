@@ -60,12 +60,11 @@ static void sweep(const char *dir, const char *prefix)
     (void)closedir(d);
 }
 
-/* 1 ours and locked, 0 not: a sweeping process took it in between, or the system refused; *cause: errno then. <0 error. */
+/* 1 ours and locked, 0 not: a sweeping process took it in between, or the system refused the lock; *cause: errno then.
+ * <0 error. */
 static int make_locked(struct dx_work_folder *w, const char *dir, const char *prefix, int *cause,
                        struct dx_error *err)
 {
-    struct stat there;
-    struct stat mine;
     int rc = dx_path_format(w->path, sizeof w->path, err, "%s/%sXXXXXX", dir, prefix);
 
     if (rc < 0)
@@ -75,18 +74,17 @@ static int make_locked(struct dx_work_folder *w, const char *dir, const char *pr
         return dx_fail_errno(err, errno, "%s: cannot make a folder to work in (--work-dir)", dir);
     }
     w->fd = open(w->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (w->fd < 0 || flock(w->fd, LOCK_EX) < 0 || fstat(w->fd, &mine) < 0 ||
-        stat(w->path, &there) < 0)
+    if (w->fd < 0 || flock(w->fd, LOCK_EX) < 0)
         *cause = errno;
-    else if (there.st_ino == mine.st_ino)
+    else if ((rc = dx_file_is_at(w->fd, w->path, err)) == 1)
         return 1;
     else
-        *cause = ENOENT;  /* a sweeping process removed it, and another has its name */
+        *cause = ENOENT;  /* a sweeping process removed it, and another may have its name */
     (void)rmdir(w->path); /* empty, unless another process has taken its name already */
     if (w->fd >= 0)
         (void)close(w->fd);
     *w = (struct dx_work_folder)DX_WORK_FOLDER_INIT;
-    return 0;
+    return rc;
 }
 
 void dx_work_folder_sweep(const char *dir, const char *purpose)

@@ -24,7 +24,7 @@ static struct {
     _Atomic size_t used; /* no range in slots from here on */
     _Atomic uint64_t count;
     _Atomic int wake_fd;
-    uintptr_t page_size;
+    uintptr_t page_size; /* 0: not installed */
     struct sigaction before;
     pthread_mutex_t lock; /* of writers */
 } table = { .wake_fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -104,10 +104,12 @@ int dx_bus_install(int wake_fd, struct dx_error *err)
     struct sigaction action = { .sa_sigaction = on_bus, .sa_flags = SA_SIGINFO };
 
     (void)sigemptyset(&action.sa_mask);
-    table.page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
     atomic_store(&table.wake_fd, wake_fd);
+    if (table.page_size != 0)
+        return DX_OK;
     if (sigaction(SIGBUS, &action, &table.before) < 0)
         return dx_fail_errno(err, errno, "cannot take SIGBUS");
+    table.page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
     return DX_OK;
 }
 
@@ -115,6 +117,7 @@ void dx_bus_uninstall(void)
 {
     (void)sigaction(SIGBUS, &table.before, NULL);
     atomic_store(&table.wake_fd, -1);
+    table.page_size = 0;
 }
 
 static void set_slot(struct slot *s, const struct range *r)
@@ -131,10 +134,13 @@ int dx_bus_add(void *base, size_t size, _Atomic unsigned *word, unsigned value,
                struct dx_error *err)
 {
     uintptr_t begin = (uintptr_t)base;
-    uintptr_t end = begin + (size + table.page_size - 1) / table.page_size * table.page_size;
-    const struct range r = { begin, end, word, value };
+    uintptr_t page = table.page_size;
+    struct range r = { begin, 0, word, value };
     size_t i = 0;
 
+    if (page == 0 || base == NULL)
+        return DX_OK;
+    r.end = begin + (size + page - 1) / page * page;
     (void)pthread_mutex_lock(&table.lock);
     while (i < DX_BUS_RANGES && atomic_load(&table.slots[i].begin) != 0)
         i++;

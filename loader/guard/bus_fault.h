@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * bus_fault.h - a mapped file that was cut short gives zeros and a mark instead of death.
  *
- *   rc = dx_bus_install(wake_fd, &err);                      once a process, before its threads
- *   rc = dx_bus_add(base, size, &word, value, &err);         a range of a mapping
+ *   rc = dx_bus_install(wake_fd, &err);                      before the process has threads
+ *   rc = dx_bus_add(base, size, &word, value, &err);         a range of a mapping; not installed: nothing is done
  *   ... *word is `value` if it was 0 and a page of the range could not be read ...
  *   dx_bus_remove(base);                                     before the range is unmapped
  *   n = dx_bus_count();                                      signals of ranges so far
  *   dx_bus_uninstall();                                      the action that was there before
  *
  * A SIGBUS in a range puts anonymous zero pages in the place of all of it, marks the word and adds
- * one to the eventfd wake_fd (-1: none). A caller that computed from the range looks at the word before the
+ * one to the eventfd wake_fd (-1: none; a second install sets another one). A caller that computed from the range looks at the word before the
  * result is believed. A SIGBUS anywhere else, one that was sent by kill, and one for which no
  * zeros can be had, gets the action that was there before.
  *

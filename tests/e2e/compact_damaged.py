@@ -2,7 +2,8 @@
 # labels: slow
 """A lake file of one dataset is damaged or lost: compact leaves that dataset as it is, names the file, does the rest and exits with 1.
 
-In a directory and on an S3 server: a byte is flipped, a file is cut, a file is gone. The damaged dataset answers as before, byte for byte,
+In a directory and on an S3 server: a byte is flipped, a file is cut, a file is gone; in a directory, a page of it cannot be read
+(a bad sector; tests/starve/unreadable.c). The damaged dataset answers as before, byte for byte,
 and is listed whole when the file is back; the others are merged, and their suppressed rows are gone from the files. Later publishes,
 compactions, verify and rollbacks work. Damage in a file that is not merged, in several datasets, in all of them (nothing is changed);
 `publish --allow-missing` beside a damaged file; a faulty replacement that waits. In the gate on a store a file that is cut, and damage in
@@ -20,7 +21,7 @@ import stores
 SMALL = ("--memory", "64M", "--threads", 2)
 NAMES = ("alpha", "beta", "gamma")
 DOMAINS = ("alpha.com", "beta.com", "gamma.com", "shared.com", "hidden.com")
-FLIP, CUT, LOST = "a byte is flipped", "the file is cut", "the file is gone"
+FLIP, CUT, LOST, UNREADABLE = "a byte is flipped", "the file is cut", "the file is gone", "a page cannot be read"
 
 
 def run(there, command, *arguments, expect=0, text=""):
@@ -104,9 +105,17 @@ def damage(there, name, how):
     body = there.get(name)
     if how == LOST:
         there.remove(name)
+    elif how == UNREADABLE:
+        os.environ.update(LD_PRELOAD=str(dxtest.BIN / "tests/libunreadable.so"), DX_UNREADABLE=name)
     else:
         there.put(name, body[:60] + bytes([body[60] ^ 0xff]) + body[61:] if how == FLIP else body[:len(body) // 2])
     return body
+
+
+def restore(there, name, body):
+    for word in ("LD_PRELOAD", "DX_UNREADABLE"):
+        os.environ.pop(word, None)
+    there.put(name, body)
 
 
 def one(there, made, how, words, further=False):
@@ -130,7 +139,7 @@ def one(there, made, how, words, further=False):
     dxtest.equal((again["publish"]["unchanged"], again["files_damaged"]), (True, 1), f"{words}: again")
     said = run(there, "verify", "--deep", *SMALL, expect=3).stdout.decode()
     dxtest.check(files[1].removeprefix("urls/") in said, f"{words}: verify names it: {said}")
-    there.put(files[1], body)
+    restore(there, files[1], body)
     dxtest.equal(answers(there)[1], before[1], f"{words}: the file is back")
     run(there, "verify", "--deep", *SMALL)
     if not (dxtest.WHOLE or further):
@@ -150,7 +159,7 @@ def goes_on(there, how, words, name, body):
     publish(there, expect=None)      # refused if a file is gone; done in part where it sees that a file is another one
     done = compact(there, expect=1)
     dxtest.equal((done["files_damaged"], done["files_taken"]), (1, 0 if how == LOST else 2), f"{words}: more rows: {done}")
-    there.put(name, body)
+    restore(there, name, body)
     publish(there)
     run(there, "suppress lift", 1)
     seen = answers(there)
@@ -248,7 +257,7 @@ def main():
         short = dxtest.short_psl(tmp, "com")
         make(remains.Folder(tmp / "made"), *short)
         made = bytes_of(remains.Folder(tmp / "made"))
-        for i, how in enumerate((FLIP, CUT, LOST)):
+        for i, how in enumerate((FLIP, CUT, LOST, UNREADABLE)):
             one(remains.Folder(tmp / f"one{i}"), made, how, f"a directory: {how}", how != FLIP)
         for case in (beside_the_plan, several, allowed, replaced):
             case(remains.Folder(tmp / case.__name__), made)

@@ -89,6 +89,10 @@ def journal(tmp, inputs, want):
     dxtest.equal(len(lake.stored(root, "d")), 12 * LINES + 1, "no row is there twice")
     done = dxtest.domaindex(*command, *inputs[:12])
     dxtest.check("12 of 12 inputs were in the lake, 0 were added" in said(done), said(done))
+    (tmp / "none.list").write_text("")
+    for how in ([], ["--journal", tmp / "none.journal"]):
+        done = dxtest.domaindex("ingest", "--root", root, "--dataset", "d", *how, f"@{tmp / 'none.list'}", expect=1)
+        dxtest.check(b"no input has a record" in done.stderr, f"a list without inputs: {done.stderr}")
     inputs[3].write_text("http://www.changed.com/\n")
     done = dxtest.domaindex(*command, *inputs[:12])
     dxtest.check("11 of 12 inputs were in the lake, 1 were added" in said(done), said(done))
