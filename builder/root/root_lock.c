@@ -14,13 +14,14 @@
 #include "base/file.h"
 #include "base/path.h"
 
-#define STEP_MS 100
+#define STEP_MS 20
 
 /* 0, or -1 with errno: EWOULDBLOCK when the time is over, EINTR after a signal. */
 static int lock_in_time(int fd, uint64_t wait_ms)
 {
     const struct timespec step = { .tv_nsec = STEP_MS * 1000000 };
-    uint64_t until = dx_clock_ms() + wait_ms;
+    uint64_t at_least = wait_ms > DX_ROOT_LOCK_MOMENT_MS ? wait_ms : DX_ROOT_LOCK_MOMENT_MS;
+    uint64_t until = dx_clock_ms() + at_least;
 
     while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
         if (errno != EWOULDBLOCK || dx_clock_ms() >= until)

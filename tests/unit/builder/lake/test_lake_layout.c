@@ -237,19 +237,27 @@ static void test_names(void)
     dx_lake_list_release(&list);
 }
 
+static void *drop_soon(void *lock)
+{
+    (void)usleep(DX_ROOT_LOCK_MOMENT_MS / 10 * 1000);
+    dx_root_lock_drop(lock);
+    return NULL;
+}
+
 static void test_lock(void)
 {
     struct dx_root_lock a = DX_ROOT_LOCK_INIT;
     struct dx_root_lock b = DX_ROOT_LOCK_INIT;
     struct dx_error err = DX_ERROR_INIT;
+    pthread_t thread;
 
     if (dx_root_lock_take(&a, root, &err) < 0)
         FAIL("%s", err.text);
     if (dx_root_lock_take(&b, root, &err) != DX_E_BUSY || b.fd != -1)
         FAIL("two locks");
-    dx_root_lock_drop(&a);
-    if (dx_root_lock_take(&b, root, &err) < 0)
-        FAIL("%s", err.text);
+    if (pthread_create(&thread, NULL, drop_soon, &a) != 0 || dx_root_lock_take(&b, root, &err) < 0)
+        FAIL("one that is held for a moment: %s", err.text);
+    (void)pthread_join(thread, NULL);
     dx_root_lock_drop(&b);
     dx_root_lock_drop(&b);
 }
