@@ -84,7 +84,7 @@ static const char *path_of(uintptr_t address)
 static void say(const char *text)
 {
     if (write(STDERR_FILENO, text, strlen(text)) < 0)
-        return; /* nobody is there to be told */
+        return; /* nothing else can be done in a handler */
 }
 
 static void on_bus(int number, siginfo_t *info, void *context)

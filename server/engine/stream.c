@@ -133,7 +133,7 @@ static ssize_t receive(const struct dx_stream *s, uint8_t *to, size_t size)
     return n;
 }
 
-/* No event comes for bytes that are left, nor for an end behind them: to listen anew asks for one. */
+/* No event comes for bytes that are left, nor for an end behind them: to listen once more asks for one. */
 static void listen_again(struct dx_stream *s)
 {
     if (s->by_edge && s->reading) {

@@ -41,10 +41,12 @@ void *mmap(void *at, size_t length, int protection, int flags, int fd, off_t off
     if (got == -1 || !is_meant(fd))
         return (void *)got;
     empty = memfd_create("unreadable", MFD_CLOEXEC);
-    if (empty < 0 || syscall(SYS_mmap, got + (long)(length / 2 / PAGE * PAGE), PAGE, protection, MAP_SHARED | MAP_FIXED, empty, 0) == -1)
+    if (empty < 0 || syscall(SYS_mmap, got + (long)(length / 2 / PAGE * PAGE), PAGE, protection,
+                             MAP_SHARED | MAP_FIXED, empty, 0) == -1)
         abort(); /* the test would show nothing */
     (void)close(empty);
     return (void *)got;
 }
 
-void *mmap64(void *at, size_t length, int protection, int flags, int fd, off_t offset) __attribute__((alias("mmap")));
+void *mmap64(void *at, size_t length, int protection, int flags, int fd, off_t offset)
+    __attribute__((alias("mmap")));

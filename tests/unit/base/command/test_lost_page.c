@@ -59,7 +59,8 @@ static void check(const char *what, void (*act)(void), const char *want)
         _exit(99);
     }
     (void)close(ends[1]);
-    EXPECT(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS, "%s: status %d", what, status);
+    EXPECT(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS,
+           "%s: status %d", what, status);
     n = read(ends[0], said, sizeof said - 1);
     (void)close(ends[0]);
     said[n < 0 ? 0 : n] = '\0';
@@ -72,7 +73,8 @@ int main(void)
     int fd = mkstemp(path);
 
     EXPECT(fd >= 0 && ftruncate(fd, SIZE) == 0 && close(fd) == 0, "%s", path);
-    (void)snprintf(want, sizeof want, ": /tmp/dx-lost?page-%s: a page of this file cannot be read", strrchr(path, '-') + 1);
+    (void)snprintf(want, sizeof want, ": /tmp/dx-lost?page-%s: a page of this file cannot be read",
+                   strrchr(path, '-') + 1);
     check("cut short", touch_cut_file, want);
     check("memory", touch_memory, ": /memfd:none (deleted): a page of this file cannot be read");
     check("sent", send_signal, NULL);
