@@ -365,16 +365,14 @@ enum dx_sent dx_stream_go_on(struct dx_stream *s)
 {
     struct dx_span body = out_body(s);
     size_t body_sent = s->sent > s->out_head.size ? s->sent - s->out_head.size : 0;
-    struct dx_span head_rest = rest_of(span_of(&s->out_head), s->sent);
-    struct dx_span body_rest = rest_of(body, body_sent);
-    ssize_t n = send_both(s, head_rest, body_rest);
+    ssize_t n = send_both(s, rest_of(span_of(&s->out_head), s->sent), rest_of(body, body_sent));
 
     if (n < 0)
         return gone(s);
     s->sent += (size_t)n;
     s->taken += (size_t)n;
     if (s->sent < s->out_head.size + body.size) {
-        if (s->by_edge && (size_t)n == head_rest.size + some_of(body_rest).size)
+        if (s->by_edge && n > 0)
             dx_stream_turn_later(s); /* there was room, and no event says so twice */
         return DX_SENT_WAITS;
     }

@@ -192,6 +192,7 @@ __attribute__((constructor)) static void begin(void)
     (void)dl_iterate_phdr(add_module, NULL);
     (void)signal(SIGSEGV, crashed);
     (void)signal(SIGABRT, crashed);
+    (void)signal(SIGFPE, crashed); /* a hash without slots */
 
     if (text != NULL) {
         int fd = open(text, O_RDWR);

@@ -64,7 +64,7 @@ TRANSPARENT = {"EINTR", "short"}  # of reads and writes: the rest is asked for a
 # CRoaring 0.2, which does not look at what malloc gives.
 OTHERS = r"getpwuid|nss_database|CRYPTO_THREAD_read_lock|libroaring"
 # libcurl 7.88: when its own allocation failed while it worked on sockets (the hash of a connection's transfers), that hash is destroyed and used again, and it
-# crashes there or in the next such call, or calls our function for a socket with an event that was freed.
+# crashes there (also by a division by its zero slots) or in the next such call, or calls our function for a socket with an event that was freed.
 CURL_CHAIN = r"^alloc .* in library \d+ < (on_curl_timer|on_socket)\b"
 CURL_CRASH = r"curl_multi_socket_action"
 
