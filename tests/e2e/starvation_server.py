@@ -92,11 +92,11 @@ def fits(target, reply, want):
     return reply[0] in (500, 503) and (b"urn:domaindex:problem:" in reply[1] or not reply[1])
 
 
-def has_crashed(server, words, failed=()):
-    """In a library of others, or else it is a failure. failed: points before."""
+def has_crashed(server, words):
+    """In a library of others, or else it is a failure."""
     if server.process.poll() is None:
         return False
-    curl = any(re.search(starve.CURL_CHAIN, starve.words(point)) for point in failed)
+    curl = any(re.search(starve.CURL_CHAIN, starve.words(point)) for point in server.points)
     return check(re.search(f"{starve.OTHERS}|{starve.CURL_CRASH}" if curl else starve.OTHERS, server.words()), f"{words}: the server ended: {server.words()[-1500:]}")
 
 
@@ -133,7 +133,7 @@ def try_request(server, control, target, want, todo, came):
     """Takes points from the begin of todo until it is empty or the server has ended; adds to `came` whether the call came. What fails is not kept, so that
     points of empty caches come one after the other. Where the reply did not fail, the caches may be full: a point whose call does not come then waits for the
     next server."""
-    fresh, failed = True, []
+    fresh = True
     while todo:
         point = todo.pop(0)
         words = f"{target}, {starve.words(point)}"
@@ -147,14 +147,14 @@ def try_request(server, control, target, want, todo, came):
             todo.insert(0, point)
             return
         came.append(hit)
-        failed.append(point)
+        server.points.append(point)
         fresh = False
         check(took < 15, f"{words}: no reply and no end")
         check(fits(target, reply, want), f"{words}: {str(reply)[:300]}")
-        if has_crashed(server, words, failed):
+        if has_crashed(server, words):
             return
     same = dxtest.wait_until(lambda: server.process.poll() is not None or stable(target, ask(server.port, target)) == want, 10)
-    check(same or has_crashed(server, target, failed), f"{target}: afterwards: {str(ask(server.port, target))[:300]}")
+    check(same or has_crashed(server, target), f"{target}: afterwards: {str(ask(server.port, target))[:300]}")
 
 
 def start(root, control, foreign):
@@ -165,6 +165,7 @@ def start(root, control, foreign):
                            "--lease", "no", "--threads", 1, "--workers", 1, *foreign)
     os.environ.clear()
     os.environ.update(before)
+    server.points = []      # that were tried on it
     return server.__enter__()
 
 
