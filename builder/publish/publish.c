@@ -35,6 +35,7 @@ struct publish {
     char mark[PATH_MAX];          /* the same; of a merge it is not where it works */
     char index[PATH_MAX];         /* ROOT/index */
     char target[PATH_MAX];        /* ROOT/index/VERSION */
+    bool is_left;                 /* target is there, and the manifest may not have it */
     struct dx_work_folder folder; /* of a merge */
 };
 
@@ -265,8 +266,8 @@ static int put_in_place(struct publish *p, struct dx_error *err)
         rc = check_version(p, err);
     if (rc == DX_OK)
         rc = dx_publish_job_flip(p->job, err);
-    if (rc != DX_OK && !p->job->edit.may_be_there)
-        (void)dx_dir_remove(p->target, NULL);
+    p->is_left = rc != DX_OK &&
+                 (p->job->edit.may_be_there || dx_dir_remove(p->target, NULL) < 0);
     return rc;
 }
 
@@ -452,7 +453,7 @@ static int publish_directory(struct dx_publish_job *job, struct dx_error *err)
     rc = job->options->merge ? run_merge(p, err) : run_publish(p, err);
     if ((rc != DX_OK && !job->edit.may_be_there) || job->result->unchanged)
         dx_publish_placed_undo(&job->placed);
-    if (p->mark[0] != '\0')
+    if (p->mark[0] != '\0' && !p->is_left)
         (void)dx_dir_remove(p->mark, NULL); /* what stays, the next publish removes */
     dx_work_folder_remove(&p->folder);
     free(p);
