@@ -266,8 +266,7 @@ static int put_in_place(struct publish *p, struct dx_error *err)
         rc = check_version(p, err);
     if (rc == DX_OK)
         rc = dx_publish_job_flip(p->job, err);
-    p->is_left = rc != DX_OK &&
-                 (p->job->edit.may_be_there || dx_dir_remove(p->target, NULL) < 0);
+    p->is_left = rc != DX_OK && (p->job->edit.may_be_there || dx_dir_remove(p->target, NULL) < 0);
     return rc;
 }
 

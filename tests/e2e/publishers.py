@@ -155,7 +155,8 @@ def all_rounds(words, place_of, rounds):
     print(f"{words}: {rounds} rounds of {PUBLISHERS} publishers: {dict(seen)}; "
           f"{time.monotonic() - begin:.0f} s", flush=True)
     dxtest.equal(sum(seen.values()), rounds * PUBLISHERS, f"{words}: each has an end")
-    dxtest.check(seen["told"] > 0 and seen["won"] >= rounds, f"{words}: {dict(seen)}")
+    # In a directory each waits for half a second, and the first may have published what the others added.
+    dxtest.check(seen["told"] + seen["unchanged"] > 0 and seen["won"] >= rounds, f"{words}: {dict(seen)}")
 
 
 def main():
