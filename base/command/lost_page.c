@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -89,12 +90,13 @@ static void say(const char *text)
 
 static void on_bus(int number, siginfo_t *info, void *context)
 {
-    static volatile sig_atomic_t said;
+    static atomic_flag said = ATOMIC_FLAG_INIT;
     const char *path;
 
     (void)context;
-    if (info->si_code > 0 && !said) {
-        said = 1;
+    if (info->si_code > 0) {
+        while (atomic_flag_test_and_set(&said))
+            (void)pause(); /* another thread writes it, and ends the process */
         path = path_of((uintptr_t)info->si_addr);
         say(program_invocation_short_name);
         say(": ");
