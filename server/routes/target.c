@@ -64,9 +64,10 @@ static size_t split_target(struct dx_span target, struct dx_span segments[SEGMEN
 /* The next segment of a pattern; size 0: it is over. */
 static struct dx_span next_segment(const char **pattern)
 {
-    struct dx_span segment = dx_span_of(*pattern, strcspn(*pattern, "/"));
+    const char *end = strchrnul(*pattern, '/');
+    struct dx_span segment = dx_span_of(*pattern, (size_t)(end - *pattern));
 
-    *pattern += segment.size + ((*pattern)[segment.size] == '/');
+    *pattern = end + (*end == '/');
     return segment;
 }
 
@@ -77,7 +78,7 @@ static bool take_capture(struct dx_span segment, struct dx_span want, struct dx_
     size_t behind = end == NULL ? 0 : want.size - (size_t)(end + 1 - want.data);
 
     if (end == NULL || segment.size <= behind ||
-        memcmp(segment.data + segment.size - behind, end + 1, behind) != 0)
+        (behind > 0 && memcmp(segment.data + segment.size - behind, end + 1, behind) != 0))
         return false;
     *capture = dx_span_of(segment.data, segment.size - behind);
     return true;
