@@ -54,11 +54,13 @@ static size_t split_target(struct dx_span target, struct dx_span segments[SEGMEN
 
     if (mark != NULL)
         target.size = (size_t)(mark - target.data);
+    if (target.size >= 3 && memcmp(target.data, "/v1", 3) == 0 &&
+        (target.size == 3 || target.data[3] == '/')) {
+        target = dx_span_from(target, 3);
+        return target.size <= 1 ? 0 : split_path(target, segments);
+    }
     count = split_path(target, segments);
-    if (count == 0 || count > SEGMENTS_MAX || !dx_span_equal(segments[0], dx_span_str("v1")))
-        return count == 1 && segments[0].size == 0 ? 0 : count;
-    memmove(segments, segments + 1, (count - 1) * sizeof *segments);
-    return count - 1;
+    return count == 1 && segments[0].size == 0 ? 0 : count;
 }
 
 /* The next segment of a pattern; size 0: it is over. */
