@@ -172,7 +172,7 @@ def try_point(base, case, point, reference, run=starve.run):
             if done.returncode == 0:
                 shutil.rmtree(place.folder / "out", ignore_errors=True)
             again = dxtest.run(*command, expect=None, env=place.env)
-            dxtest.equal(again.returncode, 0, f"{words}: once more: {again.stderr[-300:]}")
+            dxtest.check(again.returncode in (0, case.again), f"{words}: once more: {again.returncode}: {again.stderr[-300:]}")
             dxtest.equal(place.written(point), sorted(reference["out"]), f"{words}: what it wrote then")
         shutil.rmtree(place.folder)
         return hit
@@ -195,8 +195,8 @@ def try_point(base, case, point, reference, run=starve.run):
     got = finish(case, place, words)
     if point[0] == "remove" and starve.lasts(point):    # the list names files that could not be taken back: it stays (gc_leftovers.h)
         got["index/claims/VERSION.lake"] = reference["shape"]["index/claims/VERSION.lake"]
-    if point[0] == "remove":    # of index/ the next publish removes it: access and suppress write there under locks of their own
-        got = type(got)({name: count for name, count in got.items() if not re.fullmatch(r"index/\.tmp-[0-9a-f]{32}", name)})
+    if point[0] == "remove":    # of index/ the next publish removes it; gc does not, for access and suppress write there under locks of their own
+        got = type(got)({name: count for name, count in got.items() if not re.fullmatch(r"index/(claims/)?\.tmp-[0-9a-f]{32}", name)})
     if cleans or point[0] == "remove":  # gc finds what could not be removed
         dxtest.equal(sorted((got - reference["shape"]).items()), [], f"{words}: files too many ({done.returncode})")
     dxtest.equal(sorted((reference["shape"] - got).items()), [], f"{words}: files too few ({done.returncode})")
@@ -296,7 +296,8 @@ def make_cases(base):
     yield Case("domain64 init", two, ["domain64", "init", *root], both, both, again=1)
     yield Case("domain64 fill", numbered, ["domain64", "fill", *root], both, both)
     yield Case("backup", two, ["backup", *ONE, *root, "--to", "ROOT/../out"], both, outputs=("out",))
-    yield Case("export", two, ["export", *root, "--file-store", "ROOT/../out"], both, outputs=("out",))
+    # Where only its summary could not be printed the folder is complete, and not empty for a second run.
+    yield Case("export", two, ["export", *root, "--file-store", "ROOT/../out"], both, outputs=("out",), again=1)
     for name, words in (("verify", ["verify", "--deep", *SMALL]), ("lookup", ["lookup", "example.com", "example.net"]),
                         ("lookup urls", ["lookup", "--all-urls", "example.com"]), ("lookup url", ["lookup", "--url", "http://example.com/a"]),
                         ("lookup names", ["lookup", "--names", base / "names.txt", "--format", "csv"]),
