@@ -246,7 +246,8 @@ def suppressed(root, server, rows, numbers, rng):
         if reply.status == 200 and items(reply) == want:
             break
         time.sleep(0.05)
-    dxtest.wait_until(lambda: server.get("/v1/suffix/uk/urls?sort=url").status == 200 and server.get("/v1/domain/lone.org").status == 451)
+    dxtest.wait_until(lambda: server.get("/v1/suffix/uk/urls?sort=url").status == 200 and server.get("/v1/domain/lone.org").status == 451
+                      and not server.get(f"/v1/suffix/{LONG}/urls?sort=url").json.get("items", True))     # the last rule, too
     check("cost" not in server.get("/v1/suffix/com/urls?sort=url").json, "no cost while rules hold")
     suffixes(server, rows, rng, "while rules hold", hides)
     ranges(server, rows, numbers, rng, "while rules hold", hides)
