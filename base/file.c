@@ -155,6 +155,11 @@ int dx_file_is_at(int fd, const char *path, struct dx_error *err)
     return mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
 }
 
+bool dx_file_is_closed(const char *path, int mode)
+{
+    return access(path, mode) < 0 && (errno == EACCES || errno == EPERM);
+}
+
 int dx_file_size(const char *path, uint64_t *size, struct dx_error *err)
 {
     struct stat st;

@@ -47,6 +47,8 @@ int dx_file_open_input(const char *path, struct stat *st, struct dx_error *err);
 int dx_file_read(const char *path, size_t cap, struct dx_buf *out, struct dx_error *err);
 /* Of an open file or folder: 1 path is its name, 0 that of another one or of none. */
 int dx_file_is_at(int fd, const char *path, struct dx_error *err);
+/* This user may not have it: mode as for access(). */
+bool dx_file_is_closed(const char *path, int mode);
 int dx_file_size(const char *path, uint64_t *size, struct dx_error *err);
 int dx_file_replace(const char *path, struct dx_span bytes, struct dx_error *err);
 

@@ -28,6 +28,10 @@ enum dx_map_advice {
     DX_MAP_WILLNEED    /* small and hot: read ahead now */
 };
 
+/* Of a file, behind its name: what such a SIGBUS means. */
+#define DX_MAP_LOST_PAGE \
+    "a page of this file cannot be read: it was cut short while it was read, or the disk fails"
+
 struct dx_map {
     struct dx_span bytes;
     void *base;    /* NULL when nothing is mapped; a page boundary at or before the bytes */

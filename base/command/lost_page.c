@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/map.h"
+
 #define LINE_MAX_BYTES (PATH_MAX + 128) /* "begin-end perms offset dev inode path" */
 
 /* /proc/self/maps by lines; a longer one is cut. Static: the stack of the thread may be small. */
@@ -101,8 +103,7 @@ static void on_bus(int number, siginfo_t *info, void *context)
         say(program_invocation_short_name);
         say(": ");
         say(path == NULL ? "a mapped file" : path);
-        say(": a page of this file cannot be read: it was cut short while it was read, or the disk "
-            "fails\n");
+        say(": " DX_MAP_LOST_PAGE "\n");
     }
     (void)signal(number, SIG_DFL);
     if (info->si_code <= 0)

@@ -12,7 +12,6 @@
 
 #include <assert.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -186,12 +185,9 @@ static int check_file(struct dx_verify *w, const struct dx_manifest_version *ent
     (void)dx_bus_add(map.base, map.length, &lost, 1, NULL);
     hash = dx_hash128_of(map.bytes);
     dx_bus_remove(map.base);
-    if (atomic_load(&lost) != 0) {
+    if (dx_bus_check(&lost, path, &why) < 0) {
         w->lost_page = true;
-        dx_verify_found(w,
-                        "%s: a page of this file cannot be read: it was cut short while it was "
-                        "read, or the disk fails; what the version says is not compared",
-                        path);
+        dx_verify_found(w, "%s; what the version says is not compared", why.text);
     } else if (map.bytes.size != f->size)
         dx_verify_found(w, "%s: %zu bytes, the manifest says %llu", path, map.bytes.size,
                         (unsigned long long)f->size);

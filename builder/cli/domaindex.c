@@ -285,8 +285,8 @@ int main(int argc, char **argv)
     const struct dx_command *c;
 
     dx_process_begin();
-    (void)dx_bus_install(
-        -1, NULL); /* without it a lake file with a page that is lost ends the process */
+    /* Without it a lake file with a page that is lost ends the process. */
+    (void)dx_bus_install(-1, NULL);
     dx_retry_watch_set(&dx_fetch_limits_shared()->watch, tell_silence, NULL);
     if (argc < 2) {
         struct dx_buf out = DX_BUF_INIT(HELP_MAX);

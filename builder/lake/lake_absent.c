@@ -2,7 +2,6 @@
 #include "builder/lake/lake_absent.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +24,7 @@ static int look_in_folder(const struct dx_lake_absent *a, struct dx_lake_entry *
     if (rc == DX_OK)
         rc = dx_file_size(path, &file->size, err);
     /* A folder that its owner closed is one dataset's matter: it can be published without. */
-    return rc < 0 && access(path, F_OK) != 0 && (errno == EACCES || errno == EPERM) ? DX_E_DENIED
-                                                                                    : rc;
+    return rc < 0 && dx_file_is_closed(path, F_OK) ? DX_E_DENIED : rc;
 }
 
 static int look_in_store(const struct dx_lake_absent *a, struct dx_lake_entry *file,

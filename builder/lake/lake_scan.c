@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/lake/lake_scan.h"
 
+#include "base/file.h"
 #include "canon/url.h"
 #include "format/version/pages.h"
 #include "format/version/url_ids.h"
 #include "loader/guard/bus_fault.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,7 +196,7 @@ static int map_file(struct dx_lake_scan *s, struct dx_error *err)
 {
     int rc = dx_map_open(&s->map, s->path, DX_MAP_SEQUENTIAL, err);
 
-    if (rc == DX_E_IO && access(s->path, R_OK) < 0 && (errno == EACCES || errno == EPERM)) {
+    if (rc == DX_E_IO && dx_file_is_closed(s->path, R_OK)) {
         if (err != NULL)
             err->code = DX_E_DENIED;
         return DX_E_DENIED;
@@ -209,12 +209,9 @@ static int map_file(struct dx_lake_scan *s, struct dx_error *err)
 /* Of what was read until now. Zeros in the place of a page make other errors, or none. */
 static int check_pages_were_read(const struct dx_lake_scan *s, int rc, struct dx_error *err)
 {
-    return atomic_load(&s->cursor->lost) == 0
-               ? rc
-               : dx_fail(err, DX_E_CORRUPT,
-                         "%s: a page of this file cannot be read: it was cut short while it was "
-                         "read, or the disk fails",
-                         s->path);
+    int lost = dx_bus_check(&s->cursor->lost, s->path, err);
+
+    return lost < 0 ? lost : rc;
 }
 
 int dx_lake_scan_open(struct dx_lake_scan *s, const char *path, struct dx_error *err)
@@ -252,8 +249,7 @@ fail:
 
 void dx_lake_scan_close(struct dx_lake_scan *s)
 {
-    if (s->map.base != NULL)
-        dx_bus_remove(s->map.base);
+    dx_bus_remove(s->map.base);
     for (size_t i = 0; i < DX_LAKE_COLUMN_MAX; i++)
         free(s->group.column[i].page);
     if (s->cursor != NULL) {

@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/map.h"
+
 /* sequence is odd while the slot is written. A reader who finds it odd, or another one afterwards,
  * passes on: the range that it is looking for does not change, because it is in use. */
 struct slot {
@@ -156,11 +158,19 @@ int dx_bus_add(void *base, size_t size, _Atomic unsigned *word, unsigned value,
                          "%d files are mapped already; let older versions go first", DX_BUS_RANGES);
 }
 
+int dx_bus_check(const _Atomic unsigned *word, const char *path, struct dx_error *err)
+{
+    return atomic_load(word) == 0 ? DX_OK
+                                  : dx_fail(err, DX_E_CORRUPT, "%s: " DX_MAP_LOST_PAGE, path);
+}
+
 void dx_bus_remove(const void *base)
 {
     static const struct range none = { 0, 0, NULL, 0 };
     size_t used;
 
+    if (base == NULL)
+        return;
     (void)pthread_mutex_lock(&table.lock);
     used = atomic_load(&table.used);
     for (size_t i = 0; i < used; i++)

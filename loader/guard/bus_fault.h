@@ -4,7 +4,8 @@
  *   rc = dx_bus_install(wake_fd, &err);                      before the process has threads
  *   rc = dx_bus_add(base, size, &word, value, &err);         a range of a mapping; not installed: nothing is done
  *   ... *word is `value` if it was 0 and a page of the range could not be read ...
- *   dx_bus_remove(base);                                     before the range is unmapped
+ *   rc = dx_bus_check(&word, path, &err);                    DX_E_CORRUPT then, with the file's name
+ *   dx_bus_remove(base);                                     before the range is unmapped; NULL is fine
  *   n = dx_bus_count();                                      signals of ranges so far
  *   dx_bus_uninstall();                                      the action that was there before
  *
@@ -32,6 +33,7 @@ int dx_bus_install(int wake_fd, struct dx_error *err);
 void dx_bus_uninstall(void);
 int dx_bus_add(void *base, size_t size, _Atomic unsigned *word, unsigned value,
                struct dx_error *err);
+int dx_bus_check(const _Atomic unsigned *word, const char *path, struct dx_error *err);
 void dx_bus_remove(const void *base);
 uint64_t dx_bus_count(void);
 

@@ -88,8 +88,7 @@ static int take_times(struct dx_guard_file *f, struct dx_error *err)
 /* What is released: the range of SIGBUS, the lease with its descriptor. */
 static void end_file(struct dx_guard_file *f)
 {
-    if (f->base != NULL)
-        dx_bus_remove(f->base);
+    dx_bus_remove(f->base);
     if (f->fd >= 0)
         (void)close(f->fd);
     free(f->path);

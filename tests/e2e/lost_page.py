@@ -14,9 +14,13 @@ import dxtest
 LIBRARY = dxtest.BIN / "tests/libunreadable.so"
 
 
-def run(root, command, *arguments, expect=0, text="", bad=None):
-    env = os.environ if bad is None else {**os.environ, "LD_PRELOAD": str(LIBRARY), "DX_UNREADABLE": bad}
-    done = subprocess.run([dxtest.DOMAINDEX, *command.split(), "--root", root, *arguments], input=text.encode(), capture_output=True, env=env, timeout=120, check=False)
+def environment(unreadable):
+    """In which a page of each file whose path has this text cannot be read; None: the usual one."""
+    return None if unreadable is None else {**os.environ, "LD_PRELOAD": str(LIBRARY), "DX_UNREADABLE": unreadable}
+
+
+def run(root, command, *arguments, expect=0, text="", unreadable=None):
+    done = subprocess.run([dxtest.DOMAINDEX, *command.split(), "--root", root, *arguments], input=text.encode(), capture_output=True, env=environment(unreadable), timeout=120, check=False)
     said = (done.stdout + done.stderr).decode()
     dxtest.equal(done.returncode, expect, f"{command}: {said[-400:]}")
     return said
@@ -53,15 +57,15 @@ def of_lake(tmp):
     for dataset in "abc":
         ingest(root, dataset, "two")
     new = name_of(root, next(f for f in lake_files(root, 1) if f not in known))
-    said = run(root, "publish", bad=new, expect=1)
+    said = run(root, "publish", unreadable=new, expect=1)
     dxtest.check(new in said and "a page of this file cannot be read" in said and "1 file of the lake left out" in said, f"a new file: {said}")
     dxtest.equal(rows(root), {"a": 400, "b": 800, "c": 400}, "a new file: the others")
-    said = run(root, "verify --deep", bad=old, expect=3)
+    said = run(root, "verify --deep", unreadable=old, expect=3)
     dxtest.check(old in said and "a page of this file cannot be read" in said, f"verify: {said}")
     run(root, "publish")
     dxtest.equal(rows(root), {"a": 800, "b": 800, "c": 400}, "a new file: read at last")
     ingest(root, "b", "three")
-    said = run(root, "publish --full", bad=old, expect=1)
+    said = run(root, "publish --full", unreadable=old, expect=1)
     dxtest.check(old in said, f"a file of the version, and the whole lake is read: {said}")
     run(root, "publish")
     dxtest.equal(rows(root), {"a": 800, "b": 1200, "c": 400}, "all is there")
@@ -72,13 +76,12 @@ def of_version(tmp):
     root = tmp / "lake"
     version = next(v for v in (root / "index").glob("*") if v.is_dir())
     large = max((f for f in version.rglob("*") if f.is_file()), key=lambda f: f.stat().st_size)
-    said = run(root, "verify", bad=large.name, expect=3)
+    said = run(root, "verify", unreadable=large.name, expect=3)
     dxtest.check(f"{large.name}: a page of this file cannot be read" in said, f"verify: {said}")
-    said = subprocess.run([dxtest.DOMAINDEX, "inspect", large], capture_output=True, check=False, env={**os.environ, "LD_PRELOAD": str(LIBRARY), "DX_UNREADABLE": large.name})
+    said = subprocess.run([dxtest.DOMAINDEX, "inspect", large], capture_output=True, check=False, env=environment(large.name))
     # The name is that of what stands for the bad sector; tests/unit/base/command/test_lost_page.c has a file's.
     dxtest.equal(said.returncode, -signal.SIGBUS, "inspect")
     dxtest.check(said.stderr.decode().endswith(": a page of this file cannot be read: it was cut short while it was read, or the disk fails\n"), f"inspect: {said.stderr}")
-
 
 
 def closed(tmp):

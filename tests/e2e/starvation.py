@@ -196,7 +196,7 @@ def try_point(base, case, point, reference, run=starve.run):
     if point[0] == "remove" and starve.lasts(point):    # the list names files that could not be taken back: it stays (gc_leftovers.h)
         got["index/claims/VERSION.lake"] = reference["shape"]["index/claims/VERSION.lake"]
     if point[0] == "remove":    # of index/ the next publish removes it; gc does not, for access and suppress write there under locks of their own
-        got = type(got)({name: count for name, count in got.items() if not re.fullmatch(r"index/(claims/)?\.tmp-[0-9a-f]{32}", name)})
+        got = collections.Counter({name: count for name, count in got.items() if not re.fullmatch(r"index/(claims/)?\.tmp-[0-9a-f]{32}", name)})
     if cleans or point[0] == "remove":  # gc finds what could not be removed
         dxtest.equal(sorted((got - reference["shape"]).items()), [], f"{words}: files too many ({done.returncode})")
     dxtest.equal(sorted((reference["shape"] - got).items()), [], f"{words}: files too few ({done.returncode})")
