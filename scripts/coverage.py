@@ -5,6 +5,7 @@
     scripts/coverage.py             builds the preset `coverage`, runs the unit tests and the fuzz corpora, prints a table
     scripts/coverage.py --gate      the scripts of the gate too (DX_PEERS_PYTHON and the variables of storage_servers.sh as for ctest)
     scripts/coverage.py --write     puts the table into docs/TESTING.md too, between its markers
+    scripts/coverage.py --build     builds and forgets what was counted; tests/mutation/mutate.py --map runs the gate on it
     scripts/coverage.py --count     only counts what the last run left; more tests may have run since (ctest --test-dir build/coverage)
     scripts/coverage.py --unreached build/coverage/unreached.txt     a list too: functions, lines and branches that nothing reached
 
@@ -30,6 +31,7 @@ REVISION = BUILD / "revision.txt"  # of what was built
 PAGE = SOURCE / "docs" / "TESTING.md"
 BEGIN, END = "<!-- scripts/coverage.py -->\n", "<!-- end of scripts/coverage.py -->\n"
 TIMEOUT_S = 900
+JOBS = str(os.cpu_count() or 1)
 STEPS = {"DX_DAMAGE_STEP": "1009", "DX_VERIFY_STEP": "4999", "DX_BELIEVED_STEP": "101", "DX_INSPECT_STEP": "101", "DX_FLIP_STEP": "31"}
 UNIT_LABELS = ("-L", "^unit$", "-LE", "tree")
 GATE_LABELS = ("-L", "^(unit|e2e)$", "-LE", "^(long|alone|tree)$")
@@ -46,16 +48,18 @@ def rooms():
     return re.findall(r"^dx_room\((\S+)", (SOURCE / "cmake" / "layers.cmake").read_text(encoding="utf-8"), re.M)
 
 
-def build_and_run(labels):
-    jobs = str(os.cpu_count() or 1)
+def build():
     run("cmake", "--preset", "coverage", stdout=subprocess.DEVNULL)
-    run("cmake", "--build", "--preset", "coverage", "-j", jobs)
+    run("cmake", "--build", "--preset", "coverage", "-j", JOBS)
     REVISION.write_text(run("git", "describe", "--always", "--dirty", stdout=subprocess.PIPE, text=True).stdout, encoding="utf-8")
     PROFILES.mkdir(exist_ok=True)
     PROFILES.chmod(0o1777)  # some tests change their user
     for old in PROFILES.iterdir():
         old.unlink()
-    done = run("ctest", "--test-dir", BUILD, *labels, "-j", jobs, "--timeout", TIMEOUT_S, "--progress", check=False, env={**STEPS, **os.environ})
+
+
+def run_tests(labels):
+    done = run("ctest", "--test-dir", BUILD, *labels, "-j", JOBS, "--timeout", TIMEOUT_S, "--progress", check=False, env={**STEPS, **os.environ})
     if done.returncode != 0:
         print("some tests failed: the figures are lower than they should be", file=sys.stderr)
 
@@ -72,7 +76,7 @@ def programs():
 def count():
     """file -> File, of the rooms."""
     merged = BUILD / "merged.profdata"
-    run("llvm-profdata-14", "merge", "-sparse", *sorted(PROFILES.glob("*.profraw")), "-o", merged)
+    run("llvm-profdata-14", "merge", "-sparse", *sorted(PROFILES.glob("*.prof*")), "-o", merged)
     objects = [f"-object={path}" for path in programs()]
     text = run("llvm-cov-14", "export", "-format=lcov", f"-instr-profile={merged}", *objects, stdout=subprocess.PIPE, text=True).stdout
     files, names = {}, set(rooms())
@@ -137,11 +141,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--gate", action="store_true", help="run the scripts of the gate too")
     parser.add_argument("--write", action="store_true", help="put the table into docs/TESTING.md")
+    parser.add_argument("--build", action="store_true", help="only build")
     parser.add_argument("--count", action="store_true", help="count what the last run left")
     parser.add_argument("--unreached", type=pathlib.Path, metavar="FILE", help="write what nothing reached into a file")
     args = parser.parse_args()
     if not args.count:
-        build_and_run(GATE_LABELS if args.gate else UNIT_LABELS)
+        build()
+    if args.build:
+        return 0
+    if not args.count:
+        run_tests(GATE_LABELS if args.gate else UNIT_LABELS)
     files = count()
     text = table(files)
     print(text, end="")

@@ -23,7 +23,8 @@ counters of the function for its time, then the cheapest.
 
 --map runs each test of the gate once with the programs of the build `coverage` (scripts/coverage.py; an older one will do, since the map only
 chooses tests) and keeps in build/mutation/map.jsonl its time and which counters of which functions it moved. Tests that take longer than
-MAP_WALL_S there are not in the map and do not run on mutants. DX_PEERS_PYTHON and the variables of storage_servers.sh as for ctest.
+MAP_WALL_S there do not run on mutants. DX_PEERS_PYTHON and the variables of storage_servers.sh as for ctest. What all of them together reached is in
+build/coverage/profiles then, for `scripts/coverage.py --count`.
 
 Results go to build/mutation/SEED.jsonl as they come. A run that was stopped, or that --minutes ended, goes on from there. Survivors are printed as
 FILE:LINE:COLUMN: change; in a list of them what follows `   --` is a remark.
@@ -55,7 +56,7 @@ NOT_IN_GATE = {"long", "alone", "tree", "compilers"}  # labels of tests that do 
 PROGRAMS = ("domaindex", "domaindexd", "libexec/domaindex/domaindex")
 LINK_S = 1.0        # what linking a program counts as
 SLOWER = 10         # times its usual time, and a test is stopped
-MAP_WALL_S = 120.0  # tests that take longer are not in the map
+MAP_WALL_S = 600.0  # tests that take longer are not in the map
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|^[ \t]*\#(?:[^\n\\]|\\.)*|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[A-Za-z_]\w*|0[xX][0-9a-fA-F]+\w*|\d[\w.]*'
                    r'|<<=|>>=|->|\+\+|--|&&|\|\||[<>=!+\-*/%&|^]=|<<|>>|\s+|.', re.S | re.M)
 SWAPS = {"<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"), "==": ("!=",), "!=": ("==",), "&&": ("||",), "||": ("&&",),
@@ -201,7 +202,7 @@ class Test:
         self.is_mapped = True
         self.cpu, self.wall = row["cpu"], row["wall"]
         self.hits = {name: int(mask, 16) for name, mask in row["hits"].items()}
-        if row["code"] == 77 or self.wall >= MAP_WALL_S:  # skipped, or stopped
+        if row["code"] == 77 or row["code"] < 0:  # skipped, or stopped
             self.passes = False
 
     def run(self, programs, cpu_s, wall_s, env=None):
@@ -277,6 +278,13 @@ def counters_in(profiles, names):
     return {name: f"{mask:x}" for name, mask in hits.items() if mask}
 
 
+def keep_profiles(profiles, path):
+    path.parent.mkdir(exist_ok=True)
+    files = list(profiles.glob("*.profraw"))
+    if files:
+        subprocess.run(["llvm-profdata-14", "merge", "-sparse", "-failure-mode=all", *files, "-o", path], stderr=subprocess.DEVNULL, check=False)
+
+
 def as_they_end(pool, one, items):
     for future in concurrent.futures.as_completed([pool.submit(one, item) for item in items]):
         yield future.result()
@@ -299,6 +307,7 @@ def make_map(coverage, jobs, end):
             return None  # newer than the build
         wall = time.monotonic() - begin
         hits = counters_in(profiles, names)
+        keep_profiles(profiles, coverage / "profiles" / f"{test.name}.profdata")
         shutil.rmtree(profiles, ignore_errors=True)
         return {"test": test.name, "code": code, "cpu": round(cpu, 3), "wall": round(wall, 2), "hits": hits}
 
