@@ -343,7 +343,7 @@ static int choose(struct publish *p, uint64_t sequence, struct dx_error *err)
     if (rc == DX_OK)
         rc = dx_publish_job_space(p->index, dx_publish_job_guess(job), &room, err);
     if (rc == DX_OK)
-        rc = dx_publish_job_name(job, sequence, err);
+        rc = dx_publish_job_name(job, sequence, 0, err);
     return rc == DX_OK && job->options->rewrite != NULL ? dx_publish_job_rewrite(job, NULL, err)
                                                         : rc;
 }

@@ -518,11 +518,13 @@ bool dx_publish_job_unchanged(struct dx_publish_job *job)
 
 static int64_t published_us(const struct dx_publish_job *job)
 {
-    return job->options->now_us - job->options->now_us % 1000000;
+    return job->options->now_us - job->options->now_us % 1000000 + job->later_s * (int64_t)1000000;
 }
 
-int dx_publish_job_name(struct dx_publish_job *job, uint64_t sequence, struct dx_error *err)
+int dx_publish_job_name(struct dx_publish_job *job, uint64_t sequence, unsigned later_s,
+                        struct dx_error *err)
 {
+    job->later_s = later_s;
     if (!dx_version_name_make(sequence, published_us(job), job->result->version))
         return sequence > DX_VERSION_SEQUENCE_MAX
                    ? dx_fail(err, DX_E_LIMIT,

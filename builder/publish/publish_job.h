@@ -8,7 +8,7 @@
  *   rc = dx_publish_job_base(&job, &options, &err);         merged with the current version, or not
  *   rc = dx_publish_job_scan(&job, fetch, &err);
  *   if (dx_publish_job_unchanged(&job)) ...                 the current version is of this lake
- *   rc = dx_publish_job_name(&job, sequence, &err);         result->version
+ *   rc = dx_publish_job_name(&job, sequence, 0, &err);      result->version
  *   rc = dx_publish_job_build(&job, fetch, sync, &err);     job.entry, and its files in job.making
  *   rc = dx_publish_job_flip(&job, &err);                   the manifest names it as current
  *   dx_publish_job_release(&job);
@@ -46,6 +46,7 @@ struct dx_publish_job {
     struct dx_manifest_edit edit;       /* of root */
     char base_current[DX_VERSION_NAME]; /* of the manifest at the beginning */
     uint64_t base_sequence;
+    unsigned later_s; /* dx_publish_job_name */
     struct dx_buf psl;
     struct dx_publish_lake lake;
     struct dx_index_identity id;
@@ -98,7 +99,9 @@ int dx_publish_job_scan(struct dx_publish_job *job, const struct dx_index_fetch 
 /* Whether faulty rows are left out. */
 bool dx_publish_job_skips(const struct dx_publish_job *job);
 bool dx_publish_job_unchanged(struct dx_publish_job *job);
-int dx_publish_job_name(struct dx_publish_job *job, uint64_t sequence, struct dx_error *err);
+/* later_s: than the clock, where another publisher has that name. */
+int dx_publish_job_name(struct dx_publish_job *job, uint64_t sequence, unsigned later_s,
+                        struct dx_error *err);
 /* Adds the entry. If a merge turns out to be impossible, the whole lake is read (fetch), and
  * built. */
 int dx_publish_job_build(struct dx_publish_job *job, const struct dx_index_fetch *fetch,

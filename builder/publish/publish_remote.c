@@ -202,16 +202,18 @@ static int nothing_new(struct publish *p, struct dx_error *err)
 
 /* The next number whose name is free; one whose claim has an unknown outcome is left alone. Another
  * publisher at work now comes before or after us by the manifest; the names only keep our objects
- * apart. */
+ * apart. Without a manifest a higher number would say, were we to die before our put, that the manifest
+ * was lost (publish_listing.h): then it is the next second that is free. */
 static int take_name(struct publish *p, uint64_t sequence, struct dx_error *err)
 {
     struct dx_publish_job *job = p->job;
+    bool is_first = job->result->manifest.version_count == 0;
     int lost = 0;
     int rc = DX_E_EXISTS;
 
-    for (int i = 0;
+    for (unsigned i = 0;
          (rc == DX_E_EXISTS || (rc == DX_E_UNKNOWN && ++lost < LOST_MAX)) && i < NAMES_MAX; i++) {
-        rc = dx_publish_job_name(job, ++sequence, err);
+        rc = dx_publish_job_name(job, sequence + 1 + (is_first ? 0 : i), is_first ? i : 0, err);
         if (rc == DX_OK)
             rc = dx_publish_upload_claim(p->job->root.store, job->result->version, err);
     }

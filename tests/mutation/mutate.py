@@ -3,11 +3,12 @@
 """mutate.py - does a test of the gate fail when the code is broken?
 
     tests/mutation/mutate.py --map --minutes 30              once: which test executes which function, see below
-    tests/mutation/mutate.py --count 300 --seed 1            N random mutants of the build `dev`, which must be complete
+    tests/mutation/mutate.py --count 300 --seed 1            N random mutants of the build `dev` (--preset), which must be complete
     tests/mutation/mutate.py --count 300 --seed 1 --list     what they are, without running anything
     tests/mutation/mutate.py --only 17,42 --seed 1           some of them again, by number
     tests/mutation/mutate.py --rerun tests/mutation/survivors.txt      survivors again, after tests were added
     tests/mutation/mutate.py --count 300 --seed 1 --again --seconds 200     the survivors of a sample again, with further tests
+    tests/mutation/mutate.py --count 300 --seed 1 --again --preset asan --seconds 20     the survivors, in the build with sanitizers
     tests/mutation/mutate.py --summary --seed 1              counts the results so far
 
 A mutant is one change of one token in a function of format/, query/, loader/, fetch/ or builder/: another comparison, + for -, && for ||,
@@ -16,7 +17,7 @@ build, and its object is linked in front of the libraries, so that the tree and 
 function, one after the other until one fails, as far as --seconds of CPU go: first the unit test of the same name, then whichever test adds most
 counters of the function for its time, then the cheapest.
 
-    killed       a test failed that passes without the change, twice; or it crashed; or it took ten times as long
+    killed       a test failed that passes without the change, twice; or it crashed; or it took ten times as long; or the compiler of the build warns
     equivalent   the compiler makes the same code of both
     unbuilt      it does not compile, or does not link
     survived     all tests passed
@@ -46,7 +47,6 @@ import threading
 import time
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
-BUILD = SOURCE / "build" / "dev"
 COVERAGE = SOURCE / "build" / "coverage"
 OUT = SOURCE / "build" / "mutation"
 ROOMS = ("format", "query", "loader", "fetch", "builder")
@@ -54,7 +54,7 @@ ROOMS = ("format", "query", "loader", "fetch", "builder")
 STEPS = {"DX_DAMAGE_STEP": "1009", "DX_VERIFY_STEP": "4999", "DX_BELIEVED_STEP": "101", "DX_INSPECT_STEP": "101", "DX_FLIP_STEP": "31"}
 NOT_IN_GATE = {"long", "alone", "tree", "compilers"}  # labels of tests that do not run on mutants
 PROGRAMS = ("domaindex", "domaindexd", "libexec/domaindex/domaindex")
-LINK_S = 1.0        # what linking a program counts as
+LINK_S = 0.2        # what linking a program counts as
 SLOWER = 10         # times its usual time, and a test is stopped
 MAP_WALL_S = 600.0  # tests that take longer are not in the map
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|^[ \t]*\#(?:[^\n\\]|\\.)*|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[A-Za-z_]\w*|0[xX][0-9a-fA-F]+\w*|\d[\w.]*'
@@ -239,8 +239,8 @@ def run_bounded(command, folder, env, cpu_s, wall_s):
         time.sleep(0.02)
 
 
-def tests_of_gate():
-    done = subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1"], capture_output=True, text=True, check=True)
+def tests_of_gate(build):
+    done = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], capture_output=True, text=True, check=True)
     tests = [Test(row) for row in json.loads(done.stdout)["tests"]]
     tests = [test for test in tests if not test.labels & NOT_IN_GATE and test.command]
     for row in rows_of(OUT / "map.jsonl"):
@@ -292,7 +292,7 @@ def as_they_end(pool, one, items):
 
 def make_map(coverage, jobs, end):
     names = functions_of_rooms()
-    tests = [test for test in tests_of_gate() if not test.is_mapped]
+    tests = [test for test in tests_of_gate(SOURCE / "build" / "dev") if not test.is_mapped]
     tests.sort(key=lambda test: (test.program is None, "short" not in test.labels, "slow" in test.labels, "peers" in test.labels))  # the cheap ones first
 
     def one(test):
@@ -360,30 +360,30 @@ def plan(tests, mutant, seconds, ran):
 class Compiler:
     """The commands of the build."""
 
-    def __init__(self):
-        self.links = {}
+    def __init__(self, build):
+        self.build, self.links = build, {}
         self.lock = threading.Lock()
         self.commands = {}
-        for entry in json.loads((BUILD / "compile_commands.json").read_text(encoding="utf-8")):
+        for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
             if "/collide/" not in entry.get("output", "") and entry["file"].startswith(str(SOURCE)):
                 self.commands.setdefault(str(pathlib.Path(entry["file"]).relative_to(SOURCE)), shlex.split(entry["command"]))
 
-    def compile(self, file, source, out):
-        """Without debugging information, so that two objects can be compared; no warning counts."""
+    def compile(self, file, source, out, warnings="-w"):
+        """Without debugging information, so that two objects can be compared; warnings: "-w", or "-Werror"."""
         command = list(self.commands[file])
         command[command.index("-o") + 1] = str(out)
         command[command.index("-c") + 1] = str(source)
-        return subprocess.run([*command, "-g0", "-w", f"-iquote{(SOURCE / file).parent}"], cwd=BUILD, stdout=subprocess.DEVNULL,
+        return subprocess.run([*command, "-g0", warnings, f"-iquote{(SOURCE / file).parent}"], cwd=self.build, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL, timeout=300, check=False).returncode == 0
 
     def link(self, target, out, mutant):
         """A target that does not have the mutant's file links too, or does not link: False."""
         with self.lock:
             if target not in self.links:
-                done = subprocess.run(["ninja", "-C", str(BUILD), "-t", "commands", "-s", target], capture_output=True, text=True, check=True)
+                done = subprocess.run(["ninja", "-C", str(self.build), "-t", "commands", "-s", target], capture_output=True, text=True, check=True)
                 self.links[target] = done.stdout.strip().splitlines()[-1].removeprefix(": && ").removesuffix(" && :")
         command = re.sub(r" -o \S+", lambda _: f" -Wl,-S {mutant} -o {out}", self.links[target], count=1)
-        return subprocess.run(command, shell=True, cwd=BUILD, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300,
+        return subprocess.run(command, shell=True, cwd=self.build, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300,
                               check=False).returncode == 0
 
 
@@ -394,10 +394,10 @@ class Programs:
         self.compiler, self.folder, self.mutant, self.linked = compiler, folder, mutant, set()
         (folder / "tests").mkdir(parents=True)
         (folder / "libexec" / "domaindex").mkdir(parents=True)
-        for entry in BUILD.iterdir():
+        for entry in compiler.build.iterdir():
             if entry.name not in ("domaindex", "domaindexd", "libexec", "tests"):
                 (folder / entry.name).symlink_to(entry)
-        for entry in (BUILD / "tests").iterdir():
+        for entry in (compiler.build / "tests").iterdir():
             (folder / "tests" / entry.name).symlink_to(entry)
 
     def need(self, test):
@@ -410,7 +410,7 @@ class Programs:
             (self.folder / target).unlink(missing_ok=True)
             if not self.compiler.link(target, self.folder / target, self.mutant):
                 (self.folder / target).unlink(missing_ok=True)
-                (self.folder / target).symlink_to(BUILD / target)
+                (self.folder / target).symlink_to(self.compiler.build / target)
                 if test.program:
                     return False
         return True
@@ -424,7 +424,7 @@ def fails(test, programs):
         if code in (0, 77):
             return None
         if test.passes is None:  # the map is of another build
-            test.passes = test.run(BUILD, 30 + SLOWER * usual, 120 + SLOWER * max(test.wall, 1))[0] in (0, 77)
+            test.passes = test.run(programs.compiler.build, 30 + SLOWER * usual, 120 + SLOWER * max(test.wall, 1))[0] in (0, 77)
         if not test.passes:
             return None
         if code < 0:
@@ -442,6 +442,8 @@ def judge(tests, compiler, mutant, seconds, ran):
         source.write_text(text[:mutant.start] + mutant.new + text[mutant.end:], encoding="utf-8")
         if not compiler.compile(mutant.file, source, folder / "mutant.o"):
             return "unbuilt", "compiler", "", []
+        if not compiler.compile(mutant.file, source, folder / "strict.o", "-Werror"):
+            return "killed", "compiler", "a warning, which is an error in the gate", []
         programs = Programs(compiler, folder / "bin", folder / "mutant.o")
         chosen = []
         for test in plan(tests, mutant, seconds, ran):
@@ -510,6 +512,7 @@ def main():
     parser.add_argument("--summary", action="store_true")
     parser.add_argument("--map", action="store_true", help="find out which test executes which function")
     parser.add_argument("--coverage", type=pathlib.Path, default=COVERAGE, metavar="DIR", help="the build with counters, for --map")
+    parser.add_argument("--preset", default="dev", help="the build, also one with sanitizers")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=30, help="CPU seconds of tests that a mutant gets")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin nothing after this time")
@@ -530,13 +533,13 @@ def main():
         for n, m in numbered:
             print(f"{n} {m.file}:{m.line}:{m.column}: {m.function}: {m.kind}: {change_of(m)}")
         return
-    results = OUT / f"{options.seed}.jsonl"
+    results, build = OUT / f"{options.seed}.jsonl", SOURCE / "build" / options.preset
     fresh = options.rerun or options.only
     done = {} if fresh else {row["n"]: row for row in rows_of(results)}  # the last row of a mutant holds
     if options.summary:
         print_summary(places, done)
         return
-    tests, compiler = tests_of_gate(), Compiler()
+    tests, compiler = tests_of_gate(build), Compiler(build)
 
     def one(item):
         n, m = item
