@@ -232,7 +232,7 @@ fuzz_one() { # PROGRAM
     run=build/fuzz-run/$name
     rm -rf "$run"
     mkdir -p "$run/corpus" build/fuzz-found
-    cp -r "tests/fuzz/corpus/$name/." "$run/corpus/" 2>/dev/null
+    cp -r "tests/fuzz/corpus/$name/." "build/fuzz/tests/seeds/$name/." "$run/corpus/" 2>/dev/null
     "$1" -max_total_time="$fuzz_seconds" -timeout=20 -rss_limit_mb=3000 -print_final_stats=1 -print_funcs=0 \
         -artifact_prefix="build/fuzz-found/$name-" "$run/corpus" >"$run/log" 2>&1
     status=$?

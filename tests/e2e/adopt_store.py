@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow long
+# labels: slow
 """`domaindex adopt` into a root on object storage (versitygw, MinIO): files of several writers are put below its spool/, and one adopt lets the
 store copy them into the lake. They answer as one ingest of all records does; what it must refuse it refuses; replies to copies that get lost, and
 a run that is killed at its writes (at 2; DX_KILL_POINTS, 0: all), leave each dataset with its old rows or the new ones, and the next run puts

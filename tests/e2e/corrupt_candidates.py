@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow long
+# labels: slow
 """Corrupt versions are put before a server that serves a sound one: none of them is accepted.
 
 Each candidate is a version whose files were damaged (bits, zeros, cut, longer, missing, those of another

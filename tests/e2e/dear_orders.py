@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: long peers
+# labels: peers
 """An order by time that would read too much is refused before anything is read, and its detail names narrower questions. A page of a filter or of a
 tag that would read too much is shorter.
 

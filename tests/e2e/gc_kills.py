@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow long
+# labels: slow
 """gc killed at a system call or a request, or refused one, leaves every version that may be read
 whole; the next gc finishes, and what is there then is, byte for byte, what an undisturbed one leaves.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow long
+# labels: slow
 """Peers that send without end do not take the memory: a message broker, a PostgreSQL server, a credentials service, a file whose
 zstd frames want a huge window. Each run's peak of resident memory is measured.
 

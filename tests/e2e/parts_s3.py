@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow long
+# labels: slow
 """Versions of several parts on object storage, against versitygw or MinIO.
 
 Made-up rows (tests/support/corpus.py) come in five publishes, each smaller than the one before, so that a version stands

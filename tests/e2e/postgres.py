@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: peers long
+# labels: peers
 """Export to a PostgreSQL of the test's own: its rows against the lake as pyarrow reads it, both layouts, TLDs beyond 0x80,
 ranges and their plans, partitions at their bounds, runs that are killed, interrupted, cut off and repeated, tables and
 connection strings that do not fit.

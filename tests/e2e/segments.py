@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: peers slow long
+# labels: peers slow
 """Datasets that come over a real broker as segments: nothing is lost, nothing is there twice.
 
 A RabbitMQ of this test's own takes messages of 64 KiB at most. Against what was sent stand the rows

@@ -108,24 +108,33 @@ def points(chains=(), calls=()):
 
 
 def chosen(counted, at_most, depth, may=lambda point: True):
-    """[(key, point)] and how many there are: of counted, [(key, chains)], those chains whose innermost `depth` frames no one before has, each with one error,
-    once or from there on in turn. If they are too many (at_most, 0: all), first those whose last call is another one, then those whose last two are, and so on.
-    may(point): whether it can be tried."""
-    turns, points_of, seen, others = collections.Counter(), {}, set(), set()
+    """[(key, point)] and how many there are: of counted, [(key, chains)], those chains whose innermost `depth` frames no one before has, or in which
+    a call is that no chain taken before has (so that each of them sees a failure), each with one error, once or from there on in turn. If they are too many (at_most, 0: all),
+    first those whose last call is another one, then those with a new call, then those whose last two are others, and so on. may(point): whether it can be tried."""
+    turns, points_of, seen, calls, whole = collections.Counter(), {}, set(), set(), set()
+
+    def take(key, chain, fails=False):
+        ways = [point for point in points([chain]) if may(point) and not (fails and point[1] in TRANSPARENT)]
+        if ways and (key, chain.hash) not in whole:
+            whole.add((key, chain.hash))
+            point = ways[turns[chain.kind] % len(ways)]
+            turns[chain.kind] += 1
+            if point[1] not in TRANSPARENT:
+                calls.update(chain.frames)
+            if len(points_of) < at_most or at_most == 0:
+                points_of[key, chain.hash] = point
+
+    every = [(key, chain) for key, chains in counted for chain in chains]
     for near in range(1, depth + 1):
-        for key, chains in counted:
-            for chain in chains:
-                others.add((chain.kind, chain.frames[:depth]))
-                if (chain.kind, chain.frames[:near]) in seen:
-                    continue
+        for key, chain in every:
+            if (chain.kind, chain.frames[:near]) not in seen:
                 seen.add((chain.kind, chain.frames[:near]))
-                if (key, chain.hash) in points_of or len(points_of) == at_most > 0:
-                    continue
-                ways = [point for point in points([chain]) if may(point)]
-                if ways:
-                    points_of[key, chain.hash] = ways[turns[chain.kind] % len(ways)]
-                    turns[chain.kind] += 1
-    return [(key, point) for (key, _), point in points_of.items()], len(others)
+                take(key, chain)
+        if near == 1:
+            for key, chain in every:
+                if not calls.issuperset(chain.frames):
+                    take(key, chain, True)
+    return [(key, point) for (key, _), point in points_of.items()], len(whole)
 
 
 def lasts(point):
