@@ -3,7 +3,7 @@
 # labels: slow
 """Seeds of the simulation (tests/simulation): every invariant holds, a seed gives the same run twice, planted defects are found.
 
-In the gate 12 seeds; with DX_WHOLE=1 as many as DX_SEEDS says (20,000). Each planted defect is looked for from a seed that
+In the gate 500 seeds; with DX_WHOLE=1 as many as DX_SEEDS says (20,000). Each planted defect is looked for from a seed that
 found it (FOUND_AT; with DX_WHOLE=1 from 1): where the code has changed since, by this one or another of the
 2,000 from there, and the line that it prints says by which.
 """
@@ -27,7 +27,7 @@ def simulate(*arguments):
 def main():
     if not SIMULATE.exists():
         dxtest.skip("this build has no tests/simulate")
-    seeds = int(os.environ.get("DX_SEEDS", 20000 if dxtest.WHOLE else 12))
+    seeds = int(os.environ.get("DX_SEEDS", 20000 if dxtest.WHOLE else 500))
     twice = min(seeds, 200 if dxtest.WHOLE else 8)
     code, words = simulate("--seeds", seeds, "--trace")
     equal(code, 0, f"{seeds} seeds: {words[-600:]}")
