@@ -73,12 +73,13 @@ def programs():
                     yield path
 
 
-def count():
-    """file -> File, of the rooms."""
+def count(profiles=PROFILES, objects=None, sources=()):
+    """file -> File, of the rooms. objects: programs, else all; sources: these files alone."""
     merged = BUILD / "merged.profdata"
-    run("llvm-profdata-14", "merge", "-sparse", *sorted(PROFILES.glob("*.prof*")), "-o", merged)
-    objects = [f"-object={path}" for path in programs()]
-    text = run("llvm-cov-14", "export", "-format=lcov", f"-instr-profile={merged}", *objects, stdout=subprocess.PIPE, text=True).stdout
+    run("llvm-profdata-14", "merge", "-sparse", *sorted(profiles.glob("*.prof*")), "-o", merged)
+    first, *others = objects or programs()
+    text = run("llvm-cov-14", "export", "-format=lcov", f"-instr-profile={merged}", first, *(f"-object={path}" for path in others), *sources,
+               stdout=subprocess.PIPE, text=True).stdout
     files, names = {}, set(rooms())
     at = None
     for row in text.splitlines():
