@@ -40,7 +40,7 @@ static const struct {
     { "value", GROUP, 2, MAYBE, NONE },
     { "name", TEXT, 0, MAYBE, NONE },
     { "age", INT, 0, MAYBE, NONE },
-    { "numbers", GROUP, 1, MAYBE, MAP }, /* keys that are no text */
+    { "numbers", GROUP, 1, MAYBE, MAP }, /* keys that are not text */
     { "key_value", GROUP, 2, MANY, NONE },
     { "key", INT, 0, ONE, NONE },
     { "value", TEXT, 0, MAYBE, NONE },
@@ -112,7 +112,7 @@ static const struct {
     { "url.host", false, 1, 1, 0 }, /* goes on in its values */
     { "a.b", false, 2, 2, 0 },
     { "a", false, 0, 0, 0 },
-    { "a|b", false, 0, 0, 0 }, /* of two texts it is no name with a dot */
+    { "a|b", false, 0, 0, 0 }, /* of two texts it is not a name with a dot */
     { "meta.url", false, 5, 2, 0 },
     { "meta.lang", false, 0, 0, 0 },
     { "meta.lang", true, 4, 2, 0 },
@@ -221,7 +221,7 @@ static void check_others(void)
     EXPECT(!dx_pq_column_number(&footer, 0, &found), "column 0");
 }
 
-/* A map of another form than the format's own is none: its names lead on. */
+/* A map of another form than the format's own is not one: its names lead on. */
 static void check_odd_maps(void)
 {
     struct dx_pq_column_found found;

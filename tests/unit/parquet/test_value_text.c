@@ -160,7 +160,7 @@ static const struct {
     bool ok;
 } checked[] = {
     { NODE(INT64, DECIMAL(79)), true },
-    { NODE(INT64, DECIMAL(80)), false }, /* there would be no room for the 0 before the point */
+    { NODE(INT64, DECIMAL(80)), false }, /* the buffer would lack room for the 0 before the point */
     { NODE(FIXED, DECIMAL(2), .type_length = 32), true },
     { NODE(FIXED, DECIMAL(2), .type_length = 33), false },
     { NODE(FIXED, LOGICAL(NONE), .type_length = 33), true },

@@ -28,7 +28,7 @@ static const struct {
     { "a-name-that-is-much-longer-than-any-option-of-ours", NULL },
 };
 
-/* The nearest of several; equal ones, the first. Long names are no answer to anything. */
+/* The nearest of several; equal ones, the first. A long name is not an answer to anything. */
 static void check_nearest(void)
 {
     static const char *const names[] = {

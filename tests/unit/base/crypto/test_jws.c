@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Signed statements: there and back, each changed byte, other keys, what is no statement and no key.
+ * Signed statements: there and back, each changed byte, other keys, what is not a statement, or not a key.
  */
 #include "base/crypto/jws.h"
 

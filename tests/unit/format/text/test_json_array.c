@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Elements of a JSON array that comes in parts: the same ones wherever it is cut, and what is no array.
+ * Elements of a JSON array that comes in parts: the same ones wherever it is cut, and what is not an array.
  */
 #include "base/buf.h"
 #include "format/text/json_array.h"
