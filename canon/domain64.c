@@ -109,8 +109,7 @@ static struct dx_span bare_host(struct dx_span host)
 
     while (i > 0 && host.data[i - 1] >= '0' && host.data[i - 1] <= '9')
         i--;
-    if (i > 0 && host.data[i - 1] == ':' &&
-        (host.data[0] != '[' || host.data[host.size - 1] != ']'))
+    if (i > 0 && host.data[i - 1] == ':') /* behind the bracket of an IPv6 address */
         host.size = i - 1;
     if (host.size > 0 && host.data[host.size - 1] == '.')
         host.size--;

@@ -233,11 +233,14 @@ static void keep_slot(struct domaindex_root *r, struct dx_canon_slot *slot)
     dx_canon_slot_release(slot, &r->answers);
 }
 
-/* What a server answers itself, or not at all. */
-static int refuse_own(const struct dx_ask *ask, struct dx_problem *problem)
+/* What a server answers itself, or not at all. post: the request has a list. */
+static int refuse_own(const struct dx_ask *ask, bool post, struct dx_problem *problem)
 {
     const struct dx_route *route = ask->route < DX_ROUTE_COUNT ? dx_routes[ask->route] : NULL;
 
+    if (route != NULL && !route->own && !route->admin && post && !route->post)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-request", "Bad request",
+                              "this resource takes no list of names; /v1/domains does");
     if (route != NULL && !route->own && !route->admin)
         return 1;
     return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "no-such-resource", "No such resource",
@@ -251,7 +254,7 @@ static int begin_ask(struct domaindex_root *r, const char *target, bool post, st
     int rc = dx_target_parse(dx_span_str(target), post, ask, problem);
 
     if (rc == 1)
-        rc = refuse_own(ask, problem);
+        rc = refuse_own(ask, post, problem);
     if (rc == 1)
         rc = dx_row_ask_choose(ask, dx_span_of(NULL, 0), false, problem);
     if (rc == 1)

@@ -28,7 +28,7 @@ int dx_pq_text_check(const struct dx_pq_footer *f, uint32_t leaf, struct dx_erro
 {
     const struct dx_pq_node *n = &f->node[f->leaf[leaf]];
     bool bad_decimal = n->logical == DX_PQ_LOGICAL_DECIMAL &&
-                       (n->scale > DECIMAL_DIGITS_MAX ||
+                       (n->scale >= DECIMAL_DIGITS_MAX || /* with the 0 before the point */
                         (n->type == DX_PQ_FIXED && n->type_length > DECIMAL_BYTES_MAX));
     char path[160];
 

@@ -123,8 +123,8 @@ static unsigned next_place(struct dx_json_array *a, uint8_t c)
 
 static bool begins_element(const struct dx_json_array *a, uint8_t c)
 {
-    return a->skipping || (a->place == AT_FIRST && c != ']') ||
-           (a->place == AT_ELEMENT && c != ',' && c != ']' && c != '}' && c != ':');
+    return a->skipping || ((a->place == AT_FIRST || a->place == AT_ELEMENT) && c != ',' &&
+                           c != ']' && c != '}' && c != ':');
 }
 
 enum dx_json_array_step dx_json_array_next(struct dx_json_array *a, struct dx_span bytes, bool eof,

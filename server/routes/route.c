@@ -475,6 +475,19 @@ uint64_t dx_restart_limit(const struct dx_ask *ask)
     return ask->limit_given || ask->from.limit == 0 ? ask->page.limit : ask->from.limit;
 }
 
+void dx_restart_limited(const struct dx_ask *ask, struct dx_buf *b)
+{
+    dx_restart_path(ask, b);
+    if (ask->limit_given)
+        dx_buf_fmt(b, "?limit=%llu", (unsigned long long)dx_restart_limit(ask));
+}
+
+void dx_restart_plan(const struct dx_ask *ask, struct dx_buf *b)
+{
+    if (ask->plan > 0)
+        dx_buf_fmt(b, "&plan=%u", ask->plan);
+}
+
 void dx_restart_param(const char *name, struct dx_span value, struct dx_buf *b)
 {
     if (value.data == NULL)

@@ -224,6 +224,9 @@ void dx_restart_param(const char *name, struct dx_span value, struct dx_buf *b);
 void dx_restart_fields(unsigned bits, unsigned usual, struct dx_buf *b);
 void dx_restart_filter(const struct dx_row_filter *f, struct dx_buf *b);
 void dx_restart_dataset(const struct dx_ask *ask, struct dx_buf *b);
+void dx_restart_plan(const struct dx_ask *ask, struct dx_buf *b);
 uint64_t dx_restart_limit(const struct dx_ask *ask);
+/* The path, with limit if it was given. */
+void dx_restart_limited(const struct dx_ask *ask, struct dx_buf *b);
 
 #endif

@@ -9,8 +9,7 @@ static void restart(const struct dx_ask *ask, struct dx_buf *b)
 {
     dx_restart_path(ask, b);
     dx_buf_fmt(b, "?limit=%llu", (unsigned long long)dx_restart_limit(ask));
-    if (ask->plan > 0)
-        dx_buf_fmt(b, "&plan=%u", ask->plan);
+    dx_restart_plan(ask, b);
     dx_restart_fields(ask->field_bits, DX_FIELDS_DEFAULT, b);
     dx_restart_filter(&ask->filter, b);
     dx_url_order_restart(ask, b);

@@ -69,7 +69,7 @@ const struct dx_route dx_route_changes = {
     .cursor = DX_CURSOR_CHANGES,
     .take_cursor = take_cursor,
     .compares = true,
-    .restart = dx_restart_path,
+    .restart = dx_restart_limited,
     .answer = answer,
 };
 

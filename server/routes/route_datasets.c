@@ -46,7 +46,7 @@ const struct dx_route dx_route_datasets = {
                     .page = "datasets"),
     .cost = { .base = 1, .rows_a_unit = 200 },
     .on_loop = is_short,
-    .restart = dx_restart_path,
+    .restart = dx_restart_limited,
     .answer = answer_all,
 };
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/buf.h"
 #include "server/http/accept.h"
 #include "server/routes/answers.h"
 #include "server/routes/route.h"
@@ -21,6 +22,13 @@ static bool unpin(const void *from, struct dx_version *v, struct dx_problem *pro
 
     answers->unpin(v);
     return sound;
+}
+
+static void restart(const struct dx_ask *ask, struct dx_buf *b)
+{
+    dx_restart_limited(ask, b);
+    if (ask->atom_given)
+        dx_buf_fmt(b, "%cformat=%s", ask->limit_given ? '&' : '?', ask->atom ? "atom" : "json");
 }
 
 static int answer(const struct dx_answering *a)
@@ -101,6 +109,6 @@ const struct dx_route dx_route_domain_changes = {
     .canon = true,
     .choose = choose,
     .media = media_of,
-    .restart = dx_restart_path,
+    .restart = restart,
     .answer = answer,
 };

@@ -163,6 +163,7 @@ static void restart(const struct dx_ask *ask, struct dx_buf *b)
 {
     dx_restart_path(ask, b);
     dx_buf_fmt(b, "?limit=%llu", (unsigned long long)dx_restart_limit(ask));
+    dx_restart_plan(ask, b);
     dx_restart_param("suffix", ask->suffix, b);
     dx_restart_param("prefix", ask->prefix, b);
     dx_restart_param("match", ask->match, b);

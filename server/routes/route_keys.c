@@ -47,6 +47,12 @@ const struct dx_route dx_route_keys = {
     .answer = answer,
 };
 
+static void restart_normalize(const struct dx_ask *ask, struct dx_buf *b)
+{
+    dx_buf_str(b, "/v1/normalize?q=");
+    dx_url_encode_span(b, ask->asked, false);
+}
+
 static int answer_normalize(const struct dx_answering *a)
 {
     return dx_answer_normalize(a->view, a->canon, a->ask->asked, a->body, a->problem);
@@ -77,5 +83,6 @@ const struct dx_route dx_route_normalize = {
     .cost = { .base = 1 },
     .on_loop = dx_route_always,
     .canon = true,
+    .restart = restart_normalize,
     .answer = answer_normalize,
 };

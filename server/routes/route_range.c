@@ -103,6 +103,7 @@ static void restart(const struct dx_ask *ask, struct dx_buf *b)
         dx_buf_fmt(b, "&to=0x%016llx", (unsigned long long)ask->range_end);
     dx_restart_dataset(ask, b);
     dx_buf_fmt(b, "&limit=%llu", (unsigned long long)dx_restart_limit(ask));
+    dx_restart_plan(ask, b);
     dx_restart_fields(ask->field_bits, DX_FIELDS_DEFAULT, b);
     rest.from = rest.to = dx_span_of(NULL, 0);
     dx_restart_filter(&rest, b);

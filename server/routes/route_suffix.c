@@ -62,6 +62,7 @@ const struct dx_route dx_route_suffix = {
 static void restart_urls(const struct dx_ask *ask, struct dx_buf *b)
 {
     restart(ask, b);
+    dx_restart_plan(ask, b);
     dx_restart_fields(ask->field_bits, DX_FIELDS_DEFAULT, b);
     dx_restart_filter(&ask->filter, b);
     dx_url_order_restart(ask, b);

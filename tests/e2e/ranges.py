@@ -196,6 +196,10 @@ def check_refused(server):
                           ("from=0&limit=10001", 400), ("from=0&fields=what", 400), ("cursor=AAAA", 400),
                           ("from=0&from=1", 400), ("from=0&version=000001-20200101T000000Z", 410)):
         equal(server.get(f"/v1/range?{query}").status, status, f"/v1/range?{query}")
+    for query, ends in (("from=0", ("0x0000000000000000", "0x10000000000000000")), ("from=1&to=0x0", ("0x0000000000000001", "0x10000000000000000")),
+                        ("from=5&to=9", ("0x0000000000000005", "0x0000000000000009"))):
+        answer = server.get(f"/v1/range?{query}").json
+        equal((answer["from"], answer["to"]), ends, f"/v1/range?{query}: what was asked for")
     for query, status in (("", 400), ("url=", 400), ("url=x:y", 400), ("url=http://a.com/&limit=1", 400), ("u=http://a.com/", 400)):
         equal(server.get(f"/v1/keys?{query}").status, status, f"/v1/keys?{query}")
     first = server.get("/v1/range?from=0&limit=1").json["next_cursor"]

@@ -115,6 +115,26 @@ static void check_names(void)
     }
 }
 
+/* Names that have no number. */
+static void check_no_names(void)
+{
+    static const char *const domains[] = { "", "com", ".com", "a.", "." };
+    struct dx_domain64_names got;
+
+    for (size_t i = 0; i < sizeof domains / sizeof *domains; i++)
+        require(!dx_domain64_names(dx_span_str(domains[i]), dx_span_str(domains[i]),
+                                   dx_span_str("/"), DX_DOMAIN64_SUB8, &got),
+                domains[i]);
+    require(dx_domain64_names(dx_span_str("12345"), dx_span_str("12345"), dx_span_str("/"),
+                              DX_DOMAIN64_SUB8, &got) &&
+                dx_span_equal(got.part[DX_PART_TLD], dx_span_str("[ip]")),
+            "an address of one number");
+    require(dx_domain64_names(dx_span_str("a.c0m"), dx_span_str("12.a.c0m:81"), dx_span_str("/"),
+                              DX_DOMAIN64_SUB8, &got) &&
+                dx_span_equal(got.part[DX_PART_SUBDOMAIN], dx_span_str("12")),
+            "labels with digits");
+}
+
 static bool equal(const struct dx_domain64 *a, const struct dx_domain64 *b)
 {
     return a->tld == b->tld && a->domain == b->domain && a->subdomain == b->subdomain &&
@@ -165,6 +185,7 @@ int main(void)
     check_rows();
     check_ranges();
     check_names();
+    check_no_names();
     require(dx_domain64_unpack(UINT64_C(0x0100000100000101), DX_DOMAIN64_SUB24, &d, NULL) < 0,
             "a reserved byte that is not 0");
     require(dx_domain64_unpack(0, DX_DOMAIN64_SUB8, &d, NULL) < 0, "TLD 0");

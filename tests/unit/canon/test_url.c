@@ -553,6 +553,39 @@ static size_t check_plain_names(struct dx_canon *canon)
     return failed;
 }
 
+/* Of hosts as rows have them, with their port. */
+static size_t check_host_domains(const struct dx_psl *psl)
+{
+    static const struct {
+        const char *host;
+        const char *domain; /* NULL: none */
+    } hosts[] = {
+        { "www.example.com", "example.com" },
+        { "www.example.com:8080", "example.com" },
+        { "127.0.0.1", "127.0.0.1" },
+        { "127.0.0.1:80", "127.0.0.1" },
+        { "[::1]", "[::1]" },
+        { "[::1]:80", "[::1]" },
+        { "com", NULL },
+        { ":80", NULL },
+        { "", NULL },
+    };
+    size_t bad = 0;
+
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        struct dx_span domain = { NULL, 0 };
+        int rc = dx_canon_host_domain(psl, dx_span_str(hosts[i].host), &domain);
+
+        if (rc != (hosts[i].domain != NULL) ||
+            (rc == 1 && !dx_span_equal(domain, dx_span_str(hosts[i].domain)))) {
+            printf("host '%s': %d, '%.*s'\n", hosts[i].host, rc, (int)domain.size,
+                   (const char *)domain.data);
+            bad++;
+        }
+    }
+    return bad;
+}
+
 int main(void)
 {
     struct dx_psl *psl = dx_test_psl(list);
@@ -565,6 +598,7 @@ int main(void)
     failed = check_rows(canon) + check_document(canon) + check_limits(canon) +
              check_idna_limit(canon) + check_many_pairs(canon) + check_random(canon) +
              check_cache(canon) + check_plain_names(canon);
+    failed += check_host_domains(psl);
     dx_canon_free(&canon);
     dx_canon_free(&canon);
     dx_psl_free(&psl);

@@ -329,6 +329,13 @@ static void check_environment_and_file(const char *dir)
     EXPECT(try_open(NULL, "odd") == DX_E_INVALID, "a blank");
     (void)setenv("AWS_SECRET_ACCESS_KEY", "hidden", 1);
     EXPECT(try_open(NULL, NULL) == DX_OK, "the environment");
+    (void)setenv("AWS_SESSION_TOKEN", "to ken", 1);
+    EXPECT(try_open(NULL, "odd") == DX_E_INVALID, "a blank in the token");
+    (void)setenv("AWS_SESSION_TOKEN", "token", 1);
+    (void)setenv("AWS_ACCESS_KEY_ID", "A\n", 1);
+    EXPECT(try_open(NULL, "odd") == DX_E_INVALID, "a line end in the id");
+    (void)setenv("AWS_ACCESS_KEY_ID", "A", 1);
+    EXPECT(try_open(NULL, NULL) == DX_OK, "with a token");
     clear_environment();
 }
 

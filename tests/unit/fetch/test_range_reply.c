@@ -88,6 +88,15 @@ static const struct row ranges[] = {
       DX_REPLY_CONTENT_RANGE_BAD },
     { "overflow in a range", OK206 "Content-Range: bytes 100-18446744073709551815/1000\r\n" CL TAG,
       100, DX_REPLY_CONTENT_RANGE_BAD },
+    { "a range to the last number",
+      OK206 "Content-Range: bytes 100-18446744073709551615/*\r\n" CL TAG, 100,
+      DX_REPLY_CONTENT_RANGE_BAD },
+    { "a length just over 64 bits", OK206 CR "Content-Length: 18446744073709551616\r\n" TAG, 100,
+      DX_REPLY_LENGTH_BAD },
+    { "status of four digits", "HTTP/1.1 1206 x\r\n" CR CL TAG, 100, DX_REPLY_NO_STATUS },
+    { "status of two digits", "HTTP/1.1 99 x\r\n" CR CL TAG, 100, DX_REPLY_NO_STATUS },
+    { "ends before, at the total it should have",
+      OK206 "Content-Range: bytes 100-199/1000\r\n" CL TAG, 99, DX_REPLY_BODY_SHORT },
     { "backwards", OK206 "Content-Range: bytes 199-100/1000\r\n" CL TAG, 100,
       DX_REPLY_CONTENT_RANGE_BAD },
     { "another unit", OK206 "Content-Range: rows 100-199/1000\r\n" CL TAG, 100,
@@ -144,6 +153,20 @@ static const struct row wholes[] = {
     { "404", "HTTP/1.1 404 x\r\n" CL, 100, DX_REPLY_NOT_FOUND },
 };
 
+/* Of an object whose size is known. */
+static const struct dx_range_want sized = { 0, 500, 100, NULL };
+
+static const struct row of_size[] = {
+    { "as it should be", "HTTP/1.1 200 OK\r\n" CL, 100, DX_REPLY_ACCEPTED },
+    { "chunked", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n", 100, DX_REPLY_ACCEPTED },
+    { "another length", "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n", 99, DX_REPLY_OTHER_LENGTH },
+    { "chunked, cut", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n", 99,
+      DX_REPLY_BODY_SHORT },
+    { "chunked, long", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n", 101,
+      DX_REPLY_BODY_LONG },
+    { "malformed 304", "HTTP/1.1 304 Not Modified\r\nno colon\r\n", 0, DX_REPLY_MALFORMED },
+};
+
 static void feed(struct dx_reply *r, const char *head, uint64_t body)
 {
     dx_reply_begin(r);
@@ -178,6 +201,10 @@ static void check_tables(void)
         feed(&r, wholes[i].head, wholes[i].body);
         expect(&wholes[i], dx_whole_reply_check(&r, &small));
     }
+    for (size_t i = 0; i < sizeof of_size / sizeof of_size[0]; i++) {
+        feed(&r, of_size[i].head, of_size[i].body);
+        expect(&of_size[i], dx_whole_reply_check(&r, &sized));
+    }
     for (int i = 0; i < DX_REFUSAL_COUNT; i++)
         EXPECT(dx_refusal_name((enum dx_refusal)i) != NULL &&
                    dx_refusal_words((enum dx_refusal)i) != NULL,
@@ -199,6 +226,7 @@ static void check_unpinned(void)
         { "other range", OK206 "Content-Range: bytes 0-99/100\r\n" CL, 100, DX_REPLY_OTHER_RANGE },
     };
     const struct dx_range_want nothing = { 100, 0, 0, NULL };
+    static char line[DX_REPLY_LINE_MAX + 1];
     struct dx_reply r;
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -210,6 +238,20 @@ static void check_unpinned(void)
     feed(&r, OK206 CR CL TAG, 100);
     dx_reply_header(&r, dx_span_str(OK206));
     EXPECT(dx_range_reply_check(&r, &pinned) == DX_REPLY_MALFORMED, "a status line as trailer");
+    feed(&r, OK206 CR CL TAG, 0);
+    dx_reply_header(&r, dx_span_str("X: a\nContent-Length: 5\r\n"));
+    EXPECT(dx_range_reply_head(&r, &pinned) == DX_REPLY_MALFORMED, "a line end in a line");
+    feed(&r, OK206 CR CL TAG, 0);
+    memset(line, 'x', sizeof line);
+    line[1] = ':';
+    dx_reply_header(&r, dx_span_of(line, DX_REPLY_LINE_MAX));
+    EXPECT(dx_range_reply_head(&r, &pinned) == DX_REPLY_ACCEPTED, "the longest line");
+    dx_reply_header(&r, dx_span_of(line, DX_REPLY_LINE_MAX + 1));
+    EXPECT(dx_range_reply_head(&r, &pinned) == DX_REPLY_MALFORMED, "a longer line");
+    feed(&r, OK206 CR CL TAG, 0);
+    dx_reply_body(&r, SIZE_MAX);
+    dx_reply_body(&r, SIZE_MAX);
+    EXPECT(dx_range_reply_check(&r, &pinned) == DX_REPLY_BODY_LONG, "a body without end");
     feed(&r, OK206 CR CL TAG, 0);
     dx_reply_header(&r, dx_span_of("X: a\0b\r\n", 8));
     EXPECT(dx_range_reply_head(&r, &pinned) == DX_REPLY_MALFORMED, "NUL in a line");

@@ -54,6 +54,7 @@ static const struct {
     { "Thu, 01 jan 1970 00:00:00 GMT", false, 0 },
     { "Thu, 01 Jan 1970 00:00:00 UTC", false, 0 },
     { "Thursday, 01-Jan-70 00:00:00 GMT", false, 0 },
+    { "Thu  01 Jan 1970 00:00:00 GMT", false, 0 },
     { "", false, 0 },
 };
 
@@ -92,8 +93,25 @@ static const struct {
     { DX_REPLY_THROTTLED, DX_RETRY_TRANSIENT },  { DX_REPLY_SERVER_ERROR, DX_RETRY_TRANSIENT },
     { DX_REPLY_BODY_SHORT, DX_RETRY_TRANSIENT }, { DX_REPLY_OTHER_RANGE, DX_RETRY_WRONG },
     { DX_REPLY_OTHER_ETAG, DX_RETRY_WRONG },     { DX_REPLY_RANGE_IGNORED, DX_RETRY_WRONG },
-    { DX_REPLY_ENCODED, DX_RETRY_WRONG },
+    { DX_REPLY_ENCODED, DX_RETRY_WRONG },        { DX_REPLY_ACCEPTED, DX_RETRY_NEVER },
+    { DX_REPLY_NOT_MODIFIED, DX_RETRY_NEVER },   { DX_REPLY_NO_STATUS, DX_RETRY_TRANSIENT },
 };
+
+static void check_words(void)
+{
+    static const char *const words[] = {
+        [DX_RETRY_AGAIN] = "tried again",
+        [DX_RETRY_NOT_THIS] = "not retried",
+        [DX_RETRY_ATTEMPTS] = "no attempts left",
+        [DX_RETRY_DEADLINE] = "no time left to retry",
+    };
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        EXPECT(strcmp(dx_retry_verdict_words((enum dx_retry_verdict)i), words[i]) == 0, "%s",
+               dx_retry_verdict_words((enum dx_retry_verdict)i));
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        EXPECT(strcmp(dx_retry_verdict_words(DX_RETRY_NO_BUDGET), words[i]) != 0, "%s", words[i]);
+}
 
 static void check_tables(void)
 {
@@ -284,6 +302,7 @@ int main(void)
 {
     check_watch();
     check_tables();
+    check_words();
     check_jitter();
     check_amplification();
     check_threads();

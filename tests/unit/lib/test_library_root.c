@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,13 @@ static void test_status(void)
         { "/v1/domain/a b", 400 },
         { "/v1/datasets?version=000009-20261121T111712Z", 503 },
         { "/v1/datasets?cursor=x", 400 },
+        { "", 400 },
+        { "/v1/domain/a\x7f", 400 },
+        { "/v1/domain/\xc3\xa4", 400 },
+        { "/v1/domain/a#b", 400 },
+        { "/v1/domains", 200 },
+        { "/version", 404 },
+        { "/v1/datasets?format=xlsx", 400 },
     };
     char *target = malloc(10000);
     char said[40];
@@ -99,10 +107,78 @@ static void test_list(void)
     body = domaindex_answer_body(a, &size);
     check(strstr(body, text) != NULL && strstr(body, "stranger.example") != NULL, "a list", body);
     domaindex_answer_free(&a);
+    for (int matrix = 0; matrix < 2; matrix++) {
+        check(domaindex_post(root,
+                             matrix ? "/v1/domains?format=matrix&datasets=1,2"
+                                    : "/v1/domains?format=csv",
+                             list, strlen(list), &a, &err) == 1 &&
+                  strcmp(domaindex_answer_type(a), "text/csv; charset=utf-8") == 0,
+              "a list as a table", a == NULL ? err.text : domaindex_answer_type(a));
+        body = domaindex_answer_body(a, &size);
+        check(strstr(body, text) != NULL && size > 0, "a list as a table", body);
+        domaindex_answer_free(&a);
+    }
+    check(domaindex_post(root, "/v1/domains", list, 0, &a, &err) == 1, "an empty list", err.text);
+    body = domaindex_answer_body(a, &size);
+    check(strncmp(body, "{\"summary\":{\"names\":0,", 22) == 0 && strlen(body) == size &&
+              domaindex_answer_retry_s(a) == 0,
+          "an empty list", body);
+    domaindex_answer_free(&a);
+    domaindex_answer_free(&a);
+    check(domaindex_post(root, "/v1/datasets", list, strlen(list), &a, &err) == 0 &&
+              domaindex_answer_status(a) == 400,
+          "a list for another resource", err.text);
+    domaindex_answer_free(&a);
     check(domaindex_post(root, "/v1/domains?format=xml", list, strlen(list), &a, &err) == 0 &&
               domaindex_answer_status(a) == 400,
           "a list", "format");
     domaindex_answer_free(&a);
+}
+
+/* Listings: pages without and with a cursor, of one dataset and of all; names that need escapes. */
+static void test_pages(void)
+{
+    struct domaindex_error err = { 0, "" };
+    struct domaindex_answer *a = NULL;
+    char domain[64], cursor[3000] = "";
+    char *huge;
+    size_t size;
+
+    dx_test_root_domain(0, domain);
+    for (int64_t dataset = -1; dataset <= 1; dataset += 2) {
+        const char *at;
+
+        check(domaindex_urls(root, domain, dataset, NULL, 0, &a, &err) == 1, domain, err.text);
+        check(strstr(domaindex_answer_body(a, &size), "\"items\":[{") != NULL, domain, "items");
+        domaindex_answer_free(&a);
+        check(domaindex_urls(root, domain, dataset, NULL, 1, &a, &err) == 1, domain, err.text);
+        at = strstr(domaindex_answer_body(a, &size), "\"next_cursor\":\"");
+        cursor[0] = '\0';
+        if (at != NULL)
+            (void)snprintf(cursor, sizeof cursor, "%.*s", (int)strcspn(at + 15, "\""), at + 15);
+        domaindex_answer_free(&a);
+        check(cursor[0] != '\0', domain, "a cursor");
+        check(domaindex_urls(root, domain, dataset, cursor, 0, &a, &err) == 1 &&
+                  strstr(domaindex_answer_body(a, &size), "\"items\":[{") != NULL,
+              "the next page", a == NULL ? err.text : domaindex_answer_body(a, &size));
+        domaindex_answer_free(&a);
+    }
+    check(domaindex_urls(root, domain, -1, "a~b/?&", 2, &a, &err) == 0 &&
+              domaindex_answer_status(a) == 400 &&
+              strstr(domaindex_answer_body(a, &size), "bad-cursor") != NULL,
+          "no cursor", "400");
+    domaindex_answer_free(&a);
+    check(domaindex_lookup(root, "https://WWW.stranger.example/~a?b=c#d", &a, &err) == 0 &&
+              domaindex_answer_status(a) == 404,
+          "a URL", "404");
+    domaindex_answer_free(&a);
+    huge = malloc(200000);
+    memset(huge, '/', 199999);
+    huge[199999] = '\0';
+    check(domaindex_lookup(root, huge, &a, &err) < 0 && a == NULL &&
+              strstr(err.text, "too long") != NULL,
+          "a name of 200 kB", err.text);
+    free(huge);
 }
 
 static void *ask(void *number)
@@ -177,6 +253,8 @@ static void test_named(struct dx_test_root *r, const char *old)
     struct domaindex_error err = { 0, "" };
     struct domaindex_answer *a = NULL;
     struct domaindex_root *named;
+    struct domaindex_canon *canon = NULL;
+    char longer[100] = "";
 
     check(domaindex_open(&named, r->path, &options, &err) == DOMAINDEX_OK, "a named version",
           err.text);
@@ -188,8 +266,50 @@ static void test_named(struct dx_test_root *r, const char *old)
     options.version = "000777-20261121T111712Z";
     check(domaindex_open(&named, r->path, &options, &err) < 0 && named == NULL, "no version",
           err.text);
+    memset(longer, '1', sizeof longer - 1);
+    options.version = longer;
+    check(domaindex_open(&named, r->path, &options, &err) < 0 && named == NULL &&
+              strstr(err.text, "neither name nor number") != NULL,
+          "a long name", err.text);
+    /* A program that was built with fewer options: what is behind is not read. */
+    options = (struct domaindex_options){ .size = offsetof(struct domaindex_options, version),
+                                          .version = longer };
+    check(domaindex_open(&named, r->path, &options, &err) == DOMAINDEX_OK, "fewer options",
+          err.text);
+    domaindex_close(&named);
+    options = (struct domaindex_options){ .size = sizeof options,
+                                          .version = "1",
+                                          .cache_dir = r->path,
+                                          .cache_bytes = 3 << 20,
+                                          .verify = 1 };
+    check(domaindex_open(&named, r->path, &options, &err) == DOMAINDEX_OK, "all options", err.text);
+    check(domaindex_get(named, "/v1/datasets", &a, &err) == 1 &&
+              strcmp(domaindex_answer_version(a), old) == 0,
+          "version 1", old);
+    domaindex_answer_free(&a);
+    check(domaindex_canon_of(named, &canon, &err) == DOMAINDEX_OK, "its canonical form", err.text);
+    domaindex_canon_free(&canon);
+    check(domaindex_refresh(named, &err) == 0, "a named version does not change", err.text);
+    domaindex_close(&named);
     check(domaindex_open(&named, "/nowhere/at-all", NULL, &err) < 0 && err.code < 0, "no root",
           err.text);
+}
+
+/* A manifest that cannot be read is said, and the root goes on with what it has. */
+static void test_damaged(struct dx_test_root *r)
+{
+    struct domaindex_error err = { 0, "" };
+    struct domaindex_answer *a = NULL;
+    char path[200];
+    FILE *f;
+
+    (void)snprintf(path, sizeof path, "%s/index/manifest.json", r->path);
+    f = fopen(path, "r+");
+    check(f != NULL && fputs("{]", f) >= 0 && fclose(f) == 0, path, "damaged");
+    check(domaindex_refresh(root, &err) < 0 && err.code < 0 && err.text[0] != '\0', "a refresh",
+          err.text);
+    check(domaindex_get(root, "/v1/datasets", &a, &err) == 1, "the version before", err.text);
+    domaindex_answer_free(&a);
 }
 
 int main(void)
@@ -206,8 +326,10 @@ int main(void)
     }
     test_status();
     test_list();
+    test_pages();
     test_flips(&r);
     test_named(&r, old);
+    test_damaged(&r);
     domaindex_close(&root);
     dx_test_root_remove(&r);
     return atomic_load(&failures) > 0;

@@ -28,8 +28,23 @@ static const struct {
     { "a-name-that-is-much-longer-than-any-option-of-ours", NULL },
 };
 
+/* The nearest of several; equal ones, the first. A long name is not an answer to anything. */
+static void check_nearest(void)
+{
+    static const char *const names[] = {
+        "abcdxxyh", "abcdefxh", "abcdefyh",
+        "abcdefghabcdefghabcdefghabcdefghabcdefghabcdefghabcdefghabcdefghabcdefghabcdefgh"
+    };
+    struct dx_near_name near = DX_NEAR_NAME_INIT("abcdefgh", 8);
+
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+        dx_near_name_try(&near, names[k]);
+    EXPECT(near.best == names[1], "%s", near.best == NULL ? "nothing" : near.best);
+}
+
 int main(void)
 {
+    check_nearest();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *typed = rows[i].typed;
         struct dx_near_name near = DX_NEAR_NAME_INIT(typed, strlen(typed));

@@ -70,6 +70,11 @@ int main(void)
                dx_unseal(key, dx_span_of(long_text, 24),
                          dx_span_of(out, DX_SEAL_MAX - 24 + DX_SEAL_EXTRA), long_text) == 1,
            "the longest");
+    EXPECT(dx_unseal(key, dx_span_of(long_text, 25),
+                     dx_span_of(out, DX_SEAL_MAX - 24 + DX_SEAL_EXTRA), long_text) == 0 &&
+               dx_unseal(key, dx_span_of(long_text, 24), dx_span_of(out, DX_SEAL_EXTRA),
+                         long_text) == 0,
+           "a byte more than the longest, and nothing");
     EXPECT(dx_unseal(key, dx_span_of(long_text, 0), dx_span_of(long_text, sizeof long_text), out) ==
                    0 &&
                dx_unseal(key, dx_span_of(long_text, DX_SEAL_MAX + 1),

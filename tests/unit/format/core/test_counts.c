@@ -312,10 +312,111 @@ static void test_refused_pairs(void)
     EXPECT(dx_counts_totals_add(&t, rows, 0, NULL) < 0, "no pairs");
 }
 
+/* The second pass must have what the first had: any other total, or a time beside the grid, ends it. */
+static void test_other_passes(void)
+{
+    static const struct dx_pair_count first[2] = { { 4, 5, true, 1000000, 7000000 },
+                                                   { 1, 1, true, 4000000, 4000000 } };
+    static const struct {
+        struct dx_pair_count one;
+        const char *say; /* NULL: the same */
+    } rows[] = {
+        { { 4, 5, true, 1000000, 7000000 }, NULL },
+        { { 4, 6, true, 1000000, 7000000 }, "the second pass had" },
+        { { 3, 5, true, 1000000, 7000000 }, "the second pass had" },
+        { { 4, 5, false, 0, 0 }, "the second pass had" },
+        { { 4, 5, true, 4000000, 7000000 }, "the second pass had" },
+        { { 4, 5, true, 1000000, 4000000 }, "the second pass had" },
+        { { 4, 5, true, 1000000, 1000000 }, "the second pass had" },
+        { { 4, 5, true, -2000000, 1000000 }, "a time that the first pass did not see" },
+        { { 4, 5, true, 7000000, 7000000 }, "a time that the first pass did not see" },
+        { { 4, 5, true, 1000000, 10000000 }, "a time that the first pass did not see" },
+        { { 4, 5, true, 1000001, 7000001 }, "a time that the first pass did not see" },
+        { { 4, 5, true, 1000000, 6999999 }, "a time that the first pass did not see" },
+        { { 4, 3, false, 0, 0 }, "pair 0: 4 URLs in 3 rows" },
+        { { 0, 3, false, 0, 0 }, "pair 0: 0 URLs in 3 rows" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct dx_pair_count second[2] = { rows[i].one, first[1] };
+        struct dx_build_id id = { { 1 } };
+        struct dx_buf file = DX_BUF_INIT(1 << 16);
+        struct dx_error err = DX_ERROR_INIT;
+        struct dx_counts_totals t;
+        struct dx_counts_writer w;
+        int rc;
+
+        dx_counts_totals_init(&t);
+        EXPECT(dx_counts_totals_add(&t, first, 2, &err) == DX_OK, "%s", err.text);
+        EXPECT(dx_counts_writer_begin(&w, &t, &id, dx_envelope_sink_buf, &file, &err) == DX_OK,
+               "%s", err.text);
+        rc = dx_counts_writer_add(&w, second, 2, &err);
+        if (rc >= 0)
+            rc = dx_counts_writer_end(&w, &err);
+        EXPECT(rows[i].say == NULL ? rc == DX_OK
+                                   : rc == DX_E_INVALID && strstr(err.text, rows[i].say) != NULL,
+               "row %zu: %d, %s", i, rc, err.text);
+        dx_counts_writer_release(&w);
+        dx_buf_release(&file);
+    }
+}
+
+/* Another number of pairs; sums of over 64 bits; times where there were none. */
+static void test_other_totals(void)
+{
+    const struct dx_pair_count pairs[2] = { { 1, 1, false, 0, 0 }, { 1, 1, false, 0, 0 } };
+    const struct dx_pair_count timed = { 1, 1, true, 5, 5 };
+    const struct dx_pair_count huge = { INT64_MAX, UINT64_MAX - 5, false, 0, 0 };
+    const struct dx_pair_count many = { INT64_MAX, (uint64_t)INT64_MAX, false, 0, 0 };
+    const struct dx_pair_count backwards = { 2, 2, true, 5, 4 }, twice = { 1, 1, true, 4, 5 };
+    struct dx_build_id id = { { 1 } };
+    struct dx_buf file = DX_BUF_INIT(1 << 16);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_counts_totals t;
+    struct dx_counts_writer w;
+
+    dx_counts_totals_init(&t);
+    EXPECT(dx_counts_totals_add(&t, pairs, 2, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_counts_writer_begin(&w, &t, &id, dx_envelope_sink_buf, &file, &err) == DX_OK, "%s",
+           err.text);
+    EXPECT(dx_counts_writer_add(&w, &timed, 1, &err) == DX_E_INVALID &&
+               strstr(err.text, "did not see") != NULL,
+           "%s", err.text);
+    dx_counts_writer_release(&w);
+    dx_buf_clear(&file);
+    EXPECT(dx_counts_writer_begin(&w, &t, &id, dx_envelope_sink_buf, &file, &err) == DX_OK &&
+               dx_counts_writer_add(&w, pairs, 1, &err) == DX_OK &&
+               dx_counts_writer_end(&w, &err) == DX_E_INVALID &&
+               strstr(err.text, "1 pairs") != NULL,
+           "%s", err.text);
+    dx_counts_writer_release(&w);
+    dx_buf_release(&file);
+    EXPECT(dx_counts_totals_add(&t, &huge, 1, &err) == DX_OK &&
+               dx_counts_totals_add(&t, &huge, 1, &err) == DX_E_LIMIT &&
+               strstr(err.text, "over 64 bits") != NULL,
+           "rows: %s", err.text);
+    dx_counts_totals_init(&t);
+    EXPECT(dx_counts_totals_add(&t, &many, 1, &err) == DX_OK &&
+               dx_counts_totals_add(&t, &many, 1, &err) == DX_OK &&
+               dx_counts_totals_add(&t, &many, 1, &err) == DX_E_LIMIT,
+           "URLs: %s", err.text);
+    EXPECT(dx_counts_totals_add(&t, pairs, 0, &err) == DX_E_INVALID &&
+               strstr(err.text, "has no dataset") != NULL,
+           "%s", err.text);
+    EXPECT(dx_counts_totals_add(&t, &backwards, 1, &err) == DX_E_INVALID &&
+               strstr(err.text, "before the first") != NULL,
+           "%s", err.text);
+    EXPECT(dx_counts_totals_add(&t, &twice, 1, &err) == DX_E_INVALID &&
+               strstr(err.text, "one row with two times") != NULL,
+           "%s", err.text);
+}
+
 int main(void)
 {
     struct model *m = malloc(sizeof *m);
 
+    test_other_passes();
+    test_other_totals();
     for (int kind = 0; kind < KINDS; kind++) {
         struct dx_buf file = DX_BUF_INIT(1 << 20);
 

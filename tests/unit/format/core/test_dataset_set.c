@@ -277,6 +277,72 @@ static void test_bitset(void)
     }
 }
 
+/* Sets of one container of each kind, with gaps before and behind: their first, last and rank. */
+static void test_ends(void)
+{
+    static uint32_t ids[70000];
+    static const uint32_t begins[] = { 0, 65536 + 64 * 7, 3 * 65536 };
+
+    for (size_t k = 0; k < 3 * sizeof begins / sizeof *begins; k++) {
+        struct dx_buf out = DX_BUF_INIT(1 << 20);
+        struct dx_error err = DX_ERROR_INIT;
+        struct dx_dataset_set set;
+        uint32_t begin = begins[k / 3], back[3], rank = 7;
+        size_t n = k % 3 == 0 ? 100 : k % 3 == 1 ? 5000 : 20000; /* array, bitset, runs */
+
+        for (size_t i = 0; i < n; i++)
+            ids[i] = begin + (uint32_t)(k % 3 == 0 ? i * i : k % 3 == 1 ? 2 * i : i);
+        EXPECT(dx_dataset_set_encode(ids, n, &out, &err) == DX_OK, "%s", err.text);
+        EXPECT(dx_dataset_set_open(&set, dx_span_of(out.data, out.size), "set", &err) == DX_OK,
+               "%s", err.text);
+        EXPECT(set.first == ids[0] && dx_dataset_set_last(&set) == ids[n - 1] && set.count == n,
+               "set %zu: %u to %u", k, set.first, dx_dataset_set_last(&set));
+        EXPECT(dx_dataset_set_rank(&set, ids[n - 1], &rank) == 1 && rank == n - 1, "the last");
+        EXPECT(dx_dataset_set_rank(&set, ids[n - 1] + 1, &rank) == 0, "behind it");
+        EXPECT(dx_dataset_set_rank(&set, 2 * 65536 + 5, &rank) == 0, "in no container");
+        EXPECT(dx_dataset_set_rank(&set, UINT32_MAX, &rank) == 0, "far behind it");
+        EXPECT(begin == 0 || dx_dataset_set_rank(&set, begin - 1, &rank) == 0, "before it");
+        EXPECT(dx_dataset_set_ids(&set, back, 3) == 3 && memcmp(back, ids, sizeof back) == 0,
+               "the first three");
+        EXPECT(dx_dataset_set_ids(&set, back, 0) == 0, "none of them");
+        EXPECT(dx_dataset_set_ids_from(&set, ids[n - 1], back, 3) == 1 && back[0] == ids[n - 1],
+               "from the last on");
+        EXPECT(dx_dataset_set_ids_from(&set, UINT32_MAX, back, 3) == 0, "behind all");
+        dx_buf_release(&out);
+    }
+}
+
+/* What cannot be stored, and where there is no room. */
+static void test_not_encoded(void)
+{
+    static uint32_t ids[1000];
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_buf small = DX_BUF_INIT(16);
+    roaring_bitmap_t *b = roaring_bitmap_create();
+
+    for (uint32_t i = 0; i < 1000; i++)
+        ids[i] = i * i;
+    EXPECT(dx_dataset_set_encode(ids, 0, &small, &err) == DX_E_INVALID, "an empty set");
+    EXPECT(dx_dataset_set_encode_bitmap(b, &small, &err) == DX_E_INVALID, "an empty bitmap");
+    EXPECT(dx_dataset_set_encode(ids, (size_t)UINT32_MAX + 1, &small, &err) == DX_E_INVALID,
+           "2^32 ids");
+    roaring_bitmap_add_range(b, 0, UINT64_C(1) << 32);
+    EXPECT(dx_dataset_set_encode_bitmap(b, &small, &err) == DX_E_INVALID &&
+               strstr(err.text, "4294967296 members") != NULL && small.size == 0,
+           "a bitmap of all: %s", err.text);
+    roaring_bitmap_free(b);
+    EXPECT(dx_dataset_set_encode(ids, 30, &small, &err) < 0, "deltas without room");
+    dx_buf_release(&small);
+    small = (struct dx_buf)DX_BUF_INIT(16);
+    EXPECT(dx_dataset_set_encode(ids, 1000, &small, &err) < 0, "a bitmap without room");
+    dx_buf_release(&small);
+    small = (struct dx_buf)DX_BUF_INIT(16);
+    b = roaring_bitmap_of_ptr(1000, ids);
+    EXPECT(dx_dataset_set_encode_bitmap(b, &small, &err) < 0, "a bitmap without room");
+    roaring_bitmap_free(b);
+    dx_buf_release(&small);
+}
+
 /* What we accept CRoaring reads as the same set; the sums above are what tells damage. */
 static enum verdict try_set(void *ctx, struct dx_span s)
 {
@@ -394,6 +460,8 @@ int main(void)
     test_rounds();
     test_refused();
     test_bitset();
+    test_ends();
+    test_not_encoded();
     test_damage();
     whole = test_spec();
     if (failures > 0)

@@ -167,8 +167,141 @@ static void test_round(void)
     dx_buf_release(&b);
 }
 
+static void over_63_bits(struct dx_dataset *d)
+{
+    d->urls = UINT64_C(1) << 63;
+}
+
+static void more_files(struct dx_dataset *d)
+{
+    d->files = UINT64_MAX;
+}
+
+static void more_rows(struct dx_dataset *d)
+{
+    d->rows = UINT64_MAX;
+}
+
+static void more_domains(struct dx_dataset *d)
+{
+    d->domains = UINT64_MAX;
+}
+
+static void backwards(struct dx_dataset *d)
+{
+    d->has_ts = true;
+    d->first_us = 1;
+    d->last_us = 0;
+}
+
+static void too_early(struct dx_dataset *d)
+{
+    d->has_ts = true;
+    d->first_us = INT64_C(-62167219200000001);
+}
+
+static void too_late(struct dx_dataset *d)
+{
+    d->has_ts = true;
+    d->last_us = INT64_C(253402300800000000);
+}
+
+/* What no program would read back is not written. */
+static void test_refused_writes(void)
+{
+    static const struct {
+        void (*change)(struct dx_dataset *d);
+        const char *say;
+    } rows[] = {
+        { over_63_bits, "dataset 2: a total is over 63 bits" },
+        { more_files, "over 63 bits" },
+        { more_rows, "over 63 bits" },
+        { more_domains, "over 63 bits" },
+        { backwards, "last_ts is before first_ts" },
+        { too_early, "not in the years 0000 to 9999" },
+        { too_late, "not in the years 0000 to 9999" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct dx_registry r = DX_REGISTRY_INIT;
+        struct dx_buf text = DX_BUF_INIT(1 << 20);
+        struct dx_error err = DX_ERROR_INIT;
+
+        fill(&r, 3);
+        rows[i].change(dx_registry_by_id(&r, 2));
+        EXPECT(dx_registry_write(&r, &text, &err) == DX_E_INVALID &&
+                   strstr(err.text, rows[i].say) != NULL,
+               "%s: %s", rows[i].say, err.text);
+        dx_buf_release(&text);
+        dx_registry_release(&r);
+    }
+}
+
+static void test_metadata(void)
+{
+    static char large[DX_DATASET_META_VALUE_MAX + 2];
+    struct dx_registry r = DX_REGISTRY_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_dataset *d = NULL;
+    char key[16];
+
+    r.next_id = 1; /* of a root */
+    EXPECT(dx_registry_add(&r, dx_span_str("a"), &d, &err) == 1, "%s", err.text);
+    memset(large, 'x', sizeof large - 1);
+    EXPECT(dx_registry_meta(d, dx_span_str("k"), dx_span_str(large), &err) == DX_E_INVALID &&
+               d->metadata_count == 0,
+           "a value of %zu bytes", sizeof large - 1);
+    large[DX_DATASET_META_VALUE_MAX] = '\0';
+    EXPECT(dx_registry_meta(d, dx_span_str("k"), dx_span_str(large), &err) == DX_OK, "%s",
+           err.text);
+    EXPECT(dx_registry_meta(d, dx_span_str(""), dx_span_str("v"), &err) == DX_E_INVALID, "no key");
+    EXPECT(!dx_registry_meta_remove(d, dx_span_str("j")) &&
+               !dx_registry_meta_remove(d, dx_span_str("l")) && d->metadata_count == 1,
+           "what is not there");
+    for (int i = 1; i < DX_DATASET_META_MAX; i++) {
+        (void)snprintf(key, sizeof key, "m%d", i);
+        EXPECT(dx_registry_meta(d, dx_span_str(key), dx_span_str("v"), &err) == DX_OK, "%s",
+               err.text);
+    }
+    EXPECT(dx_registry_meta(d, dx_span_str("one more"), dx_span_str("v"), &err) == DX_E_LIMIT &&
+               d->metadata_count == DX_DATASET_META_MAX,
+           "over 64 members: %s", err.text);
+    EXPECT(dx_registry_meta(d, dx_span_str("k"), dx_span_str("other"), &err) == DX_OK,
+           "one that is there can be changed: %s", err.text);
+    EXPECT(dx_registry_meta_remove(d, dx_span_str("m7")) &&
+               !dx_registry_meta_remove(d, dx_span_str("m7")) &&
+               d->metadata_count == DX_DATASET_META_MAX - 1,
+           "removed once");
+    EXPECT(dx_registry_remove(&r, 1, &err) == DX_OK && dx_registry_by_id(&r, 1) == NULL &&
+               dx_registry_removed(&r, 1),
+           "the dataset: %s", err.text);
+    EXPECT(dx_registry_remove(&r, 1, &err) == DX_E_NOT_FOUND, "again");
+    EXPECT(dx_registry_add(&r, dx_span_str("a"), &d, &err) == 1 && d->dataset_id == 2,
+           "its number is not given again");
+    dx_registry_release(&r);
+}
+
+/* Of the numbers of compactions the last ones are kept. */
+static void test_merged(void)
+{
+    struct dx_registry r = DX_REGISTRY_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_dataset *d = NULL;
+
+    EXPECT(dx_registry_add(&r, dx_span_str("a"), &d, &err) == 1, "%s", err.text);
+    for (uint32_t i = 0; i <= DX_DATASET_MERGED_MAX; i++)
+        dx_dataset_merged_add(d, (struct dx_part_range){ 1 + 2 * i, 2 + 2 * i });
+    EXPECT(d->merged_count == DX_DATASET_MERGED_MAX && d->merged[0].first == 3 &&
+               d->merged[DX_DATASET_MERGED_MAX - 1].first == 1 + 2 * DX_DATASET_MERGED_MAX,
+           "%u, from %u on", (unsigned)d->merged_count, (unsigned)d->merged[0].first);
+    dx_registry_release(&r);
+}
+
 int main(void)
 {
+    test_refused_writes();
+    test_metadata();
+    test_merged();
     test_texts();
     test_deep();
     test_round();

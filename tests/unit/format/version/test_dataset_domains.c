@@ -371,6 +371,50 @@ static void test_refused(void)
     dx_buf_release(&out);
 }
 
+/* Counts of all sizes, and sums: what comes a second time must be what came at first. */
+static void test_refused_ranks(void)
+{
+    static const uint64_t counts[] = { 1, 5000, 4096, 4095, 9000, 5000 };
+    struct dx_build_id id = { { 1 } };
+    struct dx_dataset_domains_writer w;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_buf out = DX_BUF_INIT(1 << 20);
+
+    EXPECT(dx_dataset_domains_writer_begin(&w, 10, 6, &id, dx_envelope_sink_buf, &out, NULL) >= 0,
+           "begin");
+    EXPECT(dx_dataset_domains_writer_counted(&w, &err) == DX_E_INVALID, "no dataset is open");
+    EXPECT(dx_dataset_domains_writer_dataset(&w, 5, NULL) >= 0, "dataset");
+    for (uint64_t i = 0; i < 6; i++)
+        EXPECT(dx_dataset_domains_writer_add(&w, i, counts[i], NULL) >= 0, "a pair");
+    EXPECT(dx_dataset_domains_writer_add(&w, 7, UINT64_MAX, &err) == DX_E_INVALID,
+           "URLs of over 64 bits");
+    EXPECT(dx_dataset_domains_writer_counted(&w, &err) == 0, "%s", err.text);
+    EXPECT(dx_dataset_domains_writer_counted(&w, &err) == DX_E_INVALID, "counted twice");
+    EXPECT(dx_dataset_domains_writer_rank(&w, 0, 2, &err) == DX_E_INVALID, "no such count");
+    EXPECT(dx_dataset_domains_writer_rank(&w, 0, 4097, &err) == DX_E_INVALID,
+           "no such large count");
+    EXPECT(dx_dataset_domains_writer_rank(&w, 0, 9001, &err) == DX_E_INVALID, "a larger one");
+    EXPECT(dx_dataset_domains_writer_rank(&w, (uint64_t)UINT32_MAX + 1, 1, &err) == DX_E_INVALID,
+           "a domain of over 32 bits");
+    EXPECT(dx_dataset_domains_writer_rank(&w, 0, 1, &err) >= 0 &&
+               dx_dataset_domains_writer_rank(&w, 1, 1, &err) == DX_E_INVALID,
+           "one more domain with this count");
+    for (uint64_t i = 1; i < 6; i++)
+        EXPECT(dx_dataset_domains_writer_rank(&w, i, counts[i], &err) >= 0, "%s", err.text);
+    EXPECT(dx_dataset_domains_writer_rank(&w, 6, 1, &err) == DX_E_INVALID, "one domain too many");
+    EXPECT(dx_dataset_domains_writer_end(&w, &err) >= 0, "%s", err.text);
+    dx_dataset_domains_writer_release(&w);
+    dx_buf_clear(&out);
+    EXPECT(dx_dataset_domains_writer_begin(&w, 10, 2, &id, dx_envelope_sink_buf, &out, NULL) >= 0 &&
+               dx_dataset_domains_writer_dataset(&w, 5, NULL) >= 0 &&
+               dx_dataset_domains_writer_add(&w, 3, 1, NULL) >= 0 &&
+               dx_dataset_domains_writer_end(&w, &err) == DX_E_INVALID &&
+               strstr(err.text, "1 pairs came, not 2") != NULL,
+           "a pair is missing: %s", err.text);
+    dx_dataset_domains_writer_release(&w);
+    dx_buf_release(&out);
+}
+
 static void test_none(void)
 {
     struct dx_build_id id = { { 1 } };
@@ -415,6 +459,7 @@ int main(void)
         dx_buf_release(&file);
     }
     test_refused();
+    test_refused_ranks();
     test_none();
     return failures > 0;
 }

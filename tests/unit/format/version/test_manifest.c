@@ -219,6 +219,13 @@ static void test_members(void)
         { "\"base\": null", "\"base\": 1", "'base'" },
         { "\"cleansed\": 0", "\"cleansed\": -1", "'cleansed'" },
         { "\"lake_files\": 0", "\"lake_files\": 1", "more lake files" },
+        /* Members that a version has only where they say something. */
+        { "\"lake_files\": 0,", "\"lake_files\": 0, \"missing_files\": 0,", "'missing_files'" },
+        { "\"lake_files\": 0,", "\"lake_files\": 0, \"missing_files\": 1,", "do not agree" },
+        { "\"lake_files\": 0,", "\"lake_files\": 0, \"gone_files\": 0,", "'gone_files'" },
+        { "\"lake_files\": 0,", "\"lake_files\": 0, \"page_count\": 0,", "'page_count'" },
+        { "\"lake_files\": 0,", "\"lake_files\": 0, \"rows_left_out\": 0,", "'rows_left_out'" },
+        { "\"lake_files\": 0,", "\"lake_files\": 0, \"rows_left_out\": 1,", NULL },
         { "\"size\": 0,", "\"size\": 0, \"in\": \"000001-20261121T103000Z\",", "size and hash" },
         { "\"sequence\": 2,", "\"sequence\": 1,", "sequence 1 is below" },
         { "\"sequence\": 2,", "\"sequence\": -2,", "'sequence'" },
@@ -317,6 +324,62 @@ static void lower_sequence(struct dx_manifest *m)
     m->sequence = 1;
 }
 
+static void condemned_at_half_a_second(struct dx_manifest *m)
+{
+    m->versions[0].state = DX_VERSION_CONDEMNED;
+    m->versions[0].condemned_us = m->versions[0].published_us + 500000;
+}
+
+static void superseded_too_late(struct dx_manifest *m)
+{
+    m->versions[0].superseded_us = INT64_C(253402300800) * 1000000;
+}
+
+static void unknown_state(struct dx_manifest *m)
+{
+    m->versions[0].state = (enum dx_version_state)7;
+}
+
+static void more_pages_than_rows(struct dx_manifest *m)
+{
+    m->versions[0].urls = 20;
+    m->versions[0].rows = 10;
+    m->versions[0].pages = 11;
+}
+
+static void long_root(struct dx_manifest *m)
+{
+    char *root = m->versions[0].parquet_root;
+
+    memset(root, 'a', sizeof m->versions[0].parquet_root - 1);
+    root[sizeof m->versions[0].parquet_root - 2] = '/';
+    root[sizeof m->versions[0].parquet_root - 1] = '\0';
+    root[0] = '/';
+}
+
+static void sequence_of_64_bits(struct dx_manifest *m)
+{
+    m->sequence = (uint64_t)INT64_MAX + 1;
+}
+
+static void parts_without_dead(struct dx_manifest *m)
+{
+    struct dx_manifest_version *v = &m->versions[1];
+
+    v->part_count = 1;
+    memcpy(v->parts[0], m->versions[0].version, DX_VERSION_NAME);
+}
+
+static void too_many_parts(struct dx_manifest *m)
+{
+    m->versions[1].part_count = DX_PARTS_MAX;
+}
+
+static void gone_without_parts(struct dx_manifest *m)
+{
+    m->versions[1].gone_files = 1;
+}
+
 /* What no manifest may say is not written either. */
 static void test_refused_writes(void)
 {
@@ -333,6 +396,15 @@ static void test_refused_writes(void)
         { condemned_without_time, "contradict each other" },
         { another_current, "is not listed" },
         { lower_sequence, "sequence 1 is below" },
+        { condemned_at_half_a_second, "a time is not a whole second" },
+        { superseded_too_late, "a time is not a whole second" },
+        { unknown_state, "contradict each other" },
+        { more_pages_than_rows, "more pages than rows or URLs" },
+        { long_root, "parquet_root is not a plain relative path" },
+        { sequence_of_64_bits, "is below that of version" },
+        { parts_without_dead, "do not agree" },
+        { too_many_parts, "are not older versions by their sequence" },
+        { gone_without_parts, "and it has no older parts" },
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -380,6 +452,10 @@ static void test_parts(void)
         { "\"part_domains\": 10,", "\"part_domains\": 1003,", "larger than the version" },
         { "\"part_domains\": 10,", "", "members, expected" },
         { "\"part_urls\": 0,", "\"part_urls\": -1,", "part_urls" },
+        { "\"part_urls\": 0,", "\"part_urls\": 1,", "larger than the version" },
+        { "\"part_pairs\": 0,", "\"part_pairs\": 1,", "larger than the version" },
+        { "\"parts\": [\"000001-20261121T", "\"parts\": [\"000001-20261121t",
+          "not older versions" },
         { "\"first_file\": 7,", "\"first_file\": 6,", "has other parts, file numbers" },
         { "\"first_file\": 5,", "\"first_file\": 4,", "has other parts, file numbers" },
         { "\"first_file\": 7,", "\"first_file\": 10,", "larger than the version" },
@@ -573,7 +649,8 @@ static void test_names(void)
     EXPECT(dx_version_name_make(7, 0, name) && strcmp(name, "000007-19700101T000000Z") == 0, "%s",
            name);
     EXPECT(!dx_version_name_make(0, 0, name) && !dx_version_name_make(1000000, 0, name) &&
-               !dx_version_name_make(1, 1, name),
+               !dx_version_name_make(1, 1, name) &&
+               !dx_version_name_make(1, INT64_C(253402300800) * 1000000, name),
            "refused");
 }
 
@@ -630,6 +707,24 @@ static void test_said(void)
                "%s by %s", v->version, number);
         (void)snprintf(number, sizeof number, "%06u", (unsigned)v->sequence);
         EXPECT(dx_manifest_said(&m, number) == v, "%s by %s", v->version, number);
+    }
+    EXPECT(strcmp(dx_version_state_name(DX_VERSION_LISTED), "listed") == 0 &&
+               strcmp(dx_version_state_name((enum dx_version_state)9), "unknown") == 0,
+           "words of states");
+    {
+        struct dx_manifest_version none = m.versions[0], copy;
+        struct dx_error err = DX_ERROR_INIT;
+        const struct dx_hash128 hash = { { 1 } };
+
+        none.files = NULL;
+        none.file_count = none.file_capacity = 0;
+        EXPECT(dx_manifest_version_copy(&none, &copy, &err) == DX_OK && copy.files == NULL &&
+                   copy.file_count == 0 && strcmp(copy.version, none.version) == 0,
+               "a version without files: %s", err.text);
+        EXPECT(dx_manifest_file_add(&copy, DX_FILE_PSL, (uint64_t)INT64_MAX + 1, &hash, &err) ==
+                       DX_E_INVALID &&
+                   copy.file_count == 0,
+               "a file of over 63 bits: %s", err.text);
     }
     for (size_t i = 0; i < sizeof not_said / sizeof *not_said; i++)
         EXPECT(dx_manifest_said(&m, not_said[i]) == NULL, "by '%s'", not_said[i]);

@@ -395,6 +395,115 @@ static void test_refused_records(void)
     }
 }
 
+static struct dx_span one_group(const struct model *m, struct dx_buf *b)
+{
+    dx_buf_clear(b);
+    EXPECT(dx_page_group_encode(b, m->files[0].size, m->group_rows[0][0], m->columns[0][0], COLUMNS,
+                                NULL) == DX_OK,
+           "a record");
+    return dx_span_of(b->data, b->size);
+}
+
+/* What comes must be what was announced, in its order. Each of these ends the file that is written. */
+static void test_refused_writer(const struct model *m)
+{
+    static const char *const says[] = {
+        "lacks 1 row groups",
+        "lacks 0 row groups, 1 rows",
+        "file 1 at place 0",
+        "file 0 at place 0, path 'a'",
+        "path '/a'",
+        "a row group too many",
+        "have more rows than it",
+        "do not ascend",
+        "1 files, 1 row groups",
+        "1 files, 1 row groups",
+        "1 files, 1 row groups",
+        "do not ascend",
+        "at most 64 are kept",
+        "has a type length over 31 bits",
+    };
+    const struct dx_build_id id = { { 1 } };
+    const uint64_t rows = m->group_rows[0][0];
+    struct dx_buf record = DX_BUF_INIT(1 << 16);
+
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
+        struct dx_pages_file file = { .dataset_id = 1,
+                                      .row_groups = 1,
+                                      .rows = rows,
+                                      .size = m->files[0].size,
+                                      .path = dx_span_str("a") };
+        struct dx_page_stray stray = { 0, 0, 3 };
+        static struct dx_page_column many[DX_PAGE_COLUMNS_MAX + 1];
+        struct dx_buf out = DX_BUF_INIT(1 << 20);
+        struct dx_error err = DX_ERROR_INIT;
+        struct dx_pages_writer w;
+        int rc;
+
+        EXPECT(dx_pages_writer_begin(&w, i == 8 ? 2 : 1, i == 9 ? 2 : 1, i == 10 ? rows + 1 : rows,
+                                     &id, dx_envelope_sink_buf, &out, &err) >= 0,
+               "%s", err.text);
+        file.rows += i == 1;
+        file.rows -= i == 6;
+        file.file_id = i == 2;
+        file.dataset_id = i != 3;
+        if (i == 4)
+            file.path = dx_span_str("/a");
+        rc = dx_pages_writer_file(&w, &file, &err);
+        if (i >= 12) {
+            struct dx_page_column c = { .role = 1, .name = dx_span_str("a"), .page_count = 0 };
+
+            c.type_length = UINT32_MAX;
+            rc = dx_page_group_encode(&record, 100, 0, i == 12 ? many : &c,
+                                      i == 12 ? DX_PAGE_COLUMNS_MAX + 1 : 1, &err);
+        } else if (i > 0) {
+            if (rc >= 0)
+                rc = dx_pages_writer_group(&w, one_group(m, &record), &err);
+            if (rc >= 0 && i == 5)
+                rc = dx_pages_writer_group(&w, one_group(m, &record), &err);
+            stray.file_id = i == 7;
+            if (rc >= 0 && (i == 7 || i == 11))
+                rc = dx_pages_writer_stray(&w, &stray, &err);
+            if (rc >= 0 && i == 11)
+                rc = dx_pages_writer_stray(&w, &stray, &err); /* again */
+        }
+        if (rc >= 0)
+            rc = dx_pages_writer_end(&w, &err);
+        EXPECT(rc < 0 && strstr(err.text, says[i]) != NULL, "row %zu (%s): %d, '%s'", i, says[i],
+               rc, err.text);
+        dx_pages_writer_release(&w);
+        dx_buf_release(&out);
+    }
+    dx_buf_release(&record);
+}
+
+/* Which file has a row group, and which columns. */
+static void test_of_group(const struct model *m, const struct dx_buf *file)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_pages_file f;
+    struct dx_pages p;
+    uint64_t number = 0;
+    uint32_t group;
+
+    EXPECT(dx_pages_open(&p, dx_span_of(file->data, file->size), 0, "p", &err) == DX_OK, "%s",
+           err.text);
+    for (uint32_t k = 0; k < FILES; k++) {
+        for (uint32_t g = 0; g < m->files[k].row_groups; g++, number++)
+            EXPECT(dx_pages_of_group(&p, number, &f, &group, &err) == 1 && f.file_id == k &&
+                       group == g,
+                   "row group %u of file %u: %s", (unsigned)g, (unsigned)k, err.text);
+        if (k == HOLE || dx_pages_file(&p, k, &f, &err) != 1)
+            continue;
+        EXPECT(dx_pages_has_column(&p, &f, "scheme", &err) == (f.row_groups > 0) &&
+                   dx_pages_has_column(&p, &f, "nope", &err) == 0,
+               "columns of file %u", (unsigned)k);
+    }
+    EXPECT(dx_pages_of_group(&p, number, &f, &group, &err) == 0, "behind the last one");
+    EXPECT(dx_pages_of_group(&p, UINT64_MAX, &f, &group, &err) == 0, "far behind it");
+    dx_pages_close(&p);
+}
+
 static void test_sum(const struct model *m)
 {
     struct dx_page_location page = { .offset = 4, .size = 5 };
@@ -418,6 +527,8 @@ int main(void)
     build(m, 1, &file);
     test_sections(&file);
     test_damage(m, &file);
+    test_refused_writer(m);
+    test_of_group(m, &file);
     test_refused_groups();
     test_refused_records();
     test_sum(m);

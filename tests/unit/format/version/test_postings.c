@@ -760,6 +760,78 @@ static void test_search(void)
     search(2000, all_high);
 }
 
+/* Pages that come otherwise than announced, and payloads that no list has. */
+static void test_refused_pages(void)
+{
+    static const struct {
+        uint64_t number, pairs, want; /* of the page; of the files */
+        struct dx_pair_place place;
+        const char *say;
+    } rows[] = {
+        { 1, 2, 2, { 0, 0 }, "page 1 comes out of turn" },
+        { 0, 3, 2, { 0, 0 }, "has more pairs than were announced" },
+        { 0, 0, 0, { 0, 0 }, "has more pairs than were announced" },
+        { 0, 2, 2, { 1, 0 }, "is not of the first pair" },
+        { 0, 2, 2, { 0, 1 }, "is not of the first pair" },
+        { 0, 2, 2, { 0, 0 }, "1 pairs came, 2 were announced" },
+        { UINT64_C(1) << 32, 2, 2, { 0, 0 }, "more than 4294967295 pages" },
+    };
+    static uint8_t large[DX_PAYLOAD_MAX + 1];
+    const struct dx_build_id build = { { 1 } };
+    struct dx_zstd_encoder *encoder = NULL;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_postings_draft draft;
+    struct dx_postings_writer w;
+    struct dx_postings_totals totals = { .datasets = 2 };
+    struct dx_buf idx = DX_BUF_INIT(1 << 20), dat = DX_BUF_INIT(1 << 20);
+    uint8_t files[16] = { 0 };
+
+    EXPECT(dx_zstd_encoder_new(&encoder, 0, &err) == DX_OK, "%s", err.text);
+    dx_postings_draft_init(&draft);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct dx_postings_files f;
+        int rc;
+
+        EXPECT(dx_postings_files_begin(&f, rows[i].want, dx_envelope_sink_buf, &idx,
+                                       dx_envelope_sink_buf, &dat, &err) == DX_OK,
+               "%s", err.text);
+        EXPECT(dx_postings_draft_add(&draft, rows[i].place, dx_span_of(large, 100), &err) == DX_OK,
+               "%s", err.text);
+        rc = dx_postings_draft_encode(&draft, rows[i].number, rows[i].pairs, &build, encoder, &err);
+        if (rc == DX_OK)
+            rc = dx_postings_files_page(&f, &draft, &err);
+        if (rc == DX_OK)
+            rc = dx_postings_files_end(&f, &err);
+        EXPECT(rc < 0 && strstr(err.text, rows[i].say) != NULL, "row %zu: %d, %s", i, rc, err.text);
+        dx_postings_files_release(&f);
+        dx_postings_draft_clear(&draft);
+    }
+    EXPECT(dx_postings_draft_add(&draft, rows[0].place, dx_span_of(large, DX_PAYLOAD_MIN - 1),
+                                 &err) == DX_E_INVALID &&
+               strstr(err.text, "too short or too long") != NULL,
+           "%s", err.text);
+    EXPECT(dx_postings_draft_add(&draft, rows[0].place, dx_span_of(large, sizeof large), &err) ==
+                   DX_E_INVALID &&
+               strstr(err.text, "too short or too long") != NULL,
+           "%s", err.text);
+    dx_postings_draft_release(&draft);
+    dx_zstd_encoder_free(&encoder);
+    dx_buf_clear(&idx);
+    EXPECT(dx_postings_writer_begin(&w, &totals, &build, dx_envelope_sink_buf, &idx, &err) >= 0,
+           "%s", err.text);
+    EXPECT(dx_postings_writer_pages(&w, dx_span_of(large, DX_POSTINGS_PAGE_RECORD - 1), &err) ==
+                   DX_E_INVALID &&
+               strstr(err.text, "are not whole page records") != NULL,
+           "%s", err.text);
+    files[0] = files[8] = 7;
+    EXPECT(dx_postings_writer_end(&w, dx_span_of(files, sizeof files), &err) == DX_E_INVALID &&
+               strstr(err.text, "are not in order of datasets") != NULL,
+           "%s", err.text);
+    dx_postings_writer_release(&w);
+    dx_buf_release(&idx);
+    dx_buf_release(&dat);
+}
+
 int main(void)
 {
     struct version *v = malloc(sizeof *v);
@@ -768,6 +840,7 @@ int main(void)
     decoder = dx_zstd_decoder_new();
     build_version(v, 1);
     build_version(other, 2);
+    test_refused_pages();
     test_first_files(v);
     test_lookups(v);
     test_plain(v);

@@ -59,6 +59,21 @@ static const struct {
     { "url=x&sort=up", -1, "sort" },
     { "url=x&closest=now", -1, "closest" },
     { "url=x&fl=urlkey,nope", -1, "nope" },
+    { "url=x&closest=2015-01", -1, "closest" },
+    { "url=x&closest=2015/01", -1, "closest" },
+    { "url=x&showPagedIndex=true", -1, "showPagedIndex" },
+    { "url=x&showPagedIndex=0", DX_CDX_EXACT, "x" },
+    { "url=x&showPagedIndex=OFF", DX_CDX_EXACT, "x" },
+    { "url=x&showPagedIndex=f", DX_CDX_EXACT, "x" },
+    { "url=x&collapse=", DX_CDX_EXACT, "x" }, /* as if it were not there */
+    { "url=x&reverse=false&resumeKey=a", DX_CDX_EXACT, "x" },
+    { "url=x&reverse=off&resumeKey=a", DX_CDX_EXACT, "x" },
+    { "url=x&reverse=1&resumeKey=a", -1, "resumeKey" },
+    { "url=x&limit=-3&resumeKey=a", -1, "resumeKey" },
+    { "url=x&offset=x", -1, "offset" },
+    { "url=x&page=4294967296", -1, "page" },
+    { "url=*.", -1, "names no site" },
+    { "url=*.*", -1, "names no site" },
 };
 
 static void check_urls(void)
@@ -116,6 +131,11 @@ static const struct {
     { "20150102030405", 1420167845 },
     { "201501020304059", 1420167845 },
     { "19000101000000", -2208988800 },
+    { "200002", 951868799 },   /* the 29th: every 400 years there is one */
+    { "190002", -2203891201 }, /* the 28th */
+    { "20000230", 951868799 }, /* the last there is */
+    { "20000001000000", 946684800 },
+    { "18000101000000", -2208988800 },
 };
 
 static void check_closest(void)

@@ -398,13 +398,23 @@ static void check_no_key(void)
 }
 
 /* That it opens does not make the values right. */
+static void check_long_text(const struct dx_cursor_key *key)
+{
+    static char text[2 * DX_CURSOR_TEXT];
+
+    memset(text, 'A', sizeof text - 1);
+    refused(dx_span_str(text), key, "team-a", "longer than any cursor");
+    refused(dx_span_of(text, DX_CURSOR_TEXT), key, "team-a", "a byte longer than the longest");
+    refused(dx_span_of(text, DX_CURSOR_TEXT - 1), key, "team-a", "as long as the longest");
+}
+
 static void check_values(const struct dx_cursor_key *key, const char *principal)
 {
     struct dx_error err = DX_ERROR_INIT;
     char text[DX_CURSOR_TEXT];
-    struct dx_cursor c[43];
+    struct dx_cursor c[53];
 
-    for (size_t i = 0; i < 43; i++)
+    for (size_t i = 0; i < 53; i++)
         c[i] = i < 6    ? listing()
                : i < 8  ? changes()
                : i < 13 ? range()
@@ -417,7 +427,22 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
                : i < 36 ? suffix_part()
                : i < 38 ? range()
                : i < 41 ? ordered_range()
-                        : ordered_suffix();
+               : i < 43 ? ordered_suffix()
+               : i < 46 ? domains()
+               : i < 48 ? listing()
+               : i < 51 ? ordered_range()
+               : i < 52 ? suffix_part()
+                        : tlds();
+    c[43].fields = 0;
+    c[44].fields = DX_DOMAINS_FIELDS_ALL + 1;
+    c[45].end_row = (uint64_t)UINT32_MAX + 1;
+    c[46].next_row = c[46].end_row = (uint64_t)INT64_MAX + 1;
+    c[47].fields = DX_FIELDS_ALL + 1;
+    c[48].range = 7; /* of which URLs of a domain */
+    c[49].subdomains = true;
+    c[50].sort = DX_CURSOR_SORT_COUNT;
+    c[51].filter_size = 3;
+    c[52].limit = DX_LIMIT_MAX + 1;
     c[38].next_number = (uint64_t)UINT32_MAX + 1;
     c[39].has_kept = true;
     c[40].next_row = INT64_MAX;
@@ -461,7 +486,7 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
     c[26].filter_size = 3;
     c[30].one_dataset = false;
     c[31].next_row = (uint64_t)UINT32_MAX + 1;
-    for (size_t i = 0; i < 43; i++) {
+    for (size_t i = 0; i < 53; i++) {
         EXPECT(dx_cursor_write(&c[i], key, principal, text, &err) == DX_OK, "%s", err.text);
         refused(dx_span_str(text), key, principal, "a value");
     }
@@ -577,6 +602,7 @@ int main(void)
     check_values(&own, NULL);
     check_values(&own, "team-a");
     check_values(&shared, NULL);
+    check_long_text(&shared);
     check_life();
     return failures > 0;
 }

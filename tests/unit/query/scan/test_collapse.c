@@ -18,6 +18,7 @@ static void check_words(void)
                   { "time", DX_COLLAPSE_NONE, 0 },     { "time:", DX_COLLAPSE_NONE, 0 },
                   { "time:3", DX_COLLAPSE_NONE, 0 },   { "time:15", DX_COLLAPSE_NONE, 0 },
                   { "time:08", DX_COLLAPSE_NONE, 0 },  { "time:x", DX_COLLAPSE_NONE, 0 },
+                  { "time:5/", DX_COLLAPSE_NONE, 0 },  { "time:5:", DX_COLLAPSE_NONE, 0 },
                   { "time:104", DX_COLLAPSE_NONE, 0 }, { "URL", DX_COLLAPSE_NONE, 0 },
                   { "urls", DX_COLLAPSE_NONE, 0 } };
 
@@ -63,8 +64,60 @@ static void check_values(void)
     }
 }
 
+static const struct dx_span none = { NULL, 0 };
+
+/* The row that was taken last: by its value, or by the digest of it that a cursor holds. */
+static void check_last(void)
+{
+    struct dx_cursor_position first = { .given = true }, again = { .given = true };
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_collapse_last l;
+    const struct dx_span a = dx_span_str("a.com/"), b = dx_span_str("b.com/");
+
+    dx_collapse_last_init(&l, 100);
+    EXPECT(dx_collapse_last_like(&l, true, a, &err) == 0, "there is none yet");
+    EXPECT(dx_collapse_last_put(&l, &first, &err) == DX_OK && !first.has_value, "no value");
+    EXPECT(dx_collapse_last_take(&l, true, a, &err) == DX_OK &&
+               dx_collapse_last_like(&l, true, a, &err) == 1 &&
+               dx_collapse_last_like(&l, true, b, &err) == 0 &&
+               dx_collapse_last_like(&l, false, none, &err) == 0,
+           "by its value");
+    EXPECT(dx_collapse_last_put(&l, &first, &err) == DX_OK && first.has_value, "into a cursor");
+    dx_collapse_last_go_on(&l, first.value);
+    EXPECT(dx_collapse_last_like(&l, true, a, &err) == 1 &&
+               dx_collapse_last_like(&l, true, b, &err) == 0 &&
+               dx_collapse_last_like(&l, true, dx_span_of(first.value, sizeof first.value), &err) ==
+                   0,
+           "by its digest");
+    EXPECT(dx_collapse_last_put(&l, &again, &err) == DX_OK && again.has_value &&
+               memcmp(again.value, first.value, sizeof first.value) == 0,
+           "the same cursor where no row was taken between");
+    EXPECT(dx_collapse_last_take(&l, true, none, &err) == DX_OK &&
+               dx_collapse_last_like(&l, true, none, &err) == 1,
+           "an empty value is one");
+    EXPECT(dx_collapse_last_take(&l, false, none, &err) == DX_OK &&
+               dx_collapse_last_like(&l, true, none, &err) == 0,
+           "a row without a value is like no other");
+    dx_collapse_last_release(&l);
+}
+
+static void check_long(void)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_collapse_last l;
+    const struct dx_span a = dx_span_str("a.com/");
+
+    dx_collapse_last_init(&l, 3);
+    EXPECT(dx_collapse_last_take(&l, true, a, &err) < 0 &&
+               dx_collapse_last_like(&l, true, a, &err) < 0,
+           "longer than there is room: %s", err.text);
+    dx_collapse_last_release(&l);
+}
+
 int main(void)
 {
+    check_last();
+    check_long();
     check_words();
     check_values();
     return failures == 0 ? 0 : 1;

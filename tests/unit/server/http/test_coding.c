@@ -81,6 +81,55 @@ static void test_noise_stays(enum dx_coding coding)
     dx_buf_release(&out);
 }
 
+/* However a text is cut into parts, what comes out is one member or frame that has it all. */
+static void test_stream(enum dx_coding coding, bool noise)
+{
+    static uint8_t raw[300000], back[sizeof raw];
+    static const size_t cuts[] = { 1000, 70000, sizeof raw };
+
+    for (size_t i = 0; i < sizeof raw; i++)
+        raw[i] = noise ? (uint8_t)(rand() >> 7) : (uint8_t) "domain, domain; "[(i * i / 7) % 16];
+    for (size_t k = 0; k < sizeof cuts / sizeof cuts[0]; k++) {
+        struct dx_buf out = DX_BUF_INIT(2 * sizeof raw);
+        struct dx_coding_stream *s;
+        bool ok = dx_coding_stream_new(&s, coding);
+
+        for (size_t at = 0; ok && at < sizeof raw; at += cuts[k]) {
+            size_t n = sizeof raw - at < cuts[k] ? sizeof raw - at : cuts[k];
+
+            ok = dx_coding_stream_put(s, dx_span_of(raw + at, n), at + n == sizeof raw, &out);
+        }
+        CHECK(ok, "parts of %zu", cuts[k]);
+        memset(back, 0, sizeof back);
+        decode(coding, &out, back, sizeof back);
+        CHECK(memcmp(back, raw, sizeof raw) == 0, "parts of %zu", cuts[k]);
+        dx_coding_stream_free(&s);
+        dx_coding_stream_free(&s);
+        dx_buf_release(&out);
+    }
+}
+
+static void test_none(void)
+{
+    static uint8_t raw[4096];
+    struct dx_buf out = DX_BUF_INIT(sizeof raw);
+    struct dx_coding_stream *s;
+
+    CHECK(!dx_coding_encode(DX_CODING_NONE, dx_span_of(raw, sizeof raw), &out) && out.size == 0,
+          "no coding");
+    CHECK(dx_coding_name(DX_CODING_NONE) == NULL, "its name");
+    CHECK(dx_coding_takes_gzip(dx_span_str("gzip")) &&
+              dx_coding_takes_gzip(dx_span_str("zstd, gzip;q=0.5")) &&
+              !dx_coding_takes_gzip(dx_span_str("zstd")) &&
+              !dx_coding_takes_gzip(dx_span_str("gzip;q=0.5, identity")),
+          "gzip");
+    CHECK(dx_coding_stream_new(&s, DX_CODING_GZIP), "a stream");
+    out.max = 10; /* a client that is given up */
+    CHECK(!dx_coding_stream_put(s, dx_span_of(raw, sizeof raw), true, &out), "no room");
+    dx_coding_stream_free(&s);
+    dx_buf_release(&out);
+}
+
 int main(void)
 {
     char etag[40] = "\"0123456789abcdef0123456789abcdef\"";
@@ -90,7 +139,10 @@ int main(void)
     for (enum dx_coding c = DX_CODING_GZIP; c < DX_CODING_COUNT; c++) {
         test_round_trip(c);
         test_noise_stays(c);
+        test_stream(c, false);
+        test_stream(c, true);
     }
+    test_none();
     dx_coding_tag(DX_CODING_NONE, etag);
     CHECK(strlen(etag) == 34, "%s", etag);
     dx_coding_tag(DX_CODING_ZSTD, etag);

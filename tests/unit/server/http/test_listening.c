@@ -30,6 +30,9 @@ static void test_refused(void)
                                         "[::1",
                                         "[::1]",
                                         ":80",
+                                        "[::1:80",
+                                        "[:80",
+                                        "[]:80",
                                         "unix:",
                                         "unix:x/admin",
                                         "127.0.0.1:-1",
@@ -48,6 +51,18 @@ static void test_refused(void)
         struct dx_listening l = DX_LISTENING_INIT;
 
         CHECK(dx_listening_open(&l, longer, 0660, NULL) == DX_E_INVALID, "a long path");
+        CHECK(dx_listening_check("[::1]:80", NULL) == DX_OK &&
+                  dx_listening_check("host.example:0", NULL) == DX_OK,
+              "addresses");
+    }
+    {
+        static char host[1100];
+        struct dx_error err = DX_ERROR_INIT;
+
+        memset(host, 'a', sizeof host - 1);
+        memcpy(host + sizeof host - 4, ":80", 4);
+        CHECK(dx_listening_check(host, &err) == DX_E_INVALID, "a host of %zu bytes",
+              sizeof host - 4);
     }
 }
 

@@ -2,10 +2,15 @@
  * Settings of domaindexd: defaults, the file, the command line over it, bounds. */
 #include "server/process/settings.h"
 
+#include "server/process/settings_text.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define X64 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+#define X256 X64 X64 X64 X64
 
 static int failures;
 static char path[] = "/tmp/test_settings_XXXXXX";
@@ -124,7 +129,159 @@ static const struct {
       "127.0.0.1:8080",
       5000 },
     { "root = r\nlimits = 1\n", { NULL }, ":2: unknown key 'limits'", NULL, 0 },
+    { "root = r\ncompletion = bash\n",
+      { NULL },
+      ":2: --completion is for the command line only",
+      NULL,
+      0 },
+    { NULL, { "--root", "r", "--tls-key", "k" }, "--tls-key: without --tls-certificate", NULL, 0 },
+    { "root = r\ntls-client-ca = c\n",
+      { NULL },
+      ":2: --tls-client-ca: without --tls-certificate",
+      NULL,
+      0 },
+    { "root = r\nproxy-protocol = yes\n", { NULL }, ":2: --proxy-protocol: it is spoken", NULL, 0 },
+    { "root = r\naddress-header = x\n", { NULL }, ":2: --address-header 'x'", NULL, 0 },
+    /* A given value is not the file's: its line is not named. */
+    { "root = r\nlease-ttl = 3600\n",
+      { "--lease-ttl", "3" },
+      "--lease-ttl: 3 s is less than three times",
+      NULL,
+      0 },
+    { NULL, { "--root", "r", "--principal-header", "" }, "is not the name of a header", NULL, 0 },
+    { NULL, { "--root", "r", "--admin", "" }, NULL, "127.0.0.1:8080", 5000 },
 };
+
+/* Values of one option: taken, or refused with these words. */
+static const struct {
+    const char *option, *value, *error;
+} values[] = {
+    { "--public-url", "https://example.org/index", NULL },
+    { "--public-url", "http://example.org:8080", NULL },
+    { "--public-url", "ftp://example.org", "is not an address" },
+    { "--public-url", "example.org", "is not an address" },
+    { "--public-url", "", "is not an address" },
+    { "--public-url", "https://example.org/", "is not an address" },
+    { "--public-url", "https://example.org/a b", "is not an address" },
+    { "--public-url", "https://example.org/\x7f", "is not an address" },
+    { "--public-url", "https://example.org/\"x", "is not an address" },
+    { "--public-url", "https://example.org/" X256, "is not an address" },
+    { "--cors-origin", "*", NULL },
+    { "--cors-origin", "http://[::1]:8080", NULL },
+    { "--cors-origin", "https://example.org", NULL },
+    { "--cors-origin", "https://", "is not an origin" },
+    { "--cors-origin", "example.org", "is not an origin" },
+    { "--cors-origin", "https://Example.org", "is not an origin" },
+    { "--cors-origin", "https://example.org/", "is not an origin" },
+    { "--cors-origin", "https://" X256, "is not an origin" },
+    { "--address-header", X64, "is believed from --trusted-proxy" }, /* a name, as such */
+    { "--address-header", X64 "x", "is not the name of a header" },
+    { "--socket-mode", "0600", NULL },
+    { "--socket-mode", "777", NULL },
+    { "--socket-mode", "1777", "is not a mode from 0600 to 0777" },
+    { "--socket-mode", "0577", "is not a mode" },
+    { "--socket-mode", "0808", "is not a mode" },
+    { "--socket-mode", "60", "is not a mode" },
+    { "--socket-mode", "00600", "is not a mode" },
+    { "--log-requests", "", "empty" },
+    { "--log-requests", "no", NULL },
+};
+
+static void check_values(void)
+{
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        char *argv[] = { (char *)(uintptr_t) "domaindexd", (char *)(uintptr_t) "--root=r",
+                         (char *)(uintptr_t)values[i].option, (char *)(uintptr_t)values[i].value };
+        struct dx_error err = DX_ERROR_INIT;
+        struct dx_settings s;
+        int rc = dx_settings_parse(&s, 4, argv, &err);
+
+        if (values[i].error == NULL
+                ? rc < 0
+                : rc != DX_E_INVALID || strstr(err.text, values[i].error) == NULL ||
+                      strstr(err.text, values[i].option) == NULL) {
+            printf("%s '%s': %d '%s'\n", values[i].option, values[i].value, rc, err.text);
+            failures++;
+        }
+        if (rc == DX_OK)
+            dx_settings_release(&s);
+    }
+}
+
+/* A list of more networks than are kept is refused, not cut. */
+static void check_many_proxies(void)
+{
+    static char list[DX_PROXIES_MAX * 8 + 32] = "--trusted-proxy=";
+    char *argv[] = { (char *)(uintptr_t) "domaindexd", (char *)(uintptr_t) "--root=r", list };
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_settings s;
+
+    for (int n = 0; n < DX_PROXIES_MAX; n++)
+        (void)sprintf(list + strlen(list), "::%x,", (unsigned)n + 1);
+    if (dx_settings_parse(&s, 3, argv, &err) < 0) {
+        printf("%s\n", err.text);
+        failures++;
+        return;
+    }
+    dx_settings_release(&s);
+    strcat(list, "::1:1");
+    if (dx_settings_parse(&s, 3, argv, &err) != DX_E_INVALID ||
+        strstr(err.text, "--trusted-proxy: over 64 networks") == NULL) {
+        printf("one more: '%s'\n", err.text);
+        failures++;
+    }
+}
+
+/* What --print-config writes is a file that says the same; false: no line of a file can say it. */
+static const struct {
+    const char *root;
+    bool can;
+} roots[] = {
+    { "r", true },        { "a b", true },    { " a", true },
+    { "a ", true },       { "\ta", true },    { "a\t", true },
+    { "#a", true },       { ";a", true },     { "'a", true },
+    { "\"a", true },      { "a #b", true },   { "a ;b", true },
+    { "a\t#b", true },    { "a\t;b", true },  { "a#b", true },
+    { "a;b", true },      { "a\"b", true },   { "a'b", true },
+    { "a\" #'b", false }, { "\"a'b", false }, { "a\nthreads = 1", false },
+    { "a\r", false },
+};
+
+static void check_print(void)
+{
+    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
+        char *argv[] = { (char *)(uintptr_t) "domaindexd", (char *)(uintptr_t) "--root",
+                         (char *)(uintptr_t)roots[i].root,
+                         (char *)(uintptr_t) "--trusted-proxy=::1,unix",
+                         (char *)(uintptr_t) "--trusted-proxy=10.0.0.0/8" };
+        char *from_file[] = { (char *)(uintptr_t) "domaindexd", (char *)(uintptr_t) "--config",
+                              path, (char *)(uintptr_t) "--root=other" };
+        struct dx_buf text = DX_BUF_INIT(1 << 20);
+        struct dx_error err = DX_ERROR_INIT;
+        struct dx_settings s, again;
+        FILE *f = fopen(path, "w");
+
+        if (f == NULL || dx_settings_parse(&s, 5, argv, &err) < 0)
+            abort();
+        dx_settings_print(&s, &text);
+        if (fwrite(text.data, 1, text.size, f) != text.size || fclose(f) != 0)
+            abort();
+        dx_buf_u8(&text, '\0');
+        /* without a root in it the file alone would be refused */
+        if (dx_settings_parse(&again, roots[i].can ? 3 : 4, from_file, &err) < 0 ||
+            (roots[i].can && strcmp(again.root, roots[i].root) != 0) ||
+            again.server.identity.proxy_count != 3 || again.server.loops != s.server.loops ||
+            (strstr((const char *)text.data, "# root: a value that a file cannot hold") == NULL) !=
+                roots[i].can) {
+            printf("root '%s': '%s' '%.80s'\n", roots[i].root, err.text, (const char *)text.data);
+            failures++;
+        } else {
+            dx_settings_release(&again);
+        }
+        dx_settings_release(&s);
+        dx_buf_release(&text);
+    }
+}
 
 static void check_row(size_t i)
 {
@@ -193,6 +350,9 @@ int main(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         check_row(i);
     check_proxies();
+    check_values();
+    check_many_proxies();
+    check_print();
     (void)unlink(path);
     dx_options_help(dx_settings_table, dx_settings_table_size, &text);
     dx_buf_u8(&text, '\0');
