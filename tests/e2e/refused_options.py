@@ -148,6 +148,12 @@ def rows(root, urls, tmp):
         (USAGE, "is not the number of a rule", "suppress", "--root", root, "lift", "1234567890", "--reason", "r"),
         (USAGE, "is not the number of a rule", "suppress", "--root", root, "lift", "1x", "--reason", "r"),
         (USAGE, "the number of a rule is missing", "suppress", "--root", root, "lift", "--reason", "r"),
+        (USAGE, "the first line is not a token of up to", "bench", "--token-file", tmp / "empty", "http://127.0.0.1:1"),
+        (USAGE, "the first line is not a token of up to", "bench", "--token-file", tmp / "long", "http://127.0.0.1:1"),
+        (USAGE, "the first line is not a token of up to", "bench", "--token-file", tmp / "none", "http://127.0.0.1:1"),
+        (USAGE, "the first line is not a token of up to", "bench", "--token-file", tmp / "letters", "http://127.0.0.1:1"),
+        (REFUSED, "no names", "bench", "--names", tmp / "lines", "http://127.0.0.1:1"),
+        (REFUSED, "no names", "bench", "--names", tmp / "none", "--token-file", tmp / "cr", "http://127.0.0.1:1"),
         (USAGE, "--root, --table, --number and FILE are needed", "commit-table", "--root", root, "--table", "urls", urls),
         (USAGE, "nothing", "help", "nothing"),
         (USAGE, "--limit: at most", *lookup, "--url", "--limit", "1001", "http://a.com/"),
@@ -171,6 +177,8 @@ def refusals(root, tmp):
     urls = tmp / "urls.txt"
     urls.write_text("http://a.com/\n")
     (tmp / "empty").write_text("# nothing\n")
+    for name, text in (("long", "x" * 5000), ("none", ""), ("letters", "tök\n"), ("lines", "\n\t\n\r\n"), ("cr", "token\r\n")):
+        (tmp / name).write_text(text)
     before = files_of(root)
     for code, words, *arguments in rows(root, urls, tmp):
         done = dxtest.domaindex(*arguments, input=b"no token\n", expect=None)
@@ -263,6 +271,9 @@ def main():
             dxtest.domaindex("ingest", "--root", root, "--dataset", name, "--format", "list", "-",
                              input="".join(f"http://a.com/{i}\n" for i in range(count)).encode())
         dxtest.domaindex("publish", "--root", root)
+        before = files_of(root)
+        dxtest.domaindex("domain64", "--root", root, "init", "--dry-run")
+        equal(files_of(root), before, "a dry run of domain64 init")
         dxtest.domaindex("domain64", "--root", root, "init")
         equal(json.loads((root / "index" / "manifest.json").read_text())["versions"][0]["sequence"], 1, "one version")
         refusals(root, tmp)

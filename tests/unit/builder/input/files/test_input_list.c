@@ -259,6 +259,7 @@ static const struct row rows[] = {
     { { "@file" }, "@file ", NULL, 0, NULL, NULL, NULL },
     /* cluster indexes */
     { { "cluster" }, "cluster/cdx-0.gz=8 ", NULL, 1, NULL, NULL, NULL },
+    { { "crawl/x.gz", "cluster" }, "crawl/x.gz cluster/cdx-0.gz=8 ", NULL, 1, NULL, NULL, NULL },
     { { "cluster/cluster.idx" }, "cluster/cdx-0.gz=8 ", NULL, 0, NULL, NULL, NULL },
     { { "elsewhere/cluster.idx" }, "elsewhere/far/cdx-0.gz=8 ", NULL, 0, NULL, NULL, NULL },
     { { "astray/cluster.idx" },

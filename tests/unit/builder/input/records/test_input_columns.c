@@ -322,6 +322,14 @@ static const struct row rows[] = {
       { 0 },
       "cdx; url column: original; time column: timestamp",
       "http://a.com/@20240102030405#~; http://b.com/@20240102030405#~; !column_missing; " },
+    /* which of two parts has the blank: only the type says that all is shifted; and not in a line of as many fields */
+    { DX_RECORD_CDX,
+      "com,a)/ 20240102030405 http://a.com/ text/html 200 AAA 9\ncom,a)/ 20240102030405 "
+      "http://a.com/b 301 200 AAA 9 x\n"
+      "com,a)/ 20240102030405 http://a.com/ unk 200 AAA 9\n",
+      { 0 },
+      "cdx; url column: original; time column: timestamp",
+      "http://a.com/@20240102030405#~; !record_malformed; http://a.com/@20240102030405#~; " },
     /* CDX as JSON rows */
     { DX_RECORD_CDX_JSON,
       "[\"urlkey\",\"original\",\"timestamp\"]\n[\"com,a)/\",\"http://a.com/"
