@@ -219,7 +219,7 @@ static void check_files(struct dx_suppress_values *v, const char *folder)
           "line 2: does not begin with domain, host, prefix or url, and a blank", true },
         { TEXT("domain\n"), "line 1: ", true },
         { TEXT("\n\nhost a.com/x\n"), "line 3: ", true },
-        { TEXT("host a.com\0\n"), "line 1: ", true }, /* a NUL is no blank */
+        { TEXT("host a.com\0\n"), "line 1: ", true }, /* a NUL is not a blank */
         { TEXT("host a.com # why\n"), "line 1: --host 'a.com # why': it has no canonical form",
           true },
         { long_line, sizeof long_line, "line 1: over ", true },

@@ -139,7 +139,7 @@ static const struct row rows[] = {
       { "digest", "x=DIGEST" },
       false,
       "http://a.com/x@2024-01-02T03:04:05Z#~+ABC+ABC; " },
-    /* targets that are no page */
+    /* targets that cannot be a page */
     { RECORD("WARC-Type: resource\r\n" DATE "WARC-Target-URI: dns:a.com\r\n", "2",
              "ok") RECORD("WARC-Type: response\r\n" DATE, "2", "ok")
           RECORD("WARC-Type: revisit\r\n" DATE "WARC-Target-URI: <https://b.com/>\r\n", "2", "ok"),
@@ -339,7 +339,7 @@ static int read_again(void *ctx, struct dx_error *err)
     return rc;
 }
 
-/* Memory that runs out is no fault of a record. */
+/* A lack of memory is not a fault of a record. */
 static void test_no_memory(const char *path)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -15,7 +15,7 @@
 #define EMPTY_LAST "\x01\0\0" /* behind it libzstd does not compare */
 #define BYTES(s) (s), sizeof(s) - 1
 
-#define STEP_LEAST 8 /* what begins a file is told by so many bytes of it */
+#define STEP_LEAST 8 /* what begins a file is recognised by so many bytes of it */
 
 static int failures;
 

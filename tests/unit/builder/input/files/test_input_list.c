@@ -362,7 +362,7 @@ static void test_rows(void)
     dx_buf_release(&got);
 }
 
-/* A name in a pattern that no file can have matches nothing, and is no reason to stop. */
+/* A name in a pattern that no file can have matches nothing. */
 static void test_long_name(void)
 {
     char pattern[LONG_PART + 32];

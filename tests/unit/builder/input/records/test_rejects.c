@@ -147,7 +147,7 @@ static void test_refusals(void)
     }
 }
 
-/* In a private folder nobody else reads. */
+/* In a private folder only this user reads. */
 static void test_private(void)
 {
     struct dx_error err = DX_ERROR_INIT;
