@@ -65,10 +65,10 @@ static int roll_back(void *ctx, struct dx_error *err)
 int main(void)
 {
     struct way ways[] = {
-        { .name = "publish", .full = true, .at_most = 60 },
-        { .name = "publish what is new", .at_most = 40 },
-        { .name = "publish parts", .parts_max = 8, .at_most = 40 },
-        { .name = "publish as into a store", .full = true, .through_store = true, .at_most = 30 },
+        { .name = "publish", .full = true, .at_most = 40 },
+        { .name = "publish what is new", .at_most = 30 },
+        { .name = "publish parts", .parts_max = 8, .at_most = 30 },
+        { .name = "publish as into a store", .full = true, .through_store = true, .at_most = 20 },
     };
     struct dx_test_shape shape;
     struct dx_test_root r;
