@@ -147,17 +147,20 @@ static int inspect_json(const struct dx_inspect *in, struct dx_error *err)
     struct dx_registry registry = DX_REGISTRY_INIT;
     struct dx_dataset_registry *dataset_registry = NULL;
     struct dx_error why = DX_ERROR_INIT;
+    int rc;
 
     if (memmem(in->bytes.data, in->bytes.size, "\"domaindex-index\"", 17) != NULL ||
         memmem(in->bytes.data, in->bytes.size, "\"domaindex-manifest\"", 20) != NULL) {
-        int rc = dx_manifest_parse(in->bytes, in->path, &manifest, err);
-
+        rc = dx_manifest_parse(in->bytes, in->path, &manifest, err);
         if (rc == DX_OK)
             write_manifest(in->json, &manifest);
         dx_manifest_release(&manifest);
         return rc;
     }
-    if (dx_registry_parse(&registry, in->bytes, in->path, &why) == DX_OK) {
+    rc = dx_registry_parse(&registry, in->bytes, in->path, &why);
+    if (rc == DX_E_NOMEM)
+        return dx_no_memory(err, "%s", in->path);
+    if (rc == DX_OK) {
         dx_inspect_str(in, "kind", dx_span_str("datasets of a version"));
         dx_json_key(in->json, "datasets");
         dx_json_array(in->json);
@@ -167,7 +170,10 @@ static int inspect_json(const struct dx_inspect *in, struct dx_error *err)
         dx_registry_release(&registry);
         return DX_OK;
     }
-    if (dx_dataset_registry_parse(&dataset_registry, in->bytes, in->path, err) < 0)
+    rc = dx_dataset_registry_parse(&dataset_registry, in->bytes, in->path, err);
+    if (rc == DX_E_NOMEM)
+        return rc;
+    if (rc < 0)
         return dx_fail(
             err, DX_E_UNSUPPORTED,
             "%s: JSON, but neither a manifest, nor datasets.json (%s), nor registry.json", in->path,

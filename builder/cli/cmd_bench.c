@@ -175,8 +175,8 @@ static int read_options(const struct dx_options *o, struct bench *b, struct dx_e
     if (rc == DX_OK)
         rc = check_bounds(b, err);
     if (rc == DX_OK && (b->path[0] != '/' || strlen(b->path) >= DX_LOAD_URL_MAX))
-        rc = dx_fail(err, DX_E_INVALID, "--path %s: begins with / and is below %d bytes", b->path,
-                     DX_LOAD_URL_MAX);
+        rc = dx_fail(err, DX_E_INVALID, "--path %.60s: begins with / and is below %d bytes",
+                     b->path, DX_LOAD_URL_MAX);
     if (rc == DX_OK)
         rc = dx_load_url_parse(&b->server, o->operand[0], err);
     if (rc == DX_OK && !b->server.tls && (b->names.insecure || b->names.ca_file != NULL))

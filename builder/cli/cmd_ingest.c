@@ -481,7 +481,7 @@ static int read_options(const struct dx_options *options, struct dx_ingest_optio
                        "--profile and --dataset-from are of files, not of --from");
     if (profile != NULL && !dx_options_has(options, OPT_FORMAT))
         o->format = profile->format;
-    if (o->root == NULL || o->root[0] == '\0')
+    if (o->root == NULL)
         return dx_fail(err, DX_E_INVALID, "--root ROOT is missing");
     if (o->work_dir != NULL && dx_root_in_place(o->root) && !has_store(options))
         return dx_fail(err, DX_E_INVALID,

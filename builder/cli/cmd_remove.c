@@ -42,7 +42,7 @@ static int read_options(const struct dx_options *options, struct dx_dataset_remo
         rc = dx_options_operands(options, 0, err);
     if (rc < 0)
         return rc;
-    if (r->root == NULL || r->root[0] == '\0')
+    if (r->root == NULL)
         return dx_fail(err, DX_E_INVALID, "--root ROOT is missing");
     while (dx_options_nth(options, OPT_DATASET, r->count) != NULL)
         r->count++;

@@ -117,6 +117,7 @@ void dx_detect_command(struct dx_buf *out, const struct dx_detected *d, const ch
                        const char *root, const char *const *operand, size_t count)
 {
     char dataset[DX_DATASET_TEMPLATE_MAX];
+    bool may_be_options = false;
 
     dx_buf_str(out, "domaindex ingest");
     put_option(out, "root", root == NULL ? "ROOT" : root);
@@ -133,6 +134,9 @@ void dx_detect_command(struct dx_buf *out, const struct dx_detected *d, const ch
         put_option(out, "format", dx_record_format_name(d->format));
     put_option(out, "url-column", d->url_given);
     put_option(out, "ts-column", d->ts_given);
+    for (size_t i = 0; i < count; i++)
+        may_be_options = may_be_options || (operand[i][0] == '-' && operand[i][1] != '\0');
+    dx_buf_str(out, may_be_options ? " --" : "");
     for (size_t i = 0; i < count; i++)
         put_word(out, operand[i]);
     dx_buf_u8(out, '\n');

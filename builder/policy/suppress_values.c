@@ -167,9 +167,10 @@ static bool same_path(struct dx_span a, struct dx_span b)
     return a.size == b.size;
 }
 
+/* Of a path, which is not empty. */
 static bool cut_escape(struct dx_span s)
 {
-    return (s.size > 0 && s.data[s.size - 1] == '%') ||
+    return s.data[s.size - 1] == '%' ||
            (s.size > 1 && s.data[s.size - 2] == '%' && dx_hex_digit(s.data[s.size - 1]) >= 0);
 }
 
@@ -178,8 +179,7 @@ static const char *port_fault(enum dx_suppress_kind kind, const struct spelled *
 {
     struct dx_span port = port_of(s->authority);
 
-    if (kind == DX_SUPPRESS_URL || port.size == 0 ||
-        (host.size > 0 && host.data[0] == '[' && s->authority.data[0] != '['))
+    if (port.size == 0 || (host.size > 0 && host.data[0] == '[' && s->authority.data[0] != '['))
         return NULL;
     if (kind == DX_SUPPRESS_DOMAIN)
         return "a domain has no port: say --host, or leave it out to hide all ports";
@@ -211,7 +211,7 @@ static const char *spelling_fault(enum dx_suppress_kind kind, struct dx_span giv
     if (kind == DX_SUPPRESS_URL)
         return s.scheme ? NULL
                         : "no scheme: http:// and https:// are two URLs; say which, or --prefix";
-    if (s.authority.size > 0 && memchr(s.authority.data, '@', s.authority.size) != NULL)
+    if (memchr(s.authority.data, '@', s.authority.size) != NULL)
         return "a user name is not part of a host: leave out what ends in @";
     if (kind != DX_SUPPRESS_PREFIX && !dx_span_equal(rest, dx_span_str("/")))
         return "this is more than a host: say --prefix or --url";
@@ -277,7 +277,7 @@ static struct dx_span trimmed(struct dx_span s)
 {
     while (s.size > 0 && (s.data[0] == ' ' || s.data[0] == '\t'))
         s = dx_span_of(s.data + 1, s.size - 1);
-    while (s.size > 0 && strchr(" \t\r\n", s.data[s.size - 1]) != NULL)
+    while (s.size > 0 && memchr(" \t\r\n", s.data[s.size - 1], 4) != NULL)
         s.size--;
     return s;
 }
@@ -318,15 +318,16 @@ static int read_lines(struct dx_suppress_values *v, FILE *file, char *line, stru
     size_t size;
     int rc;
 
-    while ((rc = next_line(file, line, &size, err)) == 1) {
-        struct dx_span text = trimmed(dx_span_of(line, size));
-
+    do {
         number++;
-        if (text.size > 0 && text.data[0] != '#')
-            rc = read_line(v, text, err);
-        if (rc < 0)
-            break;
-    }
+        rc = next_line(file, line, &size, err);
+        if (rc == 1) {
+            struct dx_span text = trimmed(dx_span_of(line, size));
+
+            if (text.size > 0 && text.data[0] != '#' && read_line(v, text, err) < 0)
+                rc = (int)err->code;
+        }
+    } while (rc == 1);
     return rc < 0 ? dx_fail_in(err, "line %llu", (unsigned long long)number) : DX_OK;
 }
 

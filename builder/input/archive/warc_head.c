@@ -30,7 +30,7 @@ size_t dx_http_head_size(struct dx_span bytes)
 /* The next line, without its end. */
 static struct dx_span next_line(struct dx_span *rest)
 {
-    const uint8_t *end = memchr(rest->data, '\n', rest->size);
+    const uint8_t *end = rest->size == 0 ? NULL : memchr(rest->data, '\n', rest->size);
     size_t n = end == NULL ? rest->size : (size_t)(end - rest->data);
     struct dx_span line = dx_span_of(rest->data, n);
 

@@ -16,6 +16,7 @@
 #define GZIP_AHEAD_LEAST (64u << 10) /* sizes of records differ */
 #define DICTIONARY_MAGIC "\x37\xA4\x30\xEC"
 #define FRAME_MAGIC "\x28\xB5\x2F\xFD"
+#define DICTIONARY_TABLES (64u << 10) /* what libzstd makes of a dictionary, beside a copy */
 
 static const struct {
     const char *magic;
@@ -379,6 +380,19 @@ static int unpack_dictionary(struct dx_container *c, struct dx_span packed, stru
     return DX_OK;
 }
 
+/* libzstd says of a damaged dictionary, too, that memory is short. */
+static int fail_dictionary(const struct dx_container *c, size_t code, size_t size,
+                           struct dx_error *err)
+{
+    struct dx_buf as_large = DX_BUF_INIT(2u * DX_CONTAINER_DICTIONARY_MAX);
+    bool has_memory = dx_buf_reserve(&as_large, size + DICTIONARY_TABLES) != NULL;
+
+    dx_buf_release(&as_large);
+    return has_memory && ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation
+               ? dx_fail(err, DX_E_CORRUPT, "it is damaged")
+               : fail_zstd(c, code, err);
+}
+
 /* The whole skippable frame is there. */
 static int load_dictionary(struct dx_container *c, struct dx_error *err)
 {
@@ -396,7 +410,7 @@ static int load_dictionary(struct dx_container *c, struct dx_error *err)
     if (rc == DX_OK && has_magic(content, DICTIONARY_MAGIC, 4))
         code = ZSTD_DCtx_loadDictionary(c->zstd, content.data, content.size);
     if (rc == DX_OK && ZSTD_isError(code))
-        rc = fail_zstd(c, code, err);
+        rc = fail_dictionary(c, code, content.size, err);
     dx_buf_release(&unpacked);
     dx_buf_release(&c->dictionary);
     return rc < 0 ? dx_fail_in(err, "the dictionary in front") : 1;

@@ -165,13 +165,14 @@ static size_t split(struct look *l, struct dx_span record)
     bool ok = true;
 
     if (l->d->format == DX_RECORD_CSV)
-        return dx_fields_csv(record, l->fields.split, DX_DETECT_COLUMNS, &l->fields.scratch, &ok);
+        return dx_fields_csv(record, l->fields.split, DX_COLUMN_NUMBER_MAX, &l->fields.scratch,
+                             &ok);
     if (l->d->format == DX_RECORD_TSV)
-        return dx_fields_tsv(record, l->fields.split, DX_DETECT_COLUMNS);
+        return dx_fields_tsv(record, l->fields.split, DX_COLUMN_NUMBER_MAX);
     if (l->d->format == DX_RECORD_CDX)
         return dx_cdx_split(record, l->fields.split, DX_DETECT_COLUMNS);
     if (l->d->format == DX_RECORD_CDX_JSON)
-        return dx_json_row(record, l->fields.split, DX_DETECT_COLUMNS, &l->fields.scratch, &ok);
+        return dx_json_row(record, l->fields.split, DX_COLUMN_NUMBER_MAX, &l->fields.scratch, &ok);
     l->fields.split[0] = record;
     return 1;
 }
@@ -213,6 +214,7 @@ static void name_field(const struct look *l, const struct dx_cdx_layout *layout,
 
 static void look_at_table(struct look *l)
 {
+    struct dx_detected_column *of[DX_DETECT_COLUMNS]; /* of each field; NULL: it is only counted */
     struct dx_cdx_layout layout = { .count = 0 };
     size_t first = 0;
     size_t named;
@@ -222,17 +224,20 @@ static void look_at_table(struct look *l)
     l->d->header = begins_with_header(l);
     named = split(l, l->record[0]);
     for (size_t i = 0; i < named; i++) {
+        struct dx_detected_column *c;
         char name[DX_COLUMN_LABEL * 2];
 
         name_field(l, &layout, i, l->fields.split[i], name, sizeof name);
-        (void)column_at(l->d, name);
+        c = column_at(l->d, name);
+        if (i < DX_DETECT_COLUMNS)
+            of[i] = c;
     }
     first = l->d->header ? 1 : 0;
     for (size_t k = first; k < l->count; k++) {
         size_t n = split(l, l->record[k]);
 
-        for (size_t i = 0; i < n && i < l->d->column_count; i++)
-            count_value(&l->d->column[i], l->fields.split[i]);
+        for (size_t i = 0; i < n && i < named && i < DX_DETECT_COLUMNS; i++)
+            count_value(of[i], l->fields.split[i]);
     }
     for (size_t i = 0; i < l->d->column_count && i < DX_DETECT_COLUMNS; i++)
         type_column(&l->d->column[i], "text");
@@ -370,8 +375,8 @@ static void show_row(struct look *l, const struct dx_columns *cols,
             put_cut(&text, f->extra[i], 40);
         }
     dx_buf_u8(&text, 0);
-    if (!text.failed)
-        (void)snprintf(l->d->row[l->d->row_count++], DX_DETECT_TEXT, "%s", (const char *)text.data);
+    (void)snprintf(l->d->row[l->d->row_count++], DX_DETECT_TEXT, "%s",
+                   text.failed ? "?" : (const char *)text.data);
     dx_buf_release(&text);
 }
 
@@ -654,6 +659,7 @@ int dx_input_detect(struct dx_detected **out, const char *path, enum dx_record_f
     l->path = path;
     d->container = "";
     d->profile = profile;
+    d->format_given = format != DX_RECORD_AUTO;
     if (profile != NULL && format == DX_RECORD_AUTO)
         format = profile->format;
     rc = format == DX_RECORD_PARQUET ? 1

@@ -31,7 +31,7 @@ struct dx_detected_column {
 
 struct dx_detected {
     enum dx_record_format format;
-    bool format_given;     /* it is not certain: --format has to say it */
+    bool format_given;     /* asked for, or not certain: --format has to say it */
     const char *container; /* "plain", "gzip" ...; the codec of Parquet */
     bool header;
     struct dx_detected_column column[DX_DETECT_COLUMNS];

@@ -85,7 +85,7 @@ static int add_shards(struct dx_input_list *l, const char *index, struct dx_erro
 
     for (size_t i = 0; rc > 0 && i < s.count; i++)
         if (add_sized(l, s.shard[i].path, s.shard[i].size, err) < 0)
-            rc = DX_E_NOMEM;
+            rc = (int)err->code;
     if (rc != 0)
         dx_input_shards_release(&s);
     return rc;
@@ -774,7 +774,7 @@ static int add_list(struct dx_input_list *l, const char *path, struct dx_error *
         while (rc >= 0 && (rc = dx_records_fill(records, &batch, err)) > 0)
             for (size_t i = 0; rc > 0 && rc != DX_RECORDS_GROW && i < batch.count; i++)
                 if (take_line(l, path, &batch, i, err) < 0)
-                    rc = DX_E_INVALID;
+                    rc = (int)err->code;
         if (rc < 0)
             (void)dx_fail_in(err, "%s", dx_input_name(in));
     }

@@ -408,6 +408,56 @@ static void check_dead(const struct dx_test_root *r)
     roaring_bitmap_free(none);
 }
 
+/* JSON as indented lines: lists, objects in lists, empty ones, texts with what a terminal must not get. */
+static void check_text(void)
+{
+    static const char json[] =
+        "{\"a\":1,\"b\":{\"c\":[1,\"x y\"],\"d\":[],\"e\":{}},"
+        "\"f\":[{\"g\":true,\"h\":{\"i\":null}},{\"j\":[2]}],\"k\":\"q\\\"\\n\"}";
+    static const char want[] =
+        "a: 1\nb:\n  c:\n    - 1\n    - x y\n  d: none\n  e:\nf:\n  - g: true\n"
+        "    h:\n      i: null\n  - j:\n      - 2\nk: \"q\\\"\\n\"\n";
+    struct dx_buf text = DX_BUF_INIT(1 << 16);
+    struct dx_error err = DX_ERROR_INIT;
+
+    EXPECT(dx_inspect_text(dx_span_str(json), &text, &err) == DX_OK, "%s", err.text);
+    dx_buf_u8(&text, '\0');
+    EXPECT(strcmp((const char *)text.data, want) == 0, "%s", (const char *)text.data);
+    dx_buf_release(&text);
+}
+
+/* A pack is cut apart by the manifest of its root, so its path has to lead there. */
+static void check_packs(const struct dx_test_root *r)
+{
+    static const char *const places[] = { "part.pack", "x/part.pack",
+                                          "xindex/000001-20261119T103000Z/part.pack",
+                                          "root/indexes/000001-20261119T103000Z/part.pack",
+                                          "root/index/000001-20261119T103000Z/below/part.pack" };
+
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        struct dx_buf json = DX_BUF_INIT(1 << 16);
+        struct dx_error err = DX_ERROR_INIT;
+
+        EXPECT(dx_inspect_span(places[i], dx_span_str("x"), false, &json, &err) ==
+                       DX_E_UNSUPPORTED &&
+                   strstr(err.text, "give its path as ROOT/index/VERSION/part.pack") != NULL,
+               "%s: %s", places[i], err.text);
+        dx_buf_release(&json);
+    }
+    for (int known = 0; known < 2; known++) { /* a version that is not packed, and none */
+        struct dx_buf json = DX_BUF_INIT(1 << 16);
+        struct dx_error err = DX_ERROR_INIT;
+        char path[300];
+
+        (void)snprintf(path, sizeof path, "%s/index/%s/part.pack", r->path,
+                       known == 1 ? r->version : "000077-20261119T103000Z");
+        EXPECT(dx_inspect_span(path, dx_span_str("x"), false, &json, &err) == DX_E_NOT_FOUND &&
+                   strstr(err.text, "lists no such pack") != NULL,
+               "%s: %s", path, err.text);
+        dx_buf_release(&json);
+    }
+}
+
 int main(void)
 {
     struct dx_test_root r;
@@ -417,6 +467,8 @@ int main(void)
     check_lists(&r);
     check_root(&r);
     check_strangers(&r);
+    check_text();
+    check_packs(&r);
     check_urls();
     check_dead(&r);
     check_damage(&r);

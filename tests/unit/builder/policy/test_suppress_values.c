@@ -5,6 +5,7 @@
  */
 #include "builder/policy/suppress_values.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,8 @@
 #include "canon/url.h"
 #include "format/root/rules.h"
 #include "tests/support/fail.h"
+
+#define FIFTY "01234567890123456789012345678901234567890123456789"
 
 static unsigned failures;
 
@@ -37,6 +40,8 @@ static const struct {
     { DX_SUPPRESS_DOMAIN, "a.com/.", NULL },
     { DX_SUPPRESS_DOMAIN, "a.com:8080", NULL },
     { DX_SUPPRESS_DOMAIN, "me@a.com", NULL },
+    { DX_SUPPRESS_DOMAIN, "co.uk", NULL },
+    { DX_SUPPRESS_DOMAIN, "a b.com", NULL },
     { DX_SUPPRESS_HOST, "WWW.a.com", "www.a.com" },
     { DX_SUPPRESS_HOST, "www.a.com.", "www.a.com." },
     { DX_SUPPRESS_HOST, "a.com.:8080", "a.com.:8080" },
@@ -45,6 +50,9 @@ static const struct {
     { DX_SUPPRESS_HOST, "http://a.com:443/", "a.com:443" },
     { DX_SUPPRESS_HOST, "a.com:443", NULL },
     { DX_SUPPRESS_HOST, "a.com:80", NULL },
+    { DX_SUPPRESS_HOST, "a.com:21", NULL },
+    { DX_SUPPRESS_HOST, "http://a.com:21", "a.com:21" },
+    { DX_SUPPRESS_HOST, "co.uk", NULL },
     { DX_SUPPRESS_HOST, "https://a.com:443", NULL },
     { DX_SUPPRESS_HOST, "a.com:", NULL },
     { DX_SUPPRESS_HOST, "me@a.com", NULL },
@@ -77,6 +85,9 @@ static const struct {
     { DX_SUPPRESS_PREFIX, "http://a.com/%", NULL },
     { DX_SUPPRESS_PREFIX, "http://a.com/%zz", "a.com/%zz" },
     { DX_SUPPRESS_PREFIX, "http://a.com/a b", NULL },
+    { DX_SUPPRESS_PREFIX, "http://a.com/a\x7f", NULL },
+    { DX_SUPPRESS_PREFIX, "http:\\\\a.com/x", "a.com/x" },
+    { DX_SUPPRESS_PREFIX, "http://a.com/" FIFTY FIFTY FIFTY FIFTY "/../", NULL },
     { DX_SUPPRESS_PREFIX, "http://me:pw@a.com/x", NULL },
     { DX_SUPPRESS_PREFIX, "http://a.com:80/x", NULL },
     { DX_SUPPRESS_PREFIX, "http://a.com:8080/x", "a.com:8080/x" },
@@ -188,6 +199,68 @@ static void check_rows(struct dx_suppress_values *v)
     }
 }
 
+/* Files of values, for `suppress add --file`. */
+static void check_files(struct dx_suppress_values *v, const char *folder)
+{
+    static char long_line[4 * DX_URL_MAX + 1];
+    static const struct {
+        const char *text;
+        size_t size;
+        const char *want; /* kind and value of each, or what the refusal says */
+        bool refused;
+    } files[] = {
+#define TEXT(text) (text), sizeof(text) - 1
+        { TEXT("domain a.com\nhost www.b.com\nprefix c.com/x\nurl http://d.com/\n"),
+          "domain a.com;host www.b.com;prefix c.com/x;url http://d.com/;", false },
+        { TEXT("# a comment\r\n\r\n \t \n  host \t a.com \t\r\nhost\tb.com"),
+          "host a.com;host b.com;", false },
+        { TEXT(""), "", false },
+        { TEXT("domain a.com\nhosts b.com\n"),
+          "line 2: does not begin with domain, host, prefix or url, and a blank", true },
+        { TEXT("domain\n"), "line 1: ", true },
+        { TEXT("\n\nhost a.com/x\n"), "line 3: ", true },
+        { TEXT("host a.com\0\n"), "line 1: ", true }, /* a NUL is not a blank */
+        { TEXT("host a.com # why\n"), "line 1: --host 'a.com # why': it has no canonical form",
+          true },
+        { long_line, sizeof long_line, "line 1: over ", true },
+#undef TEXT
+    };
+
+    memset(long_line, 'x', sizeof long_line);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct dx_error err = DX_ERROR_INIT;
+        size_t before = v->count, at = 0;
+        char path[80], got[300] = "";
+        int rc;
+
+        (void)snprintf(path, sizeof path, "%s/values", folder);
+        if (dx_file_replace(path, dx_span_of((const uint8_t *)files[i].text, files[i].size), &err) <
+            0)
+            abort();
+        rc = dx_suppress_values_read(v, path, &err);
+        for (size_t k = before; k < v->count; k++)
+            at += (size_t)snprintf(got + at, sizeof got - at, "%s %s;",
+                                   dx_suppress_kind_name(v->value[k].kind), v->value[k].text);
+        if ((rc < 0) != files[i].refused || (rc == DX_OK && strcmp(got, files[i].want) != 0) ||
+            (rc < 0 && (strstr(err.text, files[i].want) == NULL ||
+                        strncmp(err.text, path, strlen(path)) != 0)))
+            FAIL("file %zu: %d %s %s", i, rc, got, err.text);
+        (void)unlink(path);
+    }
+}
+
+static void check_no_file(struct dx_suppress_values *v, const char *folder)
+{
+    struct dx_error err = DX_ERROR_INIT;
+
+    CHECK(dx_suppress_values_read(v, "/nonexistent/values", &err) < 0 &&
+              strstr(err.text, "/nonexistent/values") != NULL,
+          "a file that is not there: %s", err.text);
+    err = (struct dx_error)DX_ERROR_INIT;
+    CHECK(dx_suppress_values_read(v, folder, &err) < 0 && strstr(err.text, folder) != NULL,
+          "a folder: %s", err.text);
+}
+
 int main(void)
 {
     char root[] = "/tmp/domaindex-test-XXXXXX";
@@ -201,6 +274,8 @@ int main(void)
     } else {
         check_spellings(&v);
         check_rows(&v);
+        check_files(&v, root);
+        check_no_file(&v, root);
     }
     dx_suppress_values_release(&v);
     (void)rmdir(root);

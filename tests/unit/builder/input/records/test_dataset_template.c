@@ -55,6 +55,9 @@ static const struct {
     { "{crawl}", "CC-MAIN-2024-101/a", NULL },
     { "{crawl}", "CC-NEWS-20240131083045-01234.warc.gz", "CC-NEWS-2024-01" },
     { "rpj-{crawl}", "documents/2023-06/0000/en_head.json.gz", "rpj-2023-06" },
+    { "{crawl}", "CC-NEWS-20240131/a.warc.gz", "CC-NEWS-2024-01" },
+    { "{crawl}", "CC-NEWS-2024013/a.warc.gz", NULL },
+    { "a-{crawl", "CC-MAIN-2024-10/a", NULL },
     { "{crawl}", "documents/2023-06", NULL },
     { "{crawl}", "CC-", NULL },
     { "{crawl}", "crawl=/a", NULL },
@@ -108,6 +111,26 @@ static void long_names(void)
     }
 }
 
+/* A template is as long as a name may be. */
+static void long_texts(void)
+{
+    char text[DX_DATASET_TEMPLATE_MAX + 1];
+
+    memset(text, 'x', sizeof text);
+    for (size_t n = DX_DATASET_TEMPLATE_MAX - 1; n <= DX_DATASET_TEMPLATE_MAX; n++) {
+        struct dx_dataset_template t;
+        struct dx_error err = DX_ERROR_INIT;
+        int rc;
+
+        text[n] = '\0';
+        rc = dx_dataset_template_parse(&t, text, &err);
+        CHECK((rc == DX_OK) == (n < DX_DATASET_TEMPLATE_MAX), "%zu bytes: %s", n, err.text);
+        CHECK(rc == DX_OK || strstr(err.text, "a name of 1..255 bytes is expected") != NULL, "%s",
+              err.text);
+        text[n] = 'x';
+    }
+}
+
 static void profiles(void)
 {
     for (size_t i = 0; i < dx_profile_count; i++) {
@@ -142,6 +165,7 @@ int main(void)
     parse_rows();
     fill_rows();
     long_names();
+    long_texts();
     profiles();
     return failures > 0;
 }
