@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * verdict_regex.c - an expression and a text, written as for fuzz_regex: a byte of flags, the expression, a line end, the text. "yes", "no";
- * "limit": it takes too much; "refused reason"; "bad": the input has no line end.
+ * "limit reason": it takes too much; "refused reason"; "bad": the input has no line end.
  */
 #include "query/view/regex.h"
 #include "tests/differential/verdict.h"
@@ -28,6 +28,9 @@ void dx_verdict_regex(struct dx_span input, struct dx_buf *out)
     }
     rc = dx_regex_matches(r, dx_span_of(end + 1, input.size - (size_t)(end + 1 - input.data)),
                           &err);
-    dx_buf_str(out, rc < 0 ? "limit" : rc == 1 ? "yes" : "no");
+    if (rc < 0)
+        dx_buf_fmt(out, "limit %s", err.text);
+    else
+        dx_buf_str(out, rc == 1 ? "yes" : "no");
     dx_regex_free(&r);
 }

@@ -21,6 +21,7 @@ ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 LONE = re.compile(r"%[0-9A-Fa-f]?$")
 UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 HEX = frozenset("0123456789ABCDEFabcdef")
+LONE_BYTE = re.compile("[\udc80-\udcff]")     # of surrogateescape
 AROUND = "".join(map(chr, range(33)))
 
 
@@ -51,6 +52,8 @@ class Restated:
     def url(self, raw):
         if len(raw.encode("utf-8", "surrogateescape")) > MAX:
             return None, "too_long"
+        # Rule 7: bytes that are not UTF-8 are encoded one by one. In a host they are refused in either form.
+        raw = LONE_BYTE.sub(lambda match: f"%{ord(match.group()) - 0xdc00:02X}", raw)
         text = re.sub(r"[\t\r\n]", "", raw.strip(AROUND))
         if not text:
             return None, "empty"
