@@ -53,15 +53,20 @@ static int read_column(struct dx_span file, const struct dx_pq_footer *f, uint32
     struct dx_pq_reader r = DX_PQ_READER_INIT;
     struct dx_pq_values v = DX_PQ_VALUES_INIT;
     size_t begin = out->size;
+    uint64_t rows; /* that began; readers stop behind those of the row group */
     int rc = 0;
 
     dx_buf_init(&r.walk.window, 0);
     for (uint32_t g = 0; rc == 0 && g < f->group_count; g++) {
         rc = is_nested ? dx_pq_reader_open_fetch(&r, &fetch, f, g, leaf, &limits, err)
                        : dx_pq_reader_open(&r, file, f, g, leaf, &limits, err);
+        rows = 0;
         while (rc >= 0 && (rc = dx_pq_reader_next(&r, &v, err)) == 1) {
-            for (uint32_t i = 0; i < v.row_count; i++)
-                put_value(&r.walk.column, &v, i, is_nested, out);
+            for (uint32_t i = 0; i < v.row_count; i++) {
+                rows += v.rep == NULL || v.rep[i] == 0;
+                if (rows <= f->group[g].row_count)
+                    put_value(&r.walk.column, &v, i, is_nested, out);
+            }
             if (out->size - begin > COLUMN_MAX)
                 rc = dx_fail(err, DX_E_LIMIT, "too much for this test");
         }
