@@ -143,20 +143,27 @@ class Urls:
 
 
 def breaks_bidi(host):
-    """Whether it has a label from right to left, and an ASCII label that such a host must not have (RFC 5893, section 2)."""
-    plain = []
-    for label in host.split("."):
+    """Whether it has a character from right to left, and a label that such a host must not have (RFC 5893, section 2)."""
+    labels = []
+    for label in filter(None, host.split(".")):
         with contextlib.suppress(UnicodeError):
-            plain.append(label[4:].encode().decode("punycode") if label.startswith("xn--") else label)
-    classes = [[unicodedata.bidirectional(c) for c in label] for label in plain if label]
-    if not any(kind in ("R", "AL", "AN") for label in classes for kind in label):
+            text = label[4:].encode().decode("punycode") if label.startswith("xn--") else label
+            labels.append([unicodedata.bidirectional(c) for c in text])
+    if not any(kind in ("R", "AL", "AN") for label in labels for kind in label):
         return False
-    return any(text.isascii() and (of[0] != "L" or of[-1] not in ("L", "EN") or set(of) - {"L", "EN", "ES", "CS", "ET", "ON", "BN", "NSM"})
-               for text, of in zip(filter(None, plain), classes))
+    return any(not keeps_bidi(label) for label in labels)
+
+
+def keeps_bidi(label):
+    end = [kind for kind in label if kind != "NSM"][-1:]
+    both = {"EN", "ES", "CS", "ET", "ON", "BN", "NSM"}
+    if label[0] in ("R", "AL"):
+        return not set(label) - both - {"R", "AL", "AN"} and end[0] in ("R", "AL", "EN", "AN") and not {"EN", "AN"} <= set(label)
+    return label[0] == "L" and not set(label) - both - {"L"} and end[0] in ("L", "EN")
 
 
 RULES |= {
-    "bidi": ("url", "rule 5, CheckBidi: in a host with a label from right to left each label must keep RFC 5893's rule; ada does not look at ASCII labels"),
+    "bidi": ("url", "rule 5, CheckBidi: in a host with a character from right to left each label must keep RFC 5893's rule; ada does not look at all labels"),
     "delimiter": ("url", "rule 5, no invalid Punycode: a delimiter without a character before it is not one (RFC 3492, 6.2); ada passes over it"),
 }
 
@@ -370,7 +377,7 @@ class Heads:
 
 
 ONCE = (b"if-none-match", b"if-match", b"if-modified-since", b"if-unmodified-since", b"authorization", b"content-type", b"range", b"if-range",
-        b"user-agent", b"referer", b"expect", b"upgrade", b"te", b"keep-alive", b"accept-encoding", b"content-length", b"transfer-encoding", b"host")
+        b"user-agent", b"referer", b"expect", b"upgrade", b"te", b"keep-alive", b"accept-encoding")
 
 
 def climbs(path):
