@@ -185,6 +185,8 @@ TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 AUTHORITY = re.compile(r"(?:\[[0-9A-Za-z:.%]+\]|[A-Za-z0-9._%-]+)(?::[0-9]{0,5})?")
 LINE = re.compile(r"(?:\r\n)?[!-~]+ [^ \r\n]+ HTTP/[0-9]\.[0-9]\r\n")
 HTTP_URL = re.compile(r"https?://([^/?]*)(.*)", re.I | re.S)
+# A Host without a label or with an empty one, or in the target one with other characters than nginx takes there.
+NGINX_NO_NAME = re.compile(rb"(?i)\r\nhost: *(?:\.?(?::[0-9]*)?|[^\r\n]*\.\.[^\r\n]*) *\r\n|^(?:\r\n)?[A-Z]+ https?://[^/? ]*(?:\.\.|[%_~])")
 TAB = re.compile(rb"(?i)\r\n(?:host|content-length|transfer-encoding):(?:[ \t]*\t[ \t]*[^ \t\r\n]+[ \t]*|[ \t]*[^ \t\r\n]+[ \t]*\t[ \t]*)\r\n")
 BODY_MAX = 1 << 40
 
@@ -362,6 +364,8 @@ class Heads:
                 self.tally.excuse("nginx: twice")
             elif TAB.search(head):
                 self.tally.excuse("a tab")
+            elif NGINX_NO_NAME.search(head):
+                self.tally.excuse("nginx: name")
             else:
                 self.tally.differ(head, f"ours accepts, nginx: {replies}")
         elif len(replies) == 1 + (ours["close"] == "0"):
@@ -393,6 +397,7 @@ RULES |= {
     "nginx: escapes": ("head", "nginx refuses a path with % and not two digits, or with %00; the target is read by server/routes/target.h, which refuses them as well"),
     "nginx: dots": ("head", "nginx refuses a path that leads above the root; the server has no route of that name"),
     "nginx: twice": ("head", "nginx refuses fields that stand twice; ours counts those that matter (request_head.h: *_twice, *_count)"),
+    "nginx: name": ("head", "nginx refuses a Host of dots alone or with an empty label, and '%', '_' and '~' in the authority of a target; ours looks at neither host"),
     "nginx: 1.0 is kept": ("head", "keep-alive of HTTP/1.0 is an extension that proxies disagree on: ours closes"),
     "nginx: closes": ("head", "nginx closes where 'close' stands anywhere in the value of Connection, ours where it is an option"),
 }
