@@ -256,6 +256,8 @@ class Heads:
         self.tally, self.node = tally, shutil.which("node")
         self.nginx = None
         seeds = mutations.corpus("request_head", LARGE) + [c.data for c in smuggling.own_cases()]
+        seeds += [b"GET / HTTP/1.1\r\nHost: a\r\n" + b"".join(b"%s: %s\r\n" % (name, value) for value in (b"a", b"", b"b")) + b"\r\n"
+                  for name in (b"Accept", b"Accept-Encoding")]
         self.pool = mutations.Pool([d for d in seeds if len(d) < 1000 or LARGE], HEAD_TOKENS, seed)
 
     def arguments(self):
