@@ -191,14 +191,14 @@ static bool read_number(struct parser *p)
         for (; *s >= '0' && *s <= '9'; s++)
             whole = whole && !__builtin_mul_overflow(n, 10, &n) &&
                     !__builtin_add_overflow(n, (uint64_t)(*s - '0'), &n);
-    whole = whole && n <= (uint64_t)INT64_MAX;
+    whole = whole && n <= (uint64_t)INT64_MAX + negative;
     if (!read_fraction(p, &s, &whole))
         return false;
     p->at += s - p->at;
     return add_node(p, (struct dx_json_node){ .kind = whole ? DX_JSON_WHOLE : DX_JSON_OTHER,
                                               .nodes = 1,
                                               .number = !whole     ? 0
-                                                        : negative ? -(int64_t)n
+                                                        : negative ? (int64_t)(0 - n)
                                                                    : (int64_t)n });
 }
 

@@ -4,6 +4,8 @@
 option(DX_TESTS "build the tests" ON)
 option(DX_BENCH "build the benchmarks" ON)
 option(DX_FUZZ "build fuzz targets with libFuzzer (clang)" OFF)
+# What OSS-Fuzz calls LIB_FUZZING_ENGINE; what instruments the code for it is then in CFLAGS (.clusterfuzzlite/build.sh).
+set(DX_FUZZ_ENGINE "" CACHE STRING "what fuzz targets are linked with, by the C++ compiler; empty: clang's libFuzzer")
 option(DX_COVERAGE "instrument for coverage" OFF)
 option(DX_HARDEN "hardening flags" ON)
 option(DX_WERROR "warnings are errors" OFF)
@@ -54,7 +56,7 @@ if(DX_SANITIZE)
     # Their run times read and write what the server's sandbox forbids.
     target_compile_definitions(dx_flags INTERFACE DX_NO_SANDBOX="a build with -fsanitize=${DX_SANITIZE}")
 endif()
-if(DX_FUZZ)
+if(DX_FUZZ AND NOT DX_FUZZ_ENGINE)
     target_compile_options(dx_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 if(DX_COVERAGE)

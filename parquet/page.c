@@ -503,8 +503,10 @@ static int read_split(struct decode *d, struct dx_span values)
     uint32_t size = value_size(c);
     uint8_t *to;
 
-    if ((uint64_t)size * d->count > values.size)
-        return corrupt(d, "fewer bytes than values");
+    /* The streams' length follows from the page's values: with bytes left over it is not known which of the two is wrong. */
+    if ((uint64_t)size * d->count != values.size)
+        return corrupt(d, (uint64_t)size * d->count > values.size ? "fewer bytes than values"
+                                                                  : "bytes behind the last value");
     to = need_bytes(&d->out->text, (size_t)size * d->count, d->err);
     if (to == NULL)
         return DX_E_NOMEM;

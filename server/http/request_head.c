@@ -311,7 +311,7 @@ static enum dx_head_verdict end_body_field(struct dx_request_head *h, struct dx_
             return reject(h, 400, "more than one Content-Type");
         h->content_type = at;
     } else if (dx_span_is_word(name, "accept")) {
-        h->accept_twice = h->accept.size > 0;
+        h->accept_twice |= h->accept.size > 0;
         h->accept = at;
     }
     h->state = STATE_FIELD_FIRST;
@@ -390,13 +390,13 @@ static enum dx_head_verdict end_field(struct dx_request_head *h, struct dx_span 
     } else if (IS_NAME(name, "transfer-encoding")) {
         return reject(h, 400, "GET and HEAD take no body: Transfer-Encoding is refused");
     } else if (IS_NAME(name, "if-none-match")) {
-        h->if_none_match_twice = h->if_none_match.size > 0;
+        h->if_none_match_twice |= h->if_none_match.size > 0;
         h->if_none_match = at;
     } else if (IS_NAME(name, "accept-encoding")) {
-        h->accept_encoding_twice = h->accept_encoding.size > 0;
+        h->accept_encoding_twice |= h->accept_encoding.size > 0;
         h->accept_encoding = at;
     } else if (IS_NAME(name, "accept")) {
-        h->accept_twice = h->accept.size > 0;
+        h->accept_twice |= h->accept.size > 0;
         h->accept = at;
     }
     h->state = STATE_FIELD_FIRST;

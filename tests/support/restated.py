@@ -3,6 +3,7 @@
 
     canon = Restated(psl_text)
     canon.url(raw)      (canonical URL, domain), or (None, reason)
+    canon.host          of the URL before, where ada has one
 
 The URL Standard is left to ada (PyPI ada-url, the parser of Node.js); domains to suffixes.py.
 Only what CANON.md adds to the standard is written here, as plainly as it goes.
@@ -14,6 +15,7 @@ import ada_url
 from suffixes import Suffixes
 
 MAX = 8192
+DOMAIN_MAX = 253
 PORTS = {"http:": "80", "https:": "443", "ftp:": "21"}
 SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):")
 PORT_FOLLOWS = re.compile(r"^[0-9]+($|[/\\?#])")
@@ -21,6 +23,7 @@ ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 LONE = re.compile(r"%[0-9A-Fa-f]?$")
 UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 HEX = frozenset("0123456789ABCDEFabcdef")
+LONE_BYTE = re.compile("[\udc80-\udcff]")     # of surrogateescape
 AROUND = "".join(map(chr, range(33)))
 
 
@@ -46,11 +49,14 @@ def sorted_query(query):
 
 class Restated:
     def __init__(self, psl_text):
-        self.suffixes = Suffixes(psl_text)
+        self.suffixes, self.host = Suffixes(psl_text), None
 
     def url(self, raw):
+        self.host = None
         if len(raw.encode("utf-8", "surrogateescape")) > MAX:
             return None, "too_long"
+        # Rule 7: bytes that are not UTF-8 are encoded one by one. In a host they are refused in either form.
+        raw = LONE_BYTE.sub(lambda match: f"%{ord(match.group()) - 0xdc00:02X}", raw)
         text = re.sub(r"[\t\r\n]", "", raw.strip(AROUND))
         if not text:
             return None, "empty"
@@ -68,6 +74,7 @@ class Restated:
         except (ValueError, UnicodeEncodeError):
             return None, "host_invalid"
         scheme, hostname = parsed.protocol, parsed.hostname
+        self.host = hostname
         if not hostname:
             return None, "host_missing"
         path = re.sub("/+", "/", escapes(parsed.pathname))
@@ -84,4 +91,5 @@ class Restated:
         name = host[:-1] if host.endswith(".") else host
         if name.startswith("[") or name.rsplit(".", 1)[-1].isdigit():
             return name
-        return None if name.startswith(".") else self.suffixes.domain(name)
+        domain = None if name.startswith(".") else self.suffixes.domain(name)
+        return None if domain and len(domain) > DOMAIN_MAX else domain

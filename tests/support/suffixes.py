@@ -47,8 +47,10 @@ class Suffixes:
             return self._known[host]
         labels = host.split(".")
         count = self._suffix_labels(labels) + 1
+        if len(labels) > count and not labels[-count]:
+            count += 1      # docs/CANON.md, rule 12: one empty label before a suffix counts as part of it
         found = ".".join(labels[-count:]) if len(labels) >= count else None
-        if found is not None and "" in labels[-count:]:
+        if found is not None and (found.startswith(".") or not labels[-1]):
             found = None
         self._known[host] = found
         return found

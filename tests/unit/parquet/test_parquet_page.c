@@ -443,6 +443,13 @@ static void test_by_hand(void)
           BYTES(1, 2, 0, 0, 0, 0, 0, 1),
           0,
           "1,16777218" },
+        { "split bytes of more values than the page has",
+          { .type = DX_PQ_INT32 },
+          DX_PQ_BYTE_STREAM_SPLIT,
+          1,
+          BYTES(1, 2, 0, 0, 0, 0, 0, 1),
+          DX_E_CORRUPT,
+          "bytes behind the last value" },
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {

@@ -491,6 +491,40 @@ struct vectors {
     unsigned by_status[600];
 };
 
+/* A field that stands twice with a value is known as that, whatever stands between. */
+static void check_twice(void)
+{
+    static const struct {
+        const char *values[3];
+        bool want;
+    } twice[] = { { { "a", "", "b" }, true },
+                  { { "a", "b", "" }, true },
+                  { { "", "", "b" }, false } };
+    static const char *const names[] = { "If-None-Match", "Accept-Encoding", "Accept" };
+
+    for (size_t i = 0; i < sizeof twice / sizeof *twice; i++)
+        for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+            const char *const *v = twice[i].values;
+            struct dx_request_head h;
+            char text[200];
+            int size = snprintf(text, sizeof text,
+                                "GET / HTTP/1.1\r\nHost: a\r\n%s: %s\r\n%s: %s\r\n%s: %s\r\n\r\n",
+                                names[n], v[0], names[n], v[1], names[n], v[2]);
+            bool got[3];
+
+            dx_request_head_begin(&h);
+            if (dx_request_head_parse(&h, dx_span_of(text, (size_t)size)) != DX_HEAD_DONE)
+                failures++;
+            got[0] = h.if_none_match_twice;
+            got[1] = h.accept_encoding_twice;
+            got[2] = h.accept_twice;
+            if (got[n] != twice[i].want) {
+                printf("%s: '%s', '%s', '%s': %d\n", names[n], v[0], v[1], v[2], got[n]);
+                failures++;
+            }
+        }
+}
+
 static size_t unescape(const char *from, size_t size, char *to)
 {
     size_t n = 0;
@@ -769,6 +803,7 @@ int main(void)
     check_memory();
     check_sizes();
     check_lists();
+    check_twice();
     complete = check_llhttp();
     printf("%zu rows, %d failures\n", sizeof rows / sizeof *rows, failures);
     if (failures > 0)
