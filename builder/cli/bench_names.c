@@ -124,7 +124,7 @@ static int read_page(struct fetched *f, size_t max, struct dx_span body, const c
         f->count++;
     }
     if (in.rc == DX_OK)
-        (void)strcpy(f->cursor, cursor); /* at most CURSOR_MAX - 1 */
+        memcpy(f->cursor, cursor, strlen(cursor) + 1); /* at most CURSOR_MAX - 1 */
     return dx_json_in_close(&in, err);
 }
 
