@@ -2,6 +2,7 @@
 #include "fetch/signing.h"
 
 #include "base/buf.h"
+#include "base/crypto/secret.h"
 #include "base/quiet_thread.h"
 #include "fetch/credentials.h"
 #include "fetch/credentials_find.h"
@@ -62,6 +63,7 @@ int dx_signing_open(struct dx_signing **out, const char *region, const char *pro
     int rc = DX_OK;
 
     *out = NULL;
+    dx_secret_held();
     if (s == NULL || (profile != NULL && (s->profile = strdup(profile)) == NULL))
         rc = dx_no_memory(err, "S3");
     else if (strlen(region) >= REGION_MAX)

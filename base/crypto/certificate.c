@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/crypto/certificate.h"
 
+#include "base/crypto/secret.h"
 #include "base/file.h"
 
 #include <openssl/err.h>
@@ -105,8 +106,10 @@ static int read_key(struct dx_certificate *c, const char *path, struct dx_error 
     struct dx_buf text = DX_BUF_INIT(PEM_FILE_MAX);
     struct stat st;
     BIO *bio = NULL;
-    int rc = open_pem(path, &text, &bio, err);
+    int rc;
 
+    dx_secret_held();
+    rc = open_pem(path, &text, &bio, err);
     if (rc == DX_OK) {
         c->key = PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL);
         c->key_is_open = stat(path, &st) == 0 && (st.st_mode & S_IROTH) != 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/crypto/jws.h"
 
+#include "base/crypto/secret.h"
 #include "base/crypto/sha256.h"
 #include "base/file.h"
 
@@ -122,9 +123,11 @@ int dx_jws_key_read(struct dx_jws_key **key, const char *path, struct dx_error *
 {
     struct dx_buf pem = DX_BUF_INIT(FILE_MAX);
     struct dx_jws_key *k;
-    int rc = dx_file_read(path, FILE_MAX, &pem, err);
+    int rc;
 
     *key = NULL;
+    dx_secret_held(); /* it may be a private one */
+    rc = dx_file_read(path, FILE_MAX, &pem, err);
     if (rc < 0)
         return rc;
     k = calloc(1, sizeof *k);

@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "base/crypto/secret.h"
 #include "base/log.h"
 #include "builder/policy/access_expiry.h"
 #include "builder/policy/access_report.h"
@@ -90,6 +91,7 @@ int dx_access_call_token_new(struct dx_access_call *c, struct dx_error *err)
         rc = dx_fail(err, DX_E_INVALID, "token new for whom?");
     if (rc == DX_OK && expires != NULL)
         rc = dx_access_expiry(expires, (int64_t)time(NULL), &c->expires_s, err);
+    dx_secret_held();
     if (rc == DX_OK && getrandom(random, sizeof random, 0) != sizeof random)
         rc = dx_fail(err, DX_E_IO, "the system gives no random bytes");
     if (rc < 0)
@@ -181,6 +183,7 @@ static int read_leaked(char hex[DX_SHA256_HEX], struct dx_error *err)
     char line[256];
     uint8_t sha256[DX_SHA256_SIZE];
 
+    dx_secret_held();
     if (fgets(line, sizeof line, stdin) == NULL)
         return dx_fail(err, DX_E_IO, "nothing comes from standard input");
     line[strcspn(line, "\r\n")] = '\0';

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/crypto/secret.h"
 #include "base/file.h"
 #include "base/json_in.h"
 #include "builder/load/chance.h"
@@ -72,9 +73,11 @@ int dx_bench_names_read(struct dx_bench_names *n, const char *path, struct dx_er
 int dx_bench_token_read(const char *path, char token[DX_BENCH_TOKEN], struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(64 * 1024);
-    int rc = dx_file_read(path, 64 * 1024, &text, err);
+    int rc;
     size_t n = 0;
 
+    dx_secret_held();
+    rc = dx_file_read(path, 64 * 1024, &text, err);
     while (rc == DX_OK && n < text.size && n < DX_BENCH_TOKEN - 1 && text.data[n] > ' ' &&
            text.data[n] < 0x7f) {
         token[n] = (char)text.data[n];
@@ -121,7 +124,7 @@ static int read_page(struct fetched *f, size_t max, struct dx_span body, const c
         f->count++;
     }
     if (in.rc == DX_OK)
-        (void)strcpy(f->cursor, cursor); /* at most CURSOR_MAX - 1 */
+        memcpy(f->cursor, cursor, strlen(cursor) + 1); /* at most CURSOR_MAX - 1 */
     return dx_json_in_close(&in, err);
 }
 

@@ -12,7 +12,9 @@
 
 #include "base/buf.h"
 #include "base/command/near_name.h"
+#include "base/command/password_argument.h"
 #include "base/command/process.h"
+#include "base/crypto/secret.h"
 #include "base/log.h"
 #include "builder/cli/commands.h"
 #include "fetch/environment.h"
@@ -285,6 +287,9 @@ int main(int argc, char **argv)
     const struct dx_command *c;
 
     dx_process_begin();
+    dx_secret_begin();
+    if (dx_password_arguments_hide(argc, argv))
+        dx_secret_held();
     /* Without it a lake file with a page that is lost ends the process. */
     (void)dx_bus_install(-1, NULL);
     dx_retry_watch_set(&dx_fetch_limits_shared()->watch, tell_silence, NULL);

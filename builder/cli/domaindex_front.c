@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/command/process.h"
+#include "base/crypto/secret.h"
 #include "base/log.h"
 #include "builder/cli/command.h"
 #include "builder/root/root.h"
@@ -94,6 +95,7 @@ int main(int argc, char **argv)
     int code;
 
     dx_process_begin();
+    dx_secret_begin();
     if (c != NULL && run_here(c, argc - 1, argv + 1, &code))
         return code;
     return run_all_commands(argv);

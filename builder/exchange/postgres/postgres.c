@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 
 #include "base/clock.h"
+#include "base/crypto/secret.h"
 #include "builder/exchange/postgres/postgres_dsn.h"
 
 #define LOOK_MS 250
@@ -264,6 +265,7 @@ int dx_postgres_open(struct dx_postgres **out, const char *dsn, bool (*stopped)(
     if (p == NULL)
         return dx_no_memory(err, "PostgreSQL");
     p->stopped = stopped;
+    dx_secret_held(); /* libpq may find a password in a file */
     p->conn = PQconnectStartParams(names, values, 1);
     if (p->conn == NULL)
         rc = dx_no_memory(err, "PostgreSQL");

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crypto/secret.h"
+
 bool dx_amqp_url_is(const char *text)
 {
     return strncmp(text, "amqp://", 7) == 0 || strncmp(text, "amqps://", 8) == 0;
@@ -151,6 +153,7 @@ int dx_amqp_url_parse(struct dx_amqp_url *u, const char *text, struct dx_error *
     *u = (struct dx_amqp_url)DX_AMQP_URL_INIT;
     if (!dx_amqp_url_is(text))
         return dx_fail(err, DX_E_INVALID, "amqp address: amqp:// or amqps:// is expected");
+    dx_secret_held();
     u->tls = strncmp(text, "amqps:", 6) == 0;
     at = text + (u->tls ? 8 : 7);
     query = strchr(at, '?');

@@ -25,17 +25,17 @@ static int write_rows(const char *path, struct dx_error *err)
     for (unsigned i = 0; rc == DX_OK && i < 400; i++) {
         char text[32];
         const struct dx_span extra[2] = { dx_span_str("a title"), dx_span_of(NULL, 0) };
+        const int text_size = snprintf(text, sizeof text, "/%05u", i);
         const struct dx_lake_row row = { .domain = dx_span_str("a.org"),
                                          .domain_id = dx_domain_id(dx_span_str("a.org")),
                                          .scheme = dx_span_str("https"),
                                          .host = dx_span_str("www.a.org"),
-                                         .path_query = dx_span_str(text),
+                                         .path_query = dx_span_of(text, (size_t)text_size),
                                          .url_id = i + 1,
                                          .has_ts = i > 100,
                                          .ts_us = i * INT64_C(1000000),
                                          .extra = extra };
 
-        (void)snprintf(text, sizeof text, "/%05u", i);
         rc = dx_lake_file_add(&w, &row, err);
     }
     if (rc == DX_OK)
