@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# labels: plain
 """A page of a mapped file cannot be read, as on a disk with a bad sector (tests/starve/unreadable.c), or a lake file is closed to this user.
 
 A lake file: a publish leaves it out, or its dataset stays as it is, and the news of the others are published; exit 1 and the file's name.
