@@ -52,9 +52,9 @@ void dx_process_bound_heap(void)
         (void)mallopt(M_TRIM_THRESHOLD, (int)DX_HEAP_FREE_MAX);
 }
 
-void dx_process_trim_heap(void)
+void dx_process_trim_heap(bool all)
 {
-    if (mallinfo2().fordblks > DX_HEAP_FREE_MAX)
+    if (all || mallinfo2().fordblks > DX_HEAP_FREE_MAX)
         (void)malloc_trim(DX_HEAP_FREE_MAX / 4);
 }
 #else
@@ -62,8 +62,9 @@ void dx_process_bound_heap(void)
 {
 }
 
-void dx_process_trim_heap(void)
+void dx_process_trim_heap(bool all)
 {
+    (void)all;
 }
 #endif
 

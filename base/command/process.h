@@ -3,7 +3,7 @@
  *
  *   dx_process_begin();              the first statement of main, before there are threads
  *   dx_process_bound_heap();         a server: behind it, before there are threads
- *   dx_process_trim_heap();          then every few seconds, by any thread
+ *   dx_process_trim_heap(all);       then every few seconds, by any thread; all: however little is free
  *   dx_process_raise_files();        as many open files as the hard limit allows
  *   bytes = dx_process_peak();       resident memory at its highest; 0: unknown
  *
@@ -14,7 +14,8 @@
  *
  * A bounded heap has DX_HEAP_ARENAS arenas, not eight a core; blocks of DX_HEAP_BLOCK bytes and
  * more are mappings of their own and leave with their free, however large the freed ones before
- * were; and trim gives back what is free by the tens of megabytes. Else each arena keeps the room
+ * were; and trim gives back what is free by the tens of megabytes, or all whole pages that are free
+ * after a lot was freed. Else each arena keeps the room
  * of the largest answers that its threads ever made. A page of a listing is smaller than
  * DX_HEAP_BLOCK, and a free gives back less than trim: else each such answer is new memory from
  * the system, which costs more than writing it. docs/notes/memory.md has what was compared.
@@ -26,6 +27,7 @@
 #ifndef DX_BASE_COMMAND_PROCESS_H
 #define DX_BASE_COMMAND_PROCESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,7 +40,7 @@
 
 void dx_process_begin(void);
 void dx_process_bound_heap(void);
-void dx_process_trim_heap(void);
+void dx_process_trim_heap(bool all);
 void dx_process_raise_files(void);
 uint64_t dx_process_peak(void);
 

@@ -688,9 +688,21 @@ static void feed_watchdog(struct daemon *d, bool *well)
                why.text);
 }
 
+/* What a version had that went with a flip is spread over the heap, and would be touched again bit by bit. */
+static void trim_heap(const struct daemon *d, uint64_t *flips)
+{
+    struct dx_current_stats stats;
+    uint64_t before = *flips;
+
+    dx_current_stats(d->current, &stats);
+    *flips = stats.reloads[DX_RELOAD_OK];
+    dx_process_trim_heap(*flips != before);
+}
+
 static void wait_for_stop(struct daemon *d, const sigset_t *set)
 {
     bool watched = d->supervisor->watchdog_ms > 0;
+    uint64_t flips = 0;
     bool well = true;
     int got = 0;
 
@@ -698,7 +710,7 @@ static void wait_for_stop(struct daemon *d, const sigset_t *set)
         unsigned ms = period_ms(d->supervisor);
 
         got = signal_within(set, ms < TRIM_MS ? ms : TRIM_MS);
-        dx_process_trim_heap();
+        trim_heap(d, &flips);
         if (got == SIGHUP)
             reload(d);
         else if (got == SIGUSR1)
