@@ -59,8 +59,7 @@ static int take_bytes(struct dx_block_request *w, struct dx_read_batch *reading,
     int rc = decode(ctx, w, &bytes, &size, err);
 
     assert(w->leads && w->block == NULL);
-    if (rc == DX_E_CORRUPT && !w->again) {
-        w->again = true;
+    if (rc == DX_E_CORRUPT && ++w->refused < DX_BLOCK_READS) {
         reading->batch.fresh = true;
         return ask(w, reading, err);
     }

@@ -12,7 +12,7 @@
  *   dx_block_request_release(&w);                      at the end, on every path
  *
  * decode makes the bytes of the cache from those of the store, and checks them. What it refuses is
- * read once more, over another connection if there are connections: then it is the error of all
+ * read again (DX_BLOCK_READS), over another connection if there are connections: then it is the error of all
  * who want the block. A block whose leader gave up is claimed again.
  *
  * All wanted of one answer that are advanced together are read in one batch: no answer waits for
@@ -23,6 +23,8 @@
 
 #include "cache/flight.h"
 #include "query/view/read_batch.h"
+
+#define DX_BLOCK_READS 3 /* of wrong bytes, the last ones by new connections; then it is an error */
 
 struct dx_block_request {
     struct dx_read_object of; /* first: the read batch knows it alone */
@@ -41,7 +43,7 @@ struct dx_block_request {
     /* private */
     struct dx_flight *flight;
     bool leads;
-    bool again; /* it was refused once */
+    unsigned refused; /* how often wrong bytes came */
 };
 
 /* *bytes: malloc'ed; for the caller's cache. */
