@@ -227,6 +227,7 @@ static int hold(struct dx_lease *l, const char *a, const char *b)
 
 static void test_hold(const char *root)
 {
+    char path[128];
     struct dx_manifest m = DX_MANIFEST_INIT;
     struct dx_lease *l;
     struct dx_error err = DX_ERROR_INIT;
@@ -265,6 +266,8 @@ static void test_hold(const char *root)
            "dropped while no lease held it");
     dx_lease_close(&l);
     EXPECT(!leased(root, "web-1", V3), "taken back");
+    (void)snprintf(path, sizeof path, "%s/leases/web-1.json", root);
+    EXPECT(access(path, F_OK) < 0, "%s is left", path);
     dx_manifest_release(&m);
 }
 

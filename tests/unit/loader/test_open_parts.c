@@ -168,6 +168,66 @@ static void check_poisoned(void)
     dx_guard_stop();
 }
 
+/* A later part of several is written to. */
+static void check_later_poisoned(void)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_version *v;
+    char path[256];
+    char byte;
+    int fd;
+
+    EXPECT(dx_guard_start(DX_GUARD_NO_LEASES, &err) == DX_OK, "%s", err.text);
+    v = open_settled(names[1]);
+    EXPECT(v->part_count == 2 && !dx_version_poisoned(v), "sound at first");
+    (void)snprintf(path, sizeof path, "%s/index/%s/domain_counts.dxc", root.path, names[1]);
+    fd = open(path, O_RDWR);
+    if (fd >= 0) {
+        EXPECT(pread(fd, &byte, 1, 0) == 1 && pwrite(fd, &byte, 1, 0) == 1 && close(fd) == 0, "%s",
+               path);
+        EXPECT(!dx_version_intact(v) && dx_version_poisoned(v), "its last part is");
+    }
+    dx_version_unpin(v);
+    EXPECT(mapped() == 0, "all is closed");
+    dx_guard_stop();
+}
+
+/* Numbers of the manifest that are not those of the files. */
+static void check_numbers(void)
+{
+    const struct dx_version_options o = DX_VERSION_OPTIONS_DEFAULT;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_manifest m;
+
+    EXPECT(dx_version_manifest(root.path, &m, &err) == DX_OK, "%s", err.text);
+    for (unsigned i = 0; i < 5; i++) {
+        struct dx_manifest_version *e = NULL;
+        struct dx_version *v = NULL;
+        int rc;
+
+        for (size_t k = 0; k < m.version_count; k++)
+            if (strcmp(m.versions[k].version, names[0]) == 0)
+                e = &m.versions[k];
+        if (e == NULL)
+            abort();
+        e->domains += i == 1;
+        e->pairs += i == 2;
+        e->rows += i == 3;
+        e->urls += i == 4;
+        rc = dx_version_open(&v, root.path, &m, e, caches, &o, &err);
+        EXPECT(i == 0 ? rc == DX_OK
+                      : rc == DX_E_CORRUPT && strstr(err.text, ", the manifest says ") != NULL,
+               "number %u: %d %s", i, rc, err.text);
+        e->domains -= i == 1;
+        e->pairs -= i == 2;
+        e->rows -= i == 3;
+        e->urls -= i == 4;
+        dx_version_unpin(v);
+    }
+    EXPECT(mapped() == 0, "all is closed");
+    dx_manifest_release(&m);
+}
+
 static void *open_and_close(void *arg)
 {
     unsigned number = *(const unsigned *)arg;
@@ -208,6 +268,8 @@ int main(void)
     check_shared();
     check_verified();
     check_poisoned();
+    check_later_poisoned();
+    check_numbers();
     check_threads();
     dx_caches_free(&caches);
     dx_test_root_remove(&root);

@@ -3,6 +3,7 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -248,6 +249,88 @@ static void test_small(void)
         strstr((char *)got.data, "\n\t14\tcolumn_missing\ta\\t10\n") == NULL)
         FAIL("rejects:\n%s", (char *)got.data);
     dx_buf_release(&got);
+}
+
+/* A list of URLs with commas in them stays one where no column is asked for; --dataset-meta. */
+static void test_plain(void)
+{
+    static const char *const meta[] = { "licence=CC0", "x=a=b" };
+    const char *input = at("list.txt");
+    struct dx_ingest_options o = { .root = at("plain"),
+                                   .dataset = "list",
+                                   .psl_path = psl,
+                                   .memory_bytes = DX_INGEST_MEMORY_MIN,
+                                   .threads = 1,
+                                   .input = &input,
+                                   .input_count = 1,
+                                   .meta = meta,
+                                   .meta_count = 2,
+                                   .work_dir = top };
+    struct dx_ingest_stats stats;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_buf got = DX_BUF_INIT(1 << 20);
+
+    put(input, dx_span_str("http://example.com/a,b\nhttp://example.com/c\n"));
+    if (dx_ingest_run(&o, &stats, &err) < 0)
+        FAIL("%s", err.text);
+    free(stats.rejects_path);
+    if (stats.stored != 2 || stats.rejected_total != 0)
+        FAIL("%llu rows", (unsigned long long)stats.stored);
+    lake_rows(at("plain"), &got);
+    if (strstr((char *)got.data, "list|example.com|http://example.com/a,b|") == NULL)
+        FAIL("rows:\n%s", (char *)got.data);
+    dx_buf_clear(&got);
+    if (dx_file_read(at("plain/" DX_DATASET_REGISTRY_FILE), 1 << 20, &got, &err) < 0)
+        FAIL("%s", err.text);
+    dx_buf_u8(&got, 0);
+    if (strstr((char *)got.data, "\"licence\":\"CC0\"") == NULL ||
+        strstr((char *)got.data, "\"x\":\"a=b\"") == NULL)
+        FAIL("registry:\n%s", (char *)got.data);
+    dx_buf_release(&got);
+}
+
+static unsigned asked, stop_at;
+
+static bool stop(void)
+{
+    return ++asked >= stop_at;
+}
+
+/* So many rows that it is asked while they are written, too: with no function to ask, and stopped at the last time. */
+static void test_stopped(void)
+{
+    const char *input = at("many.txt");
+    struct dx_ingest_options o = { .dataset = "list",
+                                   .format = DX_RECORD_LIST,
+                                   .psl_path = psl,
+                                   .memory_bytes = DX_INGEST_MEMORY_MIN,
+                                   .threads = 1,
+                                   .input = &input,
+                                   .input_count = 1,
+                                   .work_dir = top };
+    FILE *f = fopen(input, "w");
+
+    for (unsigned i = 0; i < 4200; i++)
+        fprintf(f, "http://example.com/%u\n", i);
+    (void)fclose(f);
+    for (unsigned run = 0; run < 3; run++) {
+        struct dx_ingest_stats stats;
+        struct dx_error err = DX_ERROR_INIT;
+        char name[16];
+        int rc;
+
+        (void)snprintf(name, sizeof name, "many%u", run);
+        o.root = at(name);
+        o.stopped = run == 0 ? NULL : stop;
+        stop_at = run == 1 ? UINT_MAX : asked;
+        asked = 0;
+        rc = dx_ingest_run(&o, &stats, &err);
+        free(stats.rejects_path);
+        if (run < 2 ? rc < 0 || stats.stored != 4200 : rc >= 0)
+            FAIL("run %u: %d %s", run, rc, err.text);
+        if (run == 2 && strstr(err.text, "interrupted; nothing was added to the lake") == NULL)
+            FAIL("%s", err.text);
+    }
 }
 
 #define DATASETS 9
@@ -732,6 +815,8 @@ int main(void)
     put(psl,
         dx_span_str("// ===BEGIN ICANN DOMAINS===\ncom\nuk\nco.uk\n// ===END ICANN DOMAINS===\n"));
     test_small();
+    test_plain();
+    test_stopped();
     test_determinism();
     test_damaged_input();
     test_lost_registry();

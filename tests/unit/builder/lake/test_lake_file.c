@@ -198,6 +198,29 @@ static void check_pages(const struct dx_lake_scan *s, const struct dx_lake_optio
     }
 }
 
+/* Rows without a time, as the statistics of the group have them. */
+static void check_nulls(const struct dx_lake_scan *s, struct maker *m, uint64_t first,
+                        const char *name)
+{
+    uint64_t nulls = 0;
+
+    for (uint64_t i = 0; i < s->group.row_count; i++) {
+        struct dx_lake_row row;
+
+        make_row(m, first + i, &row);
+        nulls += !row.has_ts;
+    }
+    for (size_t i = 0; i < s->column_count; i++)
+        if (s->column[i].role == DX_LAKE_TS) {
+            const struct dx_pq_statistics *got =
+                &s->footer.group[s->group.number].chunk[s->column[i].leaf].statistics;
+
+            CHECK(got->has_null_count && got->null_count == nulls,
+                  "%s: row group %" PRIu32 ": %" PRIu64 " nulls of %" PRIu64, name, s->group.number,
+                  got->null_count, nulls);
+        }
+}
+
 static void check_file(const char *path, struct maker *m, uint64_t count, bool url_id,
                        const struct dx_lake_options *o, const struct dx_lake_stats *stats,
                        const char *name)
@@ -223,6 +246,7 @@ static void check_file(const char *path, struct maker *m, uint64_t count, bool u
             n++;
         }
         CHECK(rc == 0, "%s: %s", name, err.text);
+        check_nulls(&s, m, n - s.group.row_count, name);
     }
     CHECK(rc == 0 && n == count && groups == stats->row_groups && stats->rows == count,
           "%s: %" PRIu64 " rows: %s", name, n, err.text);

@@ -295,6 +295,49 @@ static void test_distinct(void)
     dx_buf_release(&file);
 }
 
+/* Opened without a look at the last anchors, which are in another block than the header: the first question that
+ * needs them is refused. */
+static void test_far_anchor(void)
+{
+    enum { MANY = 60000 };
+    static const struct dx_pair_count pair = { 1, 1, false, 0, 0 };
+    const struct dx_build_id id = { { 1 } };
+    struct dx_buf file = DX_BUF_INIT(1 << 20);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_counts_totals t;
+    struct dx_counts_writer w;
+    struct dx_pair_count got;
+    struct damaged d;
+    struct dx_counts c;
+    uint64_t size;
+    uint8_t *anchors;
+    int rc = DX_OK;
+
+    dx_counts_totals_init(&t);
+    for (unsigned i = 0; rc >= 0 && i < MANY; i++)
+        rc = dx_counts_totals_add(&t, &pair, 1, &err);
+    if (rc >= 0)
+        rc = dx_counts_writer_begin(&w, &t, &id, dx_envelope_sink_buf, &file, &err);
+    for (unsigned i = 0; rc >= 0 && i < MANY; i++)
+        rc = dx_counts_writer_add(&w, &pair, 1, &err);
+    if (rc >= 0)
+        rc = dx_counts_writer_end(&w, &err);
+    EXPECT(rc >= 0, "%s", err.text);
+    dx_counts_writer_release(&w);
+    d = damaged_copy(dx_span_of(file.data, file.size));
+    anchors = envelope_find(d.bytes, d.size, "ANCH", &size);
+    anchors[size - 1] ^= 1;
+    EXPECT(size > 4096 && dx_counts_open(&c, dx_span_of(d.bytes, d.size), 0, "c.dxc", &err) >= 0,
+           "%u bytes of anchors: %s", (unsigned)size, err.text);
+    EXPECT(dx_counts_get(&c, 0, 1, &got, &err) == 1, "the first anchors: %s", err.text);
+    rc = dx_counts_get(&c, MANY - 1, 1, &got, &err);
+    EXPECT(rc == DX_E_CORRUPT && strstr(err.text, "checksum") != NULL, "the last: %d, %s", rc,
+           err.text);
+    dx_counts_close(&c);
+    damaged_free(&d);
+    dx_buf_release(&file);
+}
+
 static void test_refused_pairs(void)
 {
     static const struct dx_pair_count rows[] = {
@@ -430,6 +473,7 @@ int main(void)
         dx_buf_release(&file);
     }
     test_distinct();
+    test_far_anchor();
     test_refused_pairs();
     free(m);
     return failures > 0;

@@ -197,6 +197,40 @@ static void check_rows(const struct dx_buf *file)
     }
 }
 
+/* Bodies that end before, at and behind the end of a block. */
+static void check_block_ends(void)
+{
+    static const uint8_t bytes[8192];
+    struct dx_envelope_writer *w = malloc(sizeof *w);
+    uint8_t header[64] = "TEST\1";
+
+    for (size_t body = 4096 - 8; body <= 8192 + 8; body += body == 4096 + 8 ? 4096 - 16 : 8) {
+        struct dx_buf file = DX_BUF_INIT(1 << 16);
+        struct dx_error err = DX_ERROR_INIT;
+        struct dx_envelope e;
+        int rc;
+
+        dx_envelope_writer_init(w, MAGIC, 1, &dx_test_build_id, dx_envelope_sink_buf, &file);
+        rc = dx_envelope_writer_header(w, dx_span_of(header, sizeof header), &err);
+        if (rc == DX_OK)
+            rc = dx_envelope_writer_section(w, TAG_A, &err);
+        if (rc == DX_OK)
+            rc = dx_envelope_writer_append(w, dx_span_of(bytes, body - sizeof header), &err);
+        if (rc == DX_OK)
+            rc = dx_envelope_writer_finish(w, &err);
+        dx_envelope_writer_release(w);
+        CHECK(rc == DX_OK, "%zu bytes: %s", body, err.text);
+        rc = open_as(&e, file.data, file.size, DX_OPEN_VERIFY_ALL, &err);
+        CHECK(rc == DX_OK, "%zu bytes: %s", body, err.text);
+        if (rc == DX_OK) {
+            CHECK(e.body.size == body, "%zu bytes of %zu", e.body.size, body);
+            dx_envelope_close(&e);
+        }
+        dx_buf_release(&file);
+    }
+    free(w);
+}
+
 /* A sound file under another kind, and a sound block from another place, do not pass. */
 static void check_identity(const struct dx_buf *file)
 {
@@ -257,6 +291,7 @@ int main(void)
     CHECK(dx_span_equal(dx_span_of(file.data, file.size), dx_span_of(pieces.data, pieces.size)),
           "the size of pieces shows");
     check_reading(&file);
+    check_block_ends();
     check_laziness(&file);
     check_every_flip(&file);
     check_rows(&file);

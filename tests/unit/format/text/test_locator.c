@@ -30,6 +30,7 @@ static const struct {
     { "a#was=1-000000000000000,row=1:2", DX_LOCATOR_NONE, "", { 0, 0 } },
     { "a#was=1-00000000000000000,row=1:2", DX_LOCATOR_NONE, "", { 0, 0 } },
     { "a#was=1-000000000000000F,row=1:2", DX_LOCATOR_NONE, "", { 0, 0 } },
+    { "a#was=1row=1:2", DX_LOCATOR_NONE, "", { 0, 0 } },
     { "a#was=1-0000000000000000", DX_LOCATOR_NONE, "", { 0, 0 } },
     { "a#was=1-0000000000000000,", DX_LOCATOR_NONE, "", { 0, 0 } },
     { "a#was=1-0000000000000000,line=1", DX_LOCATOR_NONE, "", { 0, 0 } },

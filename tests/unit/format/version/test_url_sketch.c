@@ -355,6 +355,7 @@ int main(void)
     check_union(2, 100, 50, 150);
     check_union(40, 512, 256, 39 * 256 + 512);
     check_union(3, 700, 100, 900);
+    check_union(4200, 512, 128, 4199 * 128 + 512); /* twice what a list may be, of half as many */
     check_union(2100, 512, 512, 2100 * 512);
     check_union(4200, 512, 256, 4199 * 256 + 512);
     check_error(600, 300);

@@ -53,6 +53,21 @@ static void expect_line(char byte, size_t size, const char *what)
     EXPECT(same, "%s: other bytes", what);
 }
 
+static void check_one_byte(void)
+{
+    struct dx_buf text = DX_BUF_INIT(16);
+    struct dx_span line;
+    int fd;
+
+    dx_buf_u8(&text, 'a');
+    fd = file_of(&text);
+    dx_stdin_lines_init(&in, fd, answers);
+    expect_line('a', 1, "all there is");
+    EXPECT(!dx_stdin_lines_next(&in, &line) && in.error == 0, "an end");
+    (void)close(fd);
+    dx_buf_release(&text);
+}
+
 /* Lines of these sizes, one after the other, then a short one; the last line is ended or not. */
 static void check_sizes(bool ended)
 {
@@ -125,6 +140,7 @@ int main(void)
     answers = tmpfile();
     if (answers == NULL)
         return 1;
+    check_one_byte();
     check_sizes(true);
     check_sizes(false);
     check_long_end();

@@ -59,6 +59,7 @@ static const struct {
     { "{crawl}", "CC-NEWS-2024013/a.warc.gz", NULL },
     { "a-{crawl", "CC-MAIN-2024-10/a", NULL },
     { "{crawl}", "documents/2023-06", NULL },
+    { "{crawl}", "letters/2023-0x/2023-06x/a", NULL },
     { "{crawl}", "CC-", NULL },
     { "{crawl}", "crawl=/a", NULL },
     { "x-{crawl}", "crawl=A%20B/a", "x-A B" }, /* as the column of the folder */
