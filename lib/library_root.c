@@ -238,11 +238,11 @@ static int refuse_own(const struct dx_ask *ask, bool post, struct dx_problem *pr
 {
     const struct dx_route *route = ask->route < DX_ROUTE_COUNT ? dx_routes[ask->route] : NULL;
 
-    if (route != NULL && !route->own && !route->admin && post && !route->post)
-        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-request", "Bad request",
-                              "this resource takes no list of names; /v1/domains does");
     if (route != NULL && !route->own && !route->admin)
-        return 1;
+        return !post || route->post
+                   ? 1
+                   : dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-request", "Bad request",
+                                    "this resource takes no list of names; /v1/domains does");
     return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "no-such-resource", "No such resource",
                           "this resource is of a server; the library answers those below /v1/");
 }

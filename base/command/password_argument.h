@@ -6,7 +6,7 @@
  * The password of scheme://user:password@host, and all behind "password=" (a connection string of
  * PostgreSQL), is overwritten by x where the system shows it; argv[i] is then a copy, which lives as
  * long as the process and has the password. Until then, for some milliseconds, it can be seen.
- * true: there was one. If there is no memory for the copy, the argument stays as it is.
+ * true: there was one. If memory is too short for the copy, the argument keeps it.
  */
 #ifndef DX_BASE_COMMAND_PASSWORD_ARGUMENT_H
 #define DX_BASE_COMMAND_PASSWORD_ARGUMENT_H

@@ -179,10 +179,7 @@ static int print_config(const struct dx_settings *settings)
 
 static int check(const struct dx_settings *settings, struct dx_error *err)
 {
-    int rc;
-
-    dx_secret_held();
-    rc = dx_settings_check(settings, err);
+    int rc = dx_settings_check(settings, err);
 
     if (rc == DX_OK)
         (void)printf("%s%sthe settings are sound; the root was not opened%s%s\n",
@@ -816,7 +813,6 @@ static int serve_supervised(const struct dx_settings *settings, struct dx_error 
     struct dx_sandbox sandbox;
     int rc;
 
-    dx_secret_held();    /* a key of cursors at least, and what requests carry */
     dx_log_never_wait(); /* also not for a pipe that is full at the start */
     rc = dx_supervisor_open(&supervisor, err);
     if (rc < 0)
@@ -852,6 +848,7 @@ int main(int argc, char **argv)
 
     dx_process_begin();
     dx_secret_begin();
+    dx_secret_held(); /* a key of cursors at least, and what requests carry */
     dx_process_bound_heap();
     dx_retry_watch_set(&dx_fetch_limits_shared()->watch, log_silence, NULL);
     if (dx_settings_parse(&settings, argc, argv, &err) < 0) {

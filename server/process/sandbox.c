@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -339,7 +338,6 @@ int dx_sandbox_enter(struct dx_sandbox *sandbox, const struct dx_settings *s, st
     sandbox->off = DX_NO_SANDBOX;
 #endif
     if (sandbox->off == NULL) {
-        (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
         plan_sockets(s, sandbox->remote, &filter, &sandbox->sockets);
         rc = enter_landlock(sandbox, s, err);
         if (rc >= 0)

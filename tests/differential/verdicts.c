@@ -24,7 +24,7 @@ static const struct {
     { "regex", dx_verdict_regex },
 };
 
-/* 1, 0 at the end; -1: the input is cut short, or there is no memory. */
+/* 1, 0 at the end; -1: the input is cut short, or memory is. */
 static int read_input(uint8_t **bytes, size_t *size)
 {
     uint8_t head[4];

@@ -104,7 +104,7 @@ class Started:
         return to.read_bytes() if to.exists() else b""
 
     def abort(self):
-        """The core file; None: there is none."""
+        """The core file; None: the process left none."""
         self.process.send_signal(signal.SIGABRT)
         self.process.wait(60)
         self.words.close()

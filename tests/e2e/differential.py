@@ -109,7 +109,19 @@ URL_TOKENS = ["http://", "https:", "ftp://", "//", "\\", "/../", "/./", "%2e%2e"
               "^", "|", "`", "{", "\"", "<", "%00", "%FF", "ｅ".encode(), "٣".encode(), "xn--80ak6aa92e", "😀".encode()]
 
 
-class Urls:
+class Kind:
+    """Inputs of one kind: pool makes them, judge_all compares [(input, our verdict)]."""
+
+    def arguments(self):
+        """More words for our program."""
+        return ()
+
+    def for_ours(self, data):
+        """What our program gets of it."""
+        return data
+
+
+class Urls(Kind):
     kind, count = "url", 20000
 
     def __init__(self, tally, seed):
@@ -248,7 +260,7 @@ class Nginx:
         return out
 
 
-class Heads:
+class Heads(Kind):
     kind, count = "head", 6000
 
     def __init__(self, tally, seed):
@@ -259,9 +271,6 @@ class Heads:
         seeds += [b"GET / HTTP/1.1\r\nHost: a\r\n" + b"".join(b"%s: %s\r\n" % (name, value) for value in (b"a", b"", b"b")) + b"\r\n"
                   for name in (b"Accept", b"Accept-Encoding")]
         self.pool = mutations.Pool([d for d in seeds if len(d) < 1000 or LARGE], HEAD_TOKENS, seed)
-
-    def arguments(self):
-        return ()
 
     def judge_all(self, pairs):
         out = subprocess.run([self.node, "--no-deprecation", dxtest.SOURCE / "tests/support/llhttp.js"], input=framed(d for d, _ in pairs),
@@ -508,16 +517,13 @@ def no_surrogates(text):
     return text
 
 
-class Json:
+class Json(Kind):
     kind, count = "json", 30000
 
     def __init__(self, tally, seed):
         self.tally = tally
         seeds = JSON_SEEDS + [d for name in ("json_in", "manifest", "access_table", "lease") for d in mutations.corpus(name, LARGE)]
         self.pool = mutations.Pool([d for d in seeds if len(d) < 1000 or LARGE], JSON_TOKENS, seed)
-
-    def arguments(self):
-        return ()
 
     def judge_all(self, pairs):
         for data, verdict in pairs:
@@ -555,7 +561,7 @@ class Json:
         return {None: "n", True: "t", False: "f"}[value]
 
 
-class Rows:
+class Rows(Kind):
     """Of equal keys the last counts. A string that is the text of an object is looked into where a path leads on, once."""
     kind, count = "row", 25000
     PATHS = (["url"], ["a"], ["a", "b"], ["a", "b", "c"], ["a", "b.c"], [""], ["a", "url"])
@@ -564,9 +570,6 @@ class Rows:
         self.tally = tally
         seeds = JSON_SEEDS + [d for name in ("json_in", "records") for d in mutations.corpus(name, LARGE)]
         self.pool = mutations.Pool([d for d in seeds if len(d) < 1000 or LARGE], JSON_TOKENS, seed)
-
-    def arguments(self):
-        return ()
 
     def judge_all(self, pairs):
         for data, verdict in pairs:
@@ -639,7 +642,7 @@ class Rows:
 SEEK_MAGIC, SKIPPABLE = 0x8F92EAB1, 0x184D2A5E
 
 
-class Zseek:
+class Zseek(Kind):
     kind, count = "zseek", 8000
 
     def __init__(self, tally, seed):
@@ -675,9 +678,6 @@ class Zseek:
             table += struct.pack("<III", fault(len(frame)), fault(len(plain)), fault(self.xxh64(plain) & 0xffffffff))
         return data + struct.pack("<II", fault(SKIPPABLE), fault(len(table) + 9)) + table + struct.pack(
             "<IBI", fault(len(table) // 12), fault(0x80, 8), fault(SEEK_MAGIC))
-
-    def arguments(self):
-        return ()
 
     def judge_all(self, pairs):
         for data, verdict in pairs:
@@ -787,7 +787,7 @@ VALUES = {"bool": (False, True), "int8": (-128, 127, 0), "uint16": (0, 65535, 7)
           "string": ("", "a", "ab", "é", "abc" * 9), "binary": (b"", b"\0", b"\xff\xfe")}
 
 
-class Parquet:
+class Parquet(Kind):
     kind, count = "parquet", 2500
 
     def __init__(self, tally, seed):
@@ -819,9 +819,6 @@ class Parquet:
         pq.write_table(table, out, row_group_size=r.choice((5, 100)), data_page_version=r.choice(("1.0", "2.0")), write_page_checksum=r.random() < 0.2,
                        compression=r.choice(("none", "none", "snappy", "zstd")), write_statistics=r.random() < 0.5, store_schema=False, **layout)
         return out.getvalue().to_pybytes()
-
-    def arguments(self):
-        return ()
 
     def judge_all(self, pairs):
         from arrow_child import ArrowChild
@@ -883,7 +880,7 @@ class Parquet:
 
 # ---- regular expressions ----
 
-class Expressions:
+class Expressions(Kind):
     """Made by a grammar, in two forms: one for each side, where the same thing is written otherwise. (Before Python 3.14, `\\B` did not match an
     empty text.)"""
     kind, count = "regex", 15000
@@ -897,9 +894,6 @@ class Expressions:
     def __init__(self, tally, seed):
         self.tally, self.random = tally, random.Random(seed)
         self.pool = self
-
-    def arguments(self):
-        return ()
 
     def make(self):
         r = self.random
@@ -999,7 +993,7 @@ def run(kind, tally, round_):
     while count > 0:
         inputs = [one.pool.make() for _ in range(min(BATCH, count))]
         count -= len(inputs)
-        verdicts = ask_ours(kind.kind, [one.for_ours(d) for d in inputs] if hasattr(one, "for_ours") else inputs, *one.arguments())
+        verdicts = ask_ours(kind.kind, [one.for_ours(d) for d in inputs], *one.arguments())
         one.judge_all([(d, v) for d, v in zip(inputs, verdicts) if v is not None])
 
 

@@ -233,7 +233,7 @@ def names_of_datasets(root):
         return dxtest.domaindex("lookup", "--root", root, "--dataset", said, "a.com").stdout.decode()
 
     equal(lookup("id:1"), lookup("name:2"), "by id and by name")
-    equal(lookup("1"), lookup("id:1"), "a number that is no name")
+    equal(lookup("1"), lookup("id:1"), "a number that is not the name of a dataset")
     equal(lookup("id:2"), lookup("name:a"), "the other one")
     check(lookup("id:1") != lookup("id:2"), "two datasets")
 
@@ -256,7 +256,7 @@ def help_pages():
 
 
 def fields_of_urls():
-    """`normalize --field`: one part of the URL, or nothing where there is none."""
+    """`normalize --field`: one part of the URL."""
     text = b"HTTP://www.A.co.uk:80/x\nnot a url\n"
     for field, want in (("url", "http://www.a.co.uk/x"), ("domain", "a.co.uk"), ("host", "www.a.co.uk"), ("scheme", "http")):
         done = dxtest.domaindex("normalize", "--field", field, input=text, expect=None)

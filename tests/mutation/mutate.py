@@ -264,25 +264,23 @@ def functions_of_rooms():
     return names
 
 
-def counters_in(profiles, names):
+def merge_profiles(folder, path):
+    """Whether there were any."""
+    path.parent.mkdir(exist_ok=True)
+    files = list(folder.glob("*.profraw"))
+    return bool(files) and subprocess.run(["llvm-profdata-14", "merge", "-sparse", "-failure-mode=all", *files, "-o", path], stderr=subprocess.DEVNULL,
+                                          check=False).returncode == 0
+
+
+def counters_in(profile, names):
     """FILE:FUNCTION -> the counters that are not zero, as a mask in hexadecimal."""
-    files = list(profiles.glob("*.profraw"))
-    if not files:
-        return {}
-    text = subprocess.run(["llvm-profdata-14", "merge", "-text", "-failure-mode=all", *files], capture_output=True, text=True, check=False).stdout
+    text = subprocess.run(["llvm-profdata-14", "merge", "-text", profile], capture_output=True, text=True, check=False).stdout
     hits = collections.defaultdict(int)
     for block in text.split("\n\n"):
         lines = [line for line in block.splitlines() if line and not line.startswith(("#", ":"))]
         if len(lines) > 3 and lines[0] in names:
             hits[names[lines[0]]] |= sum(1 << i for i, count in enumerate(lines[3:]) if count != "0")
     return {name: f"{mask:x}" for name, mask in hits.items() if mask}
-
-
-def keep_profiles(profiles, path):
-    path.parent.mkdir(exist_ok=True)
-    files = list(profiles.glob("*.profraw"))
-    if files:
-        subprocess.run(["llvm-profdata-14", "merge", "-sparse", "-failure-mode=all", *files, "-o", path], stderr=subprocess.DEVNULL, check=False)
 
 
 def as_they_end(pool, one, items):
@@ -306,8 +304,8 @@ def make_map(coverage, jobs, end):
         except FileNotFoundError:
             return None  # newer than the build
         wall = time.monotonic() - begin
-        hits = counters_in(profiles, names)
-        keep_profiles(profiles, coverage / "profiles" / f"{test.name}.profdata")
+        profile = coverage / "profiles" / f"{test.name}.profdata"
+        hits = counters_in(profile, names) if merge_profiles(profiles, profile) else {}
         shutil.rmtree(profiles, ignore_errors=True)
         return {"test": test.name, "code": code, "cpu": round(cpu, 3), "wall": round(wall, 2), "hits": hits}
 
@@ -440,9 +438,9 @@ def judge(tests, compiler, mutant, seconds, ran):
         folder.chmod(0o755)
         source = folder / pathlib.Path(mutant.file).name
         source.write_text(text[:mutant.start] + mutant.new + text[mutant.end:], encoding="utf-8")
-        if not compiler.compile(mutant.file, source, folder / "mutant.o"):
-            return "unbuilt", "compiler", "", []
-        if not compiler.compile(mutant.file, source, folder / "strict.o", "-Werror"):
+        if not compiler.compile(mutant.file, source, folder / "mutant.o", "-Werror"):
+            if not compiler.compile(mutant.file, source, folder / "mutant.o"):
+                return "unbuilt", "compiler", "", []
             return "killed", "compiler", "a warning, which is an error in the gate", []
         programs = Programs(compiler, folder / "bin", folder / "mutant.o")
         chosen = []

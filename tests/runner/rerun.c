@@ -52,7 +52,7 @@ static size_t feed_all(const struct fuzz_target *target, const char *folder)
     size_t count = 0;
 
     if (dir == NULL) {
-        fprintf(stderr, "%s: there is no such folder\n", folder);
+        fprintf(stderr, "%s: this folder cannot be read\n", folder);
         exit(1);
     }
     while ((entry = readdir(dir)) != NULL) {

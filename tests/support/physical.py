@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """physical - pyarrow's columns turned back to what stands in the file.
 
-    as_physical(column, "INT32")        the values; ("decimal", integers); None: there is no way back
+    as_physical(column, "INT32")        the values; ("decimal", integers); None: for this type that is not known
 """
 import decimal
 
@@ -11,7 +11,7 @@ decimal.getcontext().prec = 100     # a decimal of 38 digits does not fit the de
 
 
 def as_physical(column, physical):
-    """pyarrow's column as the physical values, or None if there is no way back."""
+    """pyarrow's column as the physical values, or None for a type of which they are not known."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         column, kind = column.cast(kind.value_type), kind.value_type
