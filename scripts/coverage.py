@@ -32,7 +32,7 @@ PAGE = SOURCE / "docs" / "TESTING.md"
 BEGIN, END = "<!-- scripts/coverage.py -->\n", "<!-- end of scripts/coverage.py -->\n"
 TIMEOUT_S = 900
 JOBS = str(os.cpu_count() or 1)
-STEPS = {"DX_DAMAGE_STEP": "1009", "DX_VERIFY_STEP": "4999", "DX_BELIEVED_STEP": "101", "DX_INSPECT_STEP": "101", "DX_FLIP_STEP": "31"}
+STEPS = dict(re.findall(r"(?m)^(\w+)=(\d+)$", (SOURCE / "tests" / "support" / "few_steps.env").read_text(encoding="utf-8")))
 UNIT_LABELS = ("-L", "^unit$", "-LE", "tree")
 GATE_LABELS = ("-L", "^(unit|e2e)$", "-LE", "^(long|alone|tree)$")
 

@@ -10,7 +10,9 @@ reports=$PWD/build/memcheck/reports
 mkdir -p "$reports"
 cmake --preset dev -B build/memcheck -DDX_HARDEN=OFF -DDX_BENCH=OFF -DDX_WERROR=OFF >/dev/null &&
     cmake --build build/memcheck -j "${JOBS:-$(nproc)}" --target unit_runners >"$reports/build.log" || exit 1
-export DX_DAMAGE_STEP=1009 DX_VERIFY_STEP=4999 DX_BELIEVED_STEP=101 DX_INSPECT_STEP=101 DX_FLIP_STEP=31
+set -a
+. tests/support/few_steps.env
+set +a
 [ $# -gt 0 ] || set -- $(cd build/memcheck/tests && ls -d test_*)
 failed=0
 for name; do

@@ -177,8 +177,12 @@ stage_style() {
 }
 
 stage_dev() {
-    build dev all -DDX_BENCH=OFF &&
-        DX_DAMAGE_STEP=1009 DX_VERIFY_STEP=4999 DX_BELIEVED_STEP=101 DX_INSPECT_STEP=101 DX_FLIP_STEP=31 tests_of dev -L 'unit|short' -LE 'long|tree' -j $((jobs + 1))
+    build dev all -DDX_BENCH=OFF || return 1
+    (
+        set -a
+        . tests/support/few_steps.env
+        tests_of dev -L 'unit|short' -LE 'long|tree' -j $((jobs + 1))
+    )
 }
 
 # Unit tests run in the sanitizer stages. Built here are those that scripts drive, and two whose samples of damage are larger

@@ -50,8 +50,7 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 COVERAGE = SOURCE / "build" / "coverage"
 OUT = SOURCE / "build" / "mutation"
 ROOMS = ("format", "query", "loader", "fetch", "builder")
-# Tests that damage files take the samples of scripts/test.sh short.
-STEPS = {"DX_DAMAGE_STEP": "1009", "DX_VERIFY_STEP": "4999", "DX_BELIEVED_STEP": "101", "DX_INSPECT_STEP": "101", "DX_FLIP_STEP": "31"}
+STEPS = dict(re.findall(r"(?m)^(\w+)=(\d+)$", (SOURCE / "tests" / "support" / "few_steps.env").read_text(encoding="utf-8")))
 NOT_IN_GATE = {"long", "alone", "tree", "compilers"}  # labels of tests that do not run on mutants
 PROGRAMS = ("domaindex", "domaindexd", "libexec/domaindex/domaindex")
 LINK_S = 0.2        # what linking a program counts as
