@@ -39,11 +39,12 @@ int dx_address_parse(const char *text, struct dx_address *out, struct dx_error *
 int dx_address_local(const char *path, struct dx_address *out, struct dx_error *err)
 {
     struct sockaddr_un local = { .sun_family = AF_UNIX };
+    const size_t size = strlen(path);
 
-    if (path[0] == '\0' || strlen(path) >= sizeof local.sun_path)
+    if (size == 0 || size >= sizeof local.sun_path)
         return dx_fail(err, DX_E_INVALID, "%s: the path of a socket has 1 to %zu bytes", path,
                        sizeof local.sun_path - 1);
-    (void)strcpy(local.sun_path, path);
+    memcpy(local.sun_path, path, size + 1);
     memcpy(&out->storage, &local, sizeof local);
     out->size = sizeof local;
     return DX_OK;
