@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rows with a tag, of a domain of which rules hide every third URL, in several files: each visible row is in the answer and no other.
+ * Rows with a tag, of a domain of which rules hide every third URL, in several files: each visible row is in the answer and no other, and
+ * each tag that a visible row has.
  */
 #include "query/suppression/suppression_tags.h"
 
@@ -33,21 +34,27 @@ static void make_row(unsigned i, unsigned dataset, unsigned row, struct dx_test_
     (void)snprintf(out->path, sizeof out->path, "/row%02u", row);
 }
 
+static bool is_hidden(unsigned i, unsigned row)
+{
+    return i == HIDDEN && row % 3 == 1;
+}
+
 static bool is_tagged(unsigned row)
 {
     return row % 5 != 4;
 }
 
+/* A row that is hidden has a tag of its own, before the others in byte order. */
 static const char *tags_of(unsigned i, unsigned dataset, unsigned row)
 {
-    (void)i;
-    (void)dataset;
-    return is_tagged(row) ? "[\"some\"]" : "[]";
-}
+    static char hidden[ROWS][32];
 
-static bool is_hidden(unsigned i, unsigned row)
-{
-    return i == HIDDEN && row % 3 == 1;
+    (void)dataset;
+    if (is_hidden(i, row)) {
+        (void)snprintf(hidden[row], sizeof hidden[row], "[\"hidden %02u\",\"some\"]", row);
+        return hidden[row];
+    }
+    return is_tagged(row) ? "[\"some\"]" : "[]";
 }
 
 static int add_rules(void *ctx, struct dx_suppressions *log, struct dx_error *err)
@@ -109,6 +116,28 @@ static void check_rows(const struct asker *a)
     dx_buf_release(&body);
 }
 
+/* Tags of which nothing is left make room for others, which are looked for in rounds. */
+static void check_tags(const struct asker *a)
+{
+    struct dx_cursor_key key = DX_CURSOR_KEY_INIT;
+    const struct dx_tags_ask ask = { .limit = 1, .paging.cursors = &key, .paging.principal = "" };
+    struct dx_buf body = DX_BUF_INIT(BODY_MAX);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_problem problem;
+    struct dx_task *task = NULL;
+    int rc = dx_cursor_key_random(&key, &err);
+
+    EXPECT(rc == DX_OK, "%s", err.text);
+    rc = dx_task_tags(DX_VIEW_ALL(a->v), a->canon, &ask, &task, &body, &problem);
+    rc = dx_task_finish(&task, rc, &body, &problem);
+    EXPECT(rc == 1, "%d: %s", rc, problem.detail);
+    dx_buf_u8(&body, 0);
+    EXPECT(rc != 1 || (strstr((const char *)body.data, "\"some\"") != NULL &&
+                       strstr((const char *)body.data, "hidden") == NULL),
+           "%s", (const char *)body.data);
+    dx_buf_release(&body);
+}
+
 int main(void)
 {
     struct dx_test_shape shape = { .rows = rows_of, .row = make_row, .tags = tags_of };
@@ -123,6 +152,7 @@ int main(void)
     EXPECT(dx_suppress_change(root.path, add_rules, NULL, &err) == 1, "%s", err.text);
     open_asker_with_rules(&a, root.path, DX_SUPPRESSIONS_LIVE_WAIT);
     check_rows(&a);
+    check_tags(&a);
     close_asker(&a);
     dx_test_root_remove(&root);
     return failures > 0;
