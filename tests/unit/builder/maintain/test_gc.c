@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gc: what becomes of a version, by a table; which objects only some entries have; leases that
- * hold; what versions without an entry left, and what a job left in the spool. What a pass does to a root, and what may happen beside it, is in tests/e2e/gc_*.py.
+ * hold; what versions without an entry left, and what a job left in the spool. What a pass does to
+ * a root, and what may happen beside it, is in tests/e2e/gc_*.py.
  */
 #include "builder/maintain/gc.h"
 #include "builder/maintain/gc_leases.h"

@@ -114,7 +114,7 @@ static unsigned attempt(struct bench *b, bool record)
     return got;
 }
 
-/* The tag behind those of a page is none: it is looked at for the cursor, and a page must not be empty for it. */
+/* The name behind those of a page cannot be a tag's. It is read for the cursor: the page is refused, and not empty. */
 static bool check_next_tag(struct bench *b)
 {
     static const char sound[] = "allbc d"; /* the names as they stand in the file */
