@@ -66,7 +66,6 @@ struct dx_index_lake {
     /* found by the scan: */
     uint64_t rows;
     uint64_t urls;
-    uint64_t row_groups;
     uint64_t files_scanned;
     uint64_t rows_scanned; /* those of known files too that were read again */
     /* Lowest number of the rules that hit a row, or what led to one; 0: none does. */

@@ -159,7 +159,6 @@ static int file_pages(struct scan *scan, uint32_t file_id, size_t *cost, struct 
     file->tags_unread = file->tags_unfit = 0;
     if (rc == DX_OK) {
         (void)pthread_mutex_lock(&scan->lock);
-        scan->lake->row_groups += groups;
         scan->lake->files_scanned++;
         note_skipped(scan->lake, s, file);
         (void)pthread_mutex_unlock(&scan->lock);
@@ -677,9 +676,6 @@ static void add_base(struct dx_index_lake *lake)
 {
     const struct dx_registry *then = &lake->base->registry;
 
-    for (size_t i = 0; i < lake->file_count; i++)
-        if (lake->files[i].path != NULL && dx_index_stays(lake, i))
-            lake->row_groups += lake->files[i].row_groups;
     for (size_t i = 0; i < lake->change_count; i++) {
         const struct dx_index_dataset *change = &lake->changes[i];
         const struct dx_dataset *from = dx_registry_by_id(then, change->dataset_id);
@@ -710,7 +706,7 @@ int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options
     (void)pthread_mutex_init(&scan.lock, NULL);
     (void)pthread_cond_init(&scan.room, NULL);
     scan.part_memory = options->memory / 2 / threads;
-    lake->rows = lake->urls = lake->row_groups = lake->skipped_columns = 0;
+    lake->rows = lake->urls = lake->skipped_columns = 0;
     lake->times_left_out = lake->rows_left_out = 0;
     lake->files_scanned = lake->rows_scanned = lake->suppressed_first = lake->rows_twice = 0;
     lake->pairs = lake->groups = lake->strays = NULL;

@@ -573,6 +573,19 @@ def maps(tmp):
     dxtest.check(b"records were rejected" in done.stderr, f"a key that no row has: {done.stderr.decode()}")
     done = ingest(tmp / "maps", "--dataset", "d", "--max-rejects", "10%", "--ts-column", "warc_headers.warc-dat", path, expect=1)
     dxtest.check(b"no record has the time column 'warc_headers.warc-dat'" in done.stderr, f"a time by a key that no row has: {done.stderr.decode()}")
+    # A row of two keys and two values; then the chunk of one has less than the other's.
+    nodes = [hand.node("schema", children=2), hand.node("url", hand.BYTES), hand.node("m", children=1, converted=1),
+             hand.node("key_value", repetition=hand.REPEATED, children=2), hand.node("key", hand.BYTES), hand.node("value", hand.BYTES)]
+    for keys, values in ((2, 2), (1, 2), (2, 1)):
+        columns = [(hand.BYTES, hand.page(hand.strings(list(texts)[:n]), n, hand.runs(*[0, 1][:n]) + hand.runs(*[1] * n)), n)
+                   for texts, n in (((b"k", b"l"), keys), ((b"v", b"w"), values))]
+        path.write_bytes(hand.build(nodes, [(hand.BYTES, hand.page(hand.strings([b"https://a.com/"]), 1), 1), *columns], 1))
+        root = tmp / f"entries{keys}{values}"
+        done = ingest(root, "--dataset", "d", "--no-ts", "--extra-column", "m.k", path, expect=0 if keys == values else 1)
+        if keys == values:
+            compare_stored(root, "d", {("https://a.com/", None, "v")}, "a map by hand")
+        else:
+            dxtest.check(b"the keys of a map are not those of its values" in done.stderr, f"{keys} keys, {values} values: {done.stderr.decode()}")
 
 
 def bytes_as_text(tmp):

@@ -89,7 +89,10 @@ static bool answer_one(int fd, const char *head, unsigned request)
         (void)usleep(700000);
     else if (strncmp(head, "GET /root/none ", 15) == 0)
         send_text(fd, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
-    else if (strncmp(head, "GET /root/moved ", 16) == 0)
+    else if (strncmp(head, "GET /root/none_cut ", 19) == 0) {
+        send_text(fd, "HTTP/1.1 404 Not Found\r\nContent-Length: 10\r\n\r\n");
+        return false;
+    } else if (strncmp(head, "GET /root/moved ", 16) == 0)
         send_text(fd, "HTTP/1.1 307 x\r\nLocation: /root/plain\r\n"
                       "Content-Length: 0\r\n\r\n");
     else if (strncmp(head, "GET /root/stuck ", 16) == 0 ||

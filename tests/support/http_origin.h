@@ -7,7 +7,7 @@
  * Every object has ORIGIN_TOTAL bytes, origin_byte(i) at i, and the ETag "v1", but for:
  *   once503 once_wrong once_cut once_mute    the 1st, 3rd, 5th... request since the reset fails
  *   down wrong mute                          all fail: 503; another range; no reply for 0.7 s
- *   none moved turning                       404; 307; another ETag each time
+ *   none none_cut moved turning              404; 404 without the body that it names; 307; another ETag each time
  *   slow stuck drip                          0.15 s late; a head and then nothing for 0.7 s; a byte
  *                                            each 20 ms
  *   late_some                                each 10th reply is 1 s late

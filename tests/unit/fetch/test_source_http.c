@@ -113,6 +113,7 @@ static const struct row rows[] = {
     { "once_mute", 0, { 0, NULL }, DX_OK, NULL, 2, 1 },
     { "mute", 0, { 0, NULL }, DX_E_TIMEOUT, "no reply in time", 3, 2 },
     { "none", 0, { 0, NULL }, DX_E_NOT_FOUND, "no such object (HTTP 404)", 1, 0 },
+    { "none_cut", 0, { 0, NULL }, DX_E_NOT_FOUND, "no such object (HTTP 404)", 1, 0 },
     { "moved", 0, { 0, NULL }, DX_E_IO, "redirection", 1, 0 },
 };
 

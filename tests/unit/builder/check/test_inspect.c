@@ -4,9 +4,12 @@
  *
  * DX_INSPECT_STEP=n flips every n-th bit (13 by default).
  */
+#include "base/bits.h"
 #include "base/file.h"
 #include "builder/check/inspect.h"
+#include "format/core/zseek.h"
 #include "format/version/dead.h"
+#include "format/version/payload.h"
 #include "loader/version.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
@@ -408,6 +411,46 @@ static void check_dead(const struct dx_test_root *r)
     roaring_bitmap_free(none);
 }
 
+/* The index of postings as it was up to version 1 of their directory: pairs by ids. */
+static void check_postings_by_ids(const struct dx_test_root *r)
+{
+    struct dx_buf plain = DX_BUF_INIT(OUTPUT_MAX);
+    struct dx_buf file = DX_BUF_INIT(OUTPUT_MAX);
+    struct dx_bits_out bits = { .to = &plain };
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_zseek_writer w;
+    const json_t *entry;
+    char path[300];
+    json_t *j;
+
+    dx_buf_str(&plain, "PDX1");
+    dx_buf_u32(&plain, 2);
+    dx_buf_u64(&plain, 1); /* entries: of all pages, and of this one */
+    dx_buf_u16(&plain, 1);
+    dx_buf_u64(&plain, 0xabcd);
+    dx_buf_u32(&plain, 0); /* Rice codes of a byte each */
+    dx_bits_put_rice(&bits, 7, 0);
+    dx_bits_put_rice(&bits, 2, 0); /* bytes more than a payload has at least */
+    dx_bits_flush(&bits);
+    EXPECT(!plain.failed && dx_zseek_writer_init(&w, 1, dx_envelope_sink_buf, &file, &err) >= 0 &&
+               dx_zseek_writer_frame(&w, dx_span_of(plain.data, plain.size), NULL, &err) >= 0 &&
+               dx_zseek_writer_finish(&w, &err) >= 0,
+           "%s", err.text);
+    dx_zseek_writer_release(&w);
+    (void)snprintf(path, sizeof path, "%s/postings.idx.zst", r->path);
+    write_all(path, dx_span_of(file.data, file.size));
+    j = inspect(path);
+    entry = json_array_get(json_object_get(j, "first"), 0);
+    EXPECT(
+        number(j, "entries") == 1 && strcmp(words(entry, "domain_id"), "0x000000000000abcd") == 0 &&
+            number(entry, "dataset_id") == 7 && number(entry, "payload_len") == DX_PAYLOAD_MIN + 2,
+        "postings by ids");
+    json_decref(j);
+    (void)unlink(path);
+    dx_buf_release(&plain);
+    dx_buf_release(&file);
+}
+
 /* JSON as indented lines: lists, objects in lists, empty ones, texts with what a terminal must not get. */
 static void check_text(void)
 {
@@ -471,6 +514,7 @@ int main(void)
     check_packs(&r);
     check_urls();
     check_dead(&r);
+    check_postings_by_ids(&r);
     check_damage(&r);
     dx_test_root_remove(&r);
     return failures == 0 ? 0 : 1;

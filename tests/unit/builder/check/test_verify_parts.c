@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What `domaindex verify` finds in a version of several parts: files of older parts that are damaged or missing, and
- * a dead.dxb that is sound in itself but does not name the domains that its part has taken over.
+ * a dead.dxb that is sound in itself but does not name the domains that its part has taken over, and tags of the
+ * newest part that are not those of the lake.
  */
 #include "builder/check/verify.h"
 #include "builder/lake/lake_file.h"
@@ -242,19 +243,36 @@ static void write_part(struct dx_dead_writer *w, const struct dx_dead *d, uint64
     roaring_bitmap_free(set);
 }
 
-/* The file of v, which is wrong in what it says of its first part; the manifest has its size and hash. */
-static void write_dead(const struct dx_test_root *r, struct dx_span sound, enum wrong wrong)
+/* Of the current version, another file of that name; the manifest has its size and hash. */
+static void put_file(const struct dx_test_root *r, const char *name, struct dx_span bytes)
 {
     struct dx_manifest m = DX_MANIFEST_INIT;
-    struct dx_buf file = DX_BUF_INIT(FILE_MAX);
     struct dx_buf text = DX_BUF_INIT(DX_MANIFEST_MAX);
     struct dx_error err = DX_ERROR_INIT;
     struct dx_manifest_file *listed;
-    struct dx_dead_writer w;
-    struct dx_dead d;
     char path[400];
 
     must(dx_version_manifest(r->path, &m, &err), &err);
+    listed = (struct dx_manifest_file *)(uintptr_t)dx_manifest_file(dx_manifest_current(&m), name);
+    listed->size = bytes.size;
+    listed->hash = dx_hash128_of(bytes);
+    (void)snprintf(path, sizeof path, "%s/index/%s/%s", r->path, m.current, name);
+    write_all(path, bytes);
+    must(dx_manifest_write(&m, &text, &err), &err);
+    (void)snprintf(path, sizeof path, "%s/" DX_MANIFEST_FILE, r->path);
+    write_all(path, dx_span_of(text.data, text.size));
+    dx_buf_release(&text);
+    dx_manifest_release(&m);
+}
+
+/* The file of v, which is wrong in what it says of its first part. */
+static void write_dead(const struct dx_test_root *r, struct dx_span sound, enum wrong wrong)
+{
+    struct dx_buf file = DX_BUF_INIT(FILE_MAX);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_dead_writer w;
+    struct dx_dead d;
+
     must(dx_dead_open(&d, sound, 0, DX_FILE_DEAD, &err), &err);
     dx_dead_writer_init(&w);
     for (uint64_t i = 0; i < d.parts; i++)
@@ -262,18 +280,8 @@ static void write_dead(const struct dx_test_root *r, struct dx_span sound, enum 
     must(dx_dead_writer_end(&w, &d.envelope.build, dx_envelope_sink_buf, &file, &err), &err);
     dx_dead_writer_release(&w);
     dx_dead_close(&d);
-    listed = (struct dx_manifest_file *)(uintptr_t)dx_manifest_file(dx_manifest_current(&m),
-                                                                    DX_FILE_DEAD);
-    listed->size = file.size;
-    listed->hash = dx_hash128_of(dx_span_of(file.data, file.size));
-    (void)snprintf(path, sizeof path, "%s/index/%s/" DX_FILE_DEAD, r->path, m.current);
-    write_all(path, dx_span_of(file.data, file.size));
-    must(dx_manifest_write(&m, &text, &err), &err);
-    (void)snprintf(path, sizeof path, "%s/" DX_MANIFEST_FILE, r->path);
-    write_all(path, dx_span_of(text.data, text.size));
+    put_file(r, DX_FILE_DEAD, dx_span_of(file.data, file.size));
     dx_buf_release(&file);
-    dx_buf_release(&text);
-    dx_manifest_release(&m);
 }
 
 static void check_dead(const struct dx_test_root *r, const struct dx_manifest_version *v)
@@ -304,6 +312,36 @@ static void check_dead(const struct dx_test_root *r, const struct dx_manifest_ve
     dx_buf_release(&sound);
 }
 
+/* ---- tags.dxt ---- */
+
+/* The tags of the newest part do not say how many rows have none that can be read; those of the older ones do. */
+static void check_tags(const struct dx_test_root *r, const struct dx_manifest_version *v)
+{
+    struct dx_buf sound = DX_BUF_INIT(FILE_MAX);
+    struct damaged d;
+    struct reported t;
+    char path[400];
+    uint8_t *left;
+    uint64_t size = 0;
+
+    (void)snprintf(path, sizeof path, "%s/index/%s/" DX_FILE_TAGS, r->path, v->version);
+    read_all(path, &sound);
+    d = damaged_copy(dx_span_of(sound.data, sound.size));
+    left = envelope_find(d.bytes, d.size, "LEFT", &size);
+    EXPECT(left != NULL && size == 24, "%llu bytes of files whose tags are not all there",
+           (unsigned long long)size);
+    if (left != NULL && size == 24) {
+        dx_store_u64(left + 8, dx_load_u64(left + 8) + 1);
+        envelope_resum(d.bytes, d.size);
+        put_file(r, DX_FILE_TAGS, dx_span_of(d.bytes, d.size));
+        EXPECT(verify(r, true, &t) == 1 && strstr(t.text, "it does not say so") != NULL, "%s",
+               t.text);
+    }
+    put_file(r, DX_FILE_TAGS, dx_span_of(sound.data, sound.size));
+    damaged_free(&d);
+    dx_buf_release(&sound);
+}
+
 int main(void)
 {
     struct dx_manifest m = DX_MANIFEST_INIT;
@@ -329,6 +367,7 @@ int main(void)
            (unsigned long long)v->domains, (unsigned long long)v->lake_files);
     if (v->part_count > 0) {
         check_dead(&r, v);
+        check_tags(&r, v);
         check_files(&r, &m, v);
     }
     check_sound(&r, "all files put back");

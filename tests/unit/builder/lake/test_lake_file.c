@@ -852,11 +852,11 @@ static void patch(const char *path, const char *from, const char *to)
     dx_buf_release(&bytes);
 }
 
-static void test_canon_version(void)
+/* A file of one row. */
+static void write_one(const char *path)
 {
     struct dx_lake_schema schema = { NULL, 0, NULL, false, true };
     struct dx_lake_file w = DX_LAKE_FILE_INIT;
-    struct dx_lake_scan s = DX_LAKE_SCAN_INIT;
     struct dx_error err = DX_ERROR_INIT;
     struct dx_lake_stats stats;
     struct dx_lake_row row = { .domain = dx_span_str("a.org"),
@@ -864,10 +864,18 @@ static void test_canon_version(void)
                                .path_query = dx_span_str("/"),
                                .scheme = dx_span_str("http") };
 
-    (void)unlink(path_of("canon"));
-    CHECK(dx_lake_file_open(&w, path_of("canon"), &schema, NULL, &err) == DX_OK, "%s", err.text);
+    (void)unlink(path);
+    CHECK(dx_lake_file_open(&w, path, &schema, NULL, &err) == DX_OK, "%s", err.text);
     CHECK(dx_lake_file_add(&w, &row, &err) == DX_OK, "%s", err.text);
     CHECK(dx_lake_file_close(&w, DX_SYNC_LATER, &stats, &err) == DX_OK, "%s", err.text);
+}
+
+static void test_canon_version(void)
+{
+    struct dx_lake_scan s = DX_LAKE_SCAN_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+
+    write_one(path_of("canon"));
     CHECK(dx_lake_scan_open(&s, path_of("canon"), &err) == DX_OK, "%s", err.text);
     dx_lake_scan_close(&s);
     patch(path_of("canon"),
@@ -883,6 +891,32 @@ static void test_canon_version(void)
               strstr(err.text, "canonical form 2") != NULL,
           "%s", err.text);
     (void)unlink(path_of("canon"));
+}
+
+/* In the footer, of ts: field 10 is its logical type, of that field 8 TIMESTAMP and 7 TIME; both begin with whether it is UTC, and
+ * a unit: field 1 milliseconds, 4 none that there is. */
+static void test_ts_type(void)
+{
+    static const struct {
+        const char *from, *to, *words;
+    } rows[] = {
+        { "\x4c\x8c\x11\x1c", "\x4c\x7c\x11\x1c", "column ts is INT64 (TIME)" },
+        { "\x4c\x8c\x11\x1c\x1c", "\x4c\x8c\x11\x1c\x4c", "column ts is INT64 (TIMESTAMP)" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct dx_lake_scan s = DX_LAKE_SCAN_INIT;
+        struct dx_error err = DX_ERROR_INIT;
+
+        write_one(path_of("ts"));
+        patch(path_of("ts"), rows[i].from, rows[i].to);
+        patch(path_of("ts"), "domaindex.footer_xxh3", "domaindex.footer_none");
+        CHECK(dx_lake_scan_open(&s, path_of("ts"), &err) == DX_E_UNSUPPORTED &&
+                  strstr(err.text, rows[i].words) != NULL,
+              "row %zu: %s", i, err.text);
+        dx_lake_scan_close(&s);
+    }
+    (void)unlink(path_of("ts"));
 }
 
 int main(int argc, char **argv)
@@ -906,6 +940,7 @@ int main(int argc, char **argv)
     test_pool_abort();
     test_refusals();
     test_canon_version();
+    test_ts_type();
     if (getenv("DX_KEEP") == NULL)
         (void)dx_dir_remove(folder, &err);
     if (failures > 0)

@@ -61,6 +61,7 @@ static void expect(const struct dx_test_root *r, bool through_store, const char 
     if (dx_lake_membership_open(&n, &root, &m, &err) == DX_OK)
         letters(&n, got);
     EXPECT(strcmp(got, want) == 0, "%s: %s, expected %s: %s", words, got, want, err.text);
+    EXPECT(n.is_published, "%s: %zu versions", words, m.version_count);
     EXPECT(n.missing.count == gone, "%s: %zu are gone", words, n.missing.count);
     if (strcmp(got, "failed") != 0) {
         dx_lake_membership_keep(&n);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gc: what becomes of a version, by a table; which objects only some entries have; leases that
- * hold; what a job left in the spool. What a pass does to a root, and what may happen beside it, is in tests/e2e/gc_*.py.
+ * hold; what versions without an entry left, and what a job left in the spool. What a pass does to
+ * a root, and what may happen beside it, is in tests/e2e/gc_*.py.
  */
+#include "builder/maintain/gc.h"
 #include "builder/maintain/gc_leases.h"
+#include "builder/maintain/gc_leftovers.h"
 #include "builder/maintain/gc_names.h"
 #include "builder/maintain/gc_plan.h"
 #include "builder/maintain/gc_spool.h"
@@ -386,6 +389,96 @@ static void test_names(void)
     dx_test_root_remove(&r);
 }
 
+/* ---- leftovers ---- */
+
+#define DEAD "000001-20250101T000000Z"  /* its number is taken, and it has no entry */
+#define EMPTY "000001-20250102T000000Z" /* the same, without a file */
+#define LATER "000002-20260101T000000Z" /* in the making */
+#define LAKE "urls/dataset_id=1/domain_prefix=00-ff/part-"
+
+static void put_text(const char *root, const char *folder, const char *name, const char *text)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    char path[512];
+
+    (void)snprintf(path, sizeof path, "%s/%s", root, folder);
+    EXPECT(dx_dir_make(path, &err) == DX_OK, "%s", err.text);
+    (void)snprintf(path, sizeof path, "%s/%s/%s", root, folder, name);
+    EXPECT(dx_file_replace(path, dx_span_str(text), &err) == DX_OK, "%s", err.text);
+}
+
+static bool is_there(const char *root, const char *name)
+{
+    char path[512];
+    struct stat st;
+
+    (void)snprintf(path, sizeof path, "%s/%s", root, name);
+    return stat(path, &st) == 0;
+}
+
+static void check_leftovers(const char *root)
+{
+    struct dx_gc_names names = DX_GC_NAMES_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_gc_leftovers l;
+    struct dx_gc_root g;
+    bool folders[2] = { false, false };
+
+    EXPECT(dx_gc_root_open(&g, root, false, 0, &err) == DX_OK &&
+               dx_gc_root_read(&g, &err) == DX_OK &&
+               dx_gc_names_read(&names, g.root.source, &g.edit.manifest, &err) == DX_OK,
+           "%s", err.text);
+    EXPECT(dx_gc_leftovers_find(&l, &g, &names, &err) == DX_OK, "%s", err.text);
+    EXPECT(l.index.count == 1 && strcmp(l.index.name[0], "index/" DEAD "/mphf") == 0, "%zu objects",
+           l.index.count);
+    EXPECT(l.lake.count == 1 && strcmp(l.lake.name[0], LAKE "00077.parquet") == 0 &&
+               l.lake.bytes == 5,
+           "%zu lake files", l.lake.count);
+    for (size_t i = 0; i < l.folder_count; i++) {
+        folders[0] = folders[0] || strcmp(l.folder[i], DEAD) == 0;
+        folders[1] = folders[1] || strcmp(l.folder[i], EMPTY) == 0;
+        EXPECT(strcmp(l.folder[i], LATER) != 0, "a version in the making");
+    }
+    EXPECT(folders[0] && folders[1], "%zu folders", l.folder_count);
+    dx_gc_leftovers_release(&l);
+    dx_gc_names_release(&names);
+    dx_gc_root_close(&g);
+}
+
+/* A publish that died, one that died before its first file, and a compaction that lost. */
+static void test_leftovers(void)
+{
+    struct dx_gc_options o = DX_GC_OPTIONS_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_gc_result result;
+    struct dx_test_root r;
+    char path[512];
+
+    dx_test_root_make(&r, 5, 1);
+    put_text(r.path, "index/" DEAD, "mphf", "dead");
+    put_text(r.path, "index/" LATER, "mphf", "later");
+    put_text(r.path, "urls/dataset_id=1/domain_prefix=00-ff", "part-00077.parquet", "77...");
+    put_text(r.path, "urls/dataset_id=1/domain_prefix=00-ff", "part-00078.parquet", "new data");
+    put_text(r.path, "index/claims", DEAD ".lake",
+             LAKE "00000.parquet\n" LAKE "00077.parquet\n" LAKE "00079.parquet\n");
+    (void)snprintf(path, sizeof path, "%s/index/" EMPTY, r.path);
+    EXPECT(dx_dir_make(path, &err) == DX_OK, "%s", err.text);
+    check_leftovers(r.path);
+    o.root = r.path;
+    o.remove = true;
+    EXPECT(dx_gc(&o, &result, &err) == DX_OK && result.objects == 2 && result.bytes == 9,
+           "%llu objects, %llu bytes, %s", (unsigned long long)result.objects,
+           (unsigned long long)result.bytes, err.text);
+    EXPECT(!is_there(r.path, "index/" DEAD) && !is_there(r.path, "index/" EMPTY) &&
+               !is_there(r.path, LAKE "00077.parquet"),
+           "leftovers");
+    EXPECT(is_there(r.path, "index/" LATER "/mphf") && is_there(r.path, LAKE "00000.parquet") &&
+               is_there(r.path, LAKE "00078.parquet") &&
+               is_there(r.path, "index/claims/" DEAD ".lake"),
+           "what is not left over");
+    dx_test_root_remove(&r);
+}
+
 /* ---- spool ---- */
 
 static void put(const char *root, const char *name, size_t size)
@@ -433,6 +526,7 @@ int main(void)
     test_parts();
     test_leases();
     test_names();
+    test_leftovers();
     test_spool();
     return failures > 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The external sorter against qsort, at budgets that make it spill and merge in several
- * passes, in order of adding and with one record a key; damaged runs; the spill file's replay. */
+ * passes, in order of adding and with one record a key; damaged runs; no memory; the spill file's replay. */
 #include "builder/sort/spill_ahead.h"
 #include "builder/sort/spill_file.h"
 #include "builder/sort/spill_run.h"
@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "tests/runner/fail_alloc.h"
 #include "tests/support/fail.h"
 #include "tests/support/sample.h"
 
@@ -484,6 +485,34 @@ static void test_damaged_run(const char *dir)
     dx_buf_release(&all);
 }
 
+/* A few runs, and their merge. */
+static int sort_without_memory(void *ctx, struct dx_error *err)
+{
+    struct dx_spill_sort *s = NULL;
+    struct dx_span key;
+    struct dx_span value;
+    size_t n = 0;
+    int rc = new_sort(&s, ctx, 64 << 10, err);
+
+    for (uint32_t i = 0; rc == DX_OK && i < 5000; i++) {
+        uint8_t text[8];
+
+        dx_store_u64(text, i * UINT64_C(0x9E3779B97F4A7C15));
+        rc = dx_spill_sort_add(s, 0, dx_span_of(text, sizeof text), dx_span_of(text, sizeof text),
+                               err);
+    }
+    if (rc == DX_OK)
+        rc = dx_spill_sort_finish(s, err);
+    while (rc == DX_OK && (rc = dx_spill_sort_next(s, &key, &value, err)) == 1) {
+        rc = DX_OK;
+        n++;
+    }
+    if (rc == DX_OK && n != 5000)
+        rc = dx_fail(err, DX_E_CORRUPT, "%zu records", n);
+    dx_spill_sort_free(&s);
+    return rc;
+}
+
 int main(void)
 {
     const struct {
@@ -521,6 +550,7 @@ int main(void)
         check_distinct(dir, distinct[i].n, distinct[i].kinds, distinct[i].memory, distinct[i].lanes,
                        distinct[i].fan_in);
     test_damaged_run(dir);
+    bad += (int)fail_alloc_each("sort", 0, sort_without_memory, dir);
     bad += failures;
     bad += too_large(dir);
     bad += replay(dir);

@@ -171,6 +171,7 @@ static void check_round_trip(size_t n, bool old)
           "n %zu: the empty name", n);
     CHECK(dx_mphf_verify(&m, &d, 1, &err) == DX_OK, "n %zu: %s", n, err.text);
     CHECK(dx_mphf_verify(&m, &d, 3, &err) == DX_OK, "n %zu: three threads: %s", n, err.text);
+    CHECK(dx_mphf_verify(&m, &d, 0, &err) == DX_OK, "n %zu: no thread more: %s", n, err.text);
     dx_mphf_close(&m);
     dx_dictionary_close(&d);
     dx_test_unguard(mphf, x.mphf.size);

@@ -178,6 +178,9 @@ static void test_history(void)
 #define TOKEN(end) "{\"sha256\":\"" HEX62 end "\",\"created\":\"2026-11-22T04:00:00Z\"}"
 #define TOKENS(list) WHO("{\"name\":\"a\",\"all\":false,\"tokens\":[" list "]}")
 
+#define CHANGE(number) \
+    "{\"generation\":" number ",\"time\":\"2026-11-22T04:00:00Z\",\"by\":\"a\",\"did\":\"b\"}"
+
 static void test_refusals(void)
 {
     static const struct {
@@ -262,6 +265,15 @@ static void test_refusals(void)
           "\"history\":[{\"generation\":8,\"time\":\"2026-11-22T04:00:00Z\",\"by\":\"a\",\"did\":"
           "\"b\"}],\"dataset_acl\":[]," NONE,
           "history[0]: 'generation'" },
+        { HEAD
+          "\"history\":[" CHANGE("5") "," CHANGE("6") "," CHANGE("7") "],\"dataset_acl\":[]," NONE,
+          NULL },
+        { HEAD
+          "\"history\":[" CHANGE("5") "," CHANGE("6") "," CHANGE("6") "],\"dataset_acl\":[]," NONE,
+          "history[2]: 'generation'" },
+        { HEAD
+          "\"history\":[" CHANGE("5") "," CHANGE("4") "," CHANGE("6") "],\"dataset_acl\":[]," NONE,
+          "history[1]: 'generation'" },
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -90,6 +90,27 @@ static void test_format_of_before(void)
     dx_buf_release(&b);
 }
 
+/* A buffer that is too small is an error, wherever it ends. */
+static void test_no_room(void)
+{
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_buf whole = DX_BUF_INIT(1 << 20);
+    struct dx_error err = DX_ERROR_INIT;
+
+    fill(&m, 1);
+    EXPECT(dx_manifest_write(&m, &whole, &err) == DX_OK, "%s", err.text);
+    for (size_t max = 0; max <= whole.size; max++) {
+        struct dx_buf b = DX_BUF_INIT(max);
+        int rc = dx_manifest_write(&m, &b, &err);
+
+        EXPECT(max < whole.size ? rc < 0 : rc == DX_OK, "%zu of %zu bytes: %d", max, whole.size,
+               rc);
+        dx_buf_release(&b);
+    }
+    dx_buf_release(&whole);
+    dx_manifest_release(&m);
+}
+
 static void test_round(void)
 {
     struct dx_manifest m = DX_MANIFEST_INIT;
@@ -737,6 +758,7 @@ int main(void)
     test_said();
     test_flip();
     test_format_of_before();
+    test_no_room();
     test_round();
     test_members();
     test_refused_writes();

@@ -100,6 +100,8 @@ static const struct {
     { "t!#![\"a\",]", DX_STORE_SOUND, NULL },
     { "t!#![\"a\"", DX_STORE_SOUND, NULL },
     { "t!#![\"a]", DX_STORE_SOUND, NULL },
+    { "t!#![\"a\x01]", DX_STORE_SOUND, NULL },
+    { "t!#![\"a\\q]", DX_STORE_SOUND, NULL },
     { "t!#![\"\\u12g4\"]", DX_STORE_SOUND, NULL },
     { "t!#![1]", DX_STORE_SOUND, NULL },
     { "t!#![\"a\"] x", DX_STORE_SOUND, NULL },

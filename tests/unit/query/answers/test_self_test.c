@@ -5,6 +5,7 @@
  */
 #include "query/answers/self_test.h"
 
+#include "base/file.h"
 #include "loader/hot_keys.h"
 #include "loader/version.h"
 #include "loader/warm.h"
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #define DOMAINS 300
+#define DOMAINS_MANY 3000 /* of more than a block of the dictionary */
 #define DATASETS 5
 
 static unsigned failures;
@@ -85,6 +87,32 @@ static void check_mixed(struct dx_version *a, struct dx_version *b)
     SWAP(dx_version_own(a)->entry, dx_version_own(b)->entry);
     SWAP(dx_version_own(a)->postings, dx_version_own(b)->postings);
     EXPECT(self_test(a, &err) == DX_OK, "%s", err.text);
+}
+
+/* Opening reads little of the dictionary; asking for its domains reads all of it. */
+static void check_dictionary(void)
+{
+    struct dx_test_root r;
+    struct dx_buf bytes = DX_BUF_INIT(1 << 20);
+    struct dx_caches *caches = NULL;
+    struct dx_version *v;
+    struct dx_error err = DX_ERROR_INIT;
+    char path[300];
+
+    dx_test_root_make(&r, DOMAINS_MANY, 1);
+    (void)snprintf(path, sizeof path, "%s/index/%s/" DX_FILE_DOMAINS_DICT, r.path, r.version);
+    EXPECT(dx_file_read(path, bytes.max, &bytes, &err) >= 0, "%s", err.text);
+    bytes.data[bytes.size / 2] ^= 1;
+    EXPECT(dx_file_replace(path, dx_span_of(bytes.data, bytes.size), &err) == DX_OK, "%s",
+           err.text);
+    EXPECT(dx_caches_new(&caches, &options, &err) == DX_OK, "%s", err.text);
+    v = open_named(&r, NULL, caches);
+    EXPECT(self_test(v, &err) == DX_E_CORRUPT && strstr(err.text, DX_FILE_DOMAINS_DICT) != NULL,
+           "%s", err.text);
+    dx_version_unpin(v);
+    dx_caches_free(&caches);
+    dx_test_root_remove(&r);
+    dx_buf_release(&bytes);
 }
 
 static void move_file(const struct dx_test_root *r, unsigned dataset, bool back)
@@ -251,6 +279,7 @@ int main(void)
     struct dx_version *b;
 
     check_hot_keys();
+    check_dictionary();
     dx_test_root_make(&r, DOMAINS, DATASETS);
     EXPECT(dx_caches_new(&caches, &options, &err) == DX_OK, "%s", err.text);
     a = open_named(&r, NULL, caches);

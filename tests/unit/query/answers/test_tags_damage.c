@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "loader/version.h"
 #include "query/answers/answer.h"
 #include "query/answers/task.h"
@@ -40,6 +41,8 @@ static const char *tags_of(unsigned i, unsigned dataset, unsigned row)
     return some[(i + dataset + row) % 4];
 }
 
+static uint64_t limit = 100; /* of tags; 1: nothing else is asked for */
+
 static int ask(struct bench *b, struct dx_version *v, struct dx_canon *canon, unsigned question,
                struct dx_problem *problem)
 {
@@ -49,7 +52,7 @@ static int ask(struct bench *b, struct dx_version *v, struct dx_canon *canon, un
 
     dx_buf_clear(&b->body);
     if (question == 0) {
-        const struct dx_tags_ask tags = { .limit = 100,
+        const struct dx_tags_ask tags = { .limit = limit,
                                           .paging.cursors = &b->key,
                                           .paging.principal = "" };
 
@@ -70,7 +73,7 @@ static unsigned ask_all(struct bench *b, struct dx_version *v, struct dx_canon *
 {
     unsigned worst = SAME;
 
-    for (unsigned i = 0; i < QUESTIONS; i++) {
+    for (unsigned i = 0; i < (limit == 1 ? 1 : QUESTIONS); i++) {
         struct dx_problem problem;
         int rc = ask(b, v, canon, i, &problem);
         unsigned got = rc < 0 ? REFUSED
@@ -109,6 +112,36 @@ static unsigned attempt(struct bench *b, bool record)
     dx_version_unpin(v);
     dx_caches_free(&caches);
     return got;
+}
+
+/* The name behind those of a page cannot be a tag's. It is read for the cursor: the page is refused, and not empty. */
+static bool check_next_tag(struct bench *b)
+{
+    static const char sound[] = "allbc d"; /* the names as they stand in the file */
+    struct dx_buf file = DX_BUF_INIT(BODY_MAX);
+    struct dx_error err = DX_ERROR_INIT;
+    char path[PATH_MAX];
+    uint8_t *names;
+    bool ok = false;
+
+    (void)snprintf(path, sizeof path, "%s/index/%s/" DX_FILE_TAGS, b->root.path, b->root.version);
+    if (dx_file_read(path, BODY_MAX, &file, &err) < 0)
+        return false;
+    names = memmem(file.data, file.size, sound, strlen(sound));
+    b->options.open_flags = DX_OPEN_UNCHECKED;
+    limit = 1;
+    if (names != NULL) {
+        names[strlen("allbc")] = 1;
+        ok = dx_file_replace(path, dx_span_of(file.data, file.size), &err) == DX_OK &&
+             attempt(b, false) == REFUSED;
+        names[strlen("allbc")] = ' ';
+        ok = dx_file_replace(path, dx_span_of(file.data, file.size), &err) == DX_OK && ok &&
+             attempt(b, false) == OTHER; /* two tags less */
+    }
+    b->options.open_flags = 0;
+    limit = 100;
+    dx_buf_release(&file);
+    return ok;
 }
 
 static bool damage(struct bench *b, unsigned flags, unsigned verdicts[VERDICTS])
@@ -162,6 +195,7 @@ int main(void)
         dx_buf_init(&b.truth[i], BODY_MAX);
     ok = dx_cursor_key_random(&b.key, &err) == DX_OK && attempt(&b, true) == SAME &&
          attempt(&b, false) == SAME;
+    ok = ok && check_next_tag(&b);
     ok = ok && damage(&b, 0, checked) && damage(&b, DX_OPEN_UNCHECKED, believed);
     ok = ok && checked[OTHER] == 0 && checked[REFUSED] > 0 && believed[REFUSED] > 0;
     dx_test_root_remove(&b.root);

@@ -10,6 +10,7 @@
 #include "format/core/surt.h"
 #include "query/answers/task.h"
 #include "query/range/answer_suffix.h"
+#include "query/range/range_rows.h"
 #include "query/view/view.h"
 #include "tests/support/asker.h"
 #include "tests/support/damage.h"
@@ -432,6 +433,40 @@ static void check_cursors(const struct asker *a)
     dx_buf_release(&items);
 }
 
+/* ---- the one that takes the rows refuses one ---- */
+
+static int refuse_third(void *ctx, const struct dx_range_row *row, struct dx_error *err)
+{
+    unsigned *taken = ctx;
+
+    (void)row;
+    return ++*taken == 3 ? dx_fail(err, DX_E_LIMIT, "the third row") : DX_OK;
+}
+
+static void check_refused_row(const struct asker *a, bool whole)
+{
+    const struct dx_view view = { a->v, NULL, false };
+    const struct dx_range_what what = {
+        .suffix = dx_span_str("com"), .limit = 1000, .whole = whole, .fields = DX_FIELD_URL
+    };
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_problem problem;
+    struct dx_range_rows r;
+    unsigned taken = 0;
+    int rc;
+
+    EXPECT(dx_range_rows_init(&r, &view, &what, refuse_third, &taken, &err) == DX_OK, "%s",
+           err.text);
+    while ((rc = dx_range_rows_step(&r, &problem)) == DX_TASK_WAITS) {
+        rc = dx_read_batch_perform(dx_range_rows_reading(&r), &err);
+        if (dx_range_rows_fetched(&r, rc, &err) < 0)
+            break;
+    }
+    EXPECT(rc < 1 && strstr(problem.detail, "the third row") != NULL, "%d, %u rows", rc, taken);
+    EXPECT(taken == 3, "%u rows", taken);
+    dx_range_rows_release(&r);
+}
+
 int main(void)
 {
     struct dx_test_root root;
@@ -449,6 +484,8 @@ int main(void)
     check_scopes(&a);
     check_cursors(&a);
     check_order_cursors(&a);
+    check_refused_row(&a, false);
+    check_refused_row(&a, true);
     close_asker(&a);
     dx_test_root_remove(&root);
     return failures > 0;

@@ -81,6 +81,7 @@ static const struct {
     { NULL, "text/*", NULL, NULL, "text", "/", false },
     { NULL, "text/*", NULL, NULL, "textual/x", "/", false },
     { NULL, "text/html", NULL, NULL, "text/htmlx", "/", false },
+    { NULL, "text/html", NULL, NULL, "next/html", "/", false },
     { NULL, "text/html", NULL, NULL, "", "/", false },
     { NULL, "text/html", NULL, NULL, NULL, "/", false },
     { NULL, NULL, "/a", NULL, NULL, "/a", true },
