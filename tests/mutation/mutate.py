@@ -373,13 +373,14 @@ class Compiler:
         return subprocess.run([*command, "-g0", warnings, f"-iquote{(SOURCE / file).parent}"], cwd=self.build, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL, timeout=300, check=False).returncode == 0
 
-    def link(self, target, out, mutant):
+    def link(self, target, out, file, mutant):
         """A target that does not have the mutant's file links too, or does not link: False."""
         with self.lock:
             if target not in self.links:
                 done = subprocess.run(["ninja", "-C", str(self.build), "-t", "commands", "-s", target], capture_output=True, text=True, check=True)
                 self.links[target] = done.stdout.strip().splitlines()[-1].removeprefix(": && ").removesuffix(" && :")
-        command = re.sub(r" -o \S+", lambda _: f" -Wl,-S {mutant} -o {out}", self.links[target], count=1)
+        objects = re.sub(rf" \S+/{re.escape(file)}\.o\b", "", self.links[target])  # of a file with main, which is in no library
+        command = re.sub(r" -o \S+", lambda _: f" -Wl,-S {mutant} -o {out}", objects, count=1)
         return subprocess.run(command, shell=True, cwd=self.build, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300,
                               check=False).returncode == 0
 
@@ -387,8 +388,8 @@ class Compiler:
 class Programs:
     """A folder like the build's, in which what the tests run has the mutant."""
 
-    def __init__(self, compiler, folder, mutant):
-        self.compiler, self.folder, self.mutant, self.linked = compiler, folder, mutant, set()
+    def __init__(self, compiler, folder, file, mutant):
+        self.compiler, self.folder, self.file, self.mutant, self.linked = compiler, folder, file, mutant, set()
         (folder / "tests").mkdir(parents=True)
         (folder / "libexec" / "domaindex").mkdir(parents=True)
         for entry in compiler.build.iterdir():
@@ -405,9 +406,9 @@ class Programs:
                 continue
             self.linked.add(target)
             (self.folder / target).unlink(missing_ok=True)
-            if not self.compiler.link(target, self.folder / target, self.mutant):
+            if not self.compiler.link(target, self.folder / target, self.file, self.mutant):
                 (self.folder / target).unlink(missing_ok=True)
-                (self.folder / target).symlink_to(self.compiler.build / target)
+                shutil.copy2(self.compiler.build / target, self.folder / target)  # no symbolic link: `domaindex` runs what lies beside it
                 if test.program:
                     return False
         return True
@@ -441,7 +442,7 @@ def judge(tests, compiler, mutant, seconds, ran):
             if not compiler.compile(mutant.file, source, folder / "mutant.o"):
                 return "unbuilt", "compiler", "", []
             return "killed", "compiler", "a warning, which is an error in the gate", []
-        programs = Programs(compiler, folder / "bin", folder / "mutant.o")
+        programs = Programs(compiler, folder / "bin", mutant.file, folder / "mutant.o")
         chosen = []
         for test in plan(tests, mutant, seconds, ran):
             chosen.append(test.name)
