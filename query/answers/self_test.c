@@ -61,8 +61,8 @@ static int check_pairs(const struct subject *s, const struct dx_dataset_set *set
                        struct dx_error *err)
 {
     uint32_t count = dx_dataset_set_count(set);
-    uint32_t *ids = malloc((count + 1) * sizeof *ids);
-    struct dx_pair_count *pairs = malloc((count + 1) * sizeof *pairs);
+    uint32_t *ids = malloc(count * sizeof *ids);
+    struct dx_pair_count *pairs = malloc(count * sizeof *pairs);
     int rc = DX_OK;
 
     if (ids == NULL || pairs == NULL) {

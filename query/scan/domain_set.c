@@ -249,7 +249,7 @@ static bool is_known(const struct dx_domain_set *s)
  * other parts have behind it is taken out. */
 static int cut_unknown(struct dx_domain_set *s, struct dx_error *err)
 {
-    struct dx_dictionary_cursor least = { .key_size = 0 };
+    struct dx_dictionary_cursor least; /* has the bytes of key */
     struct dx_span key = { NULL, 0 };
     int rc = DX_OK;
 

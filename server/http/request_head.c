@@ -338,7 +338,7 @@ static inline __attribute__((always_inline)) bool has_letters(const uint8_t *nam
 
 /* word: a literal of small letters and '-'. */
 #define IS_NAME(name, word) \
-    ((name).size == sizeof word - 1 && has_letters((name).data, word, sizeof word - 1))
+    ((name).size == sizeof(word) - 1 && has_letters((name).data, (word), sizeof(word) - 1))
 
 /* A field that names the caller, or the trace of the request; kept, not judged. */
 static bool end_who_field(struct dx_request_head *h, struct dx_span name, struct dx_head_span at)
