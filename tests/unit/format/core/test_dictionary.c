@@ -61,7 +61,7 @@ static void check_strangers(const struct dx_test_index *x, const struct dx_dicti
                   keys[i]);
     }
     for (uint64_t i = 0; i < x->n; i += 7) { /* one byte more, one less, one changed */
-        uint8_t room[DX_SURT_MAX];
+        uint8_t room[DX_SURT_MAX] = { 0 };
         uint8_t turned[DX_SURT_MAX];
         struct dx_span key = key_of(x->domains[i], room);
         struct dx_span domain = dx_span_of(turned, 0); /* empty, if no domain has the key */
