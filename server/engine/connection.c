@@ -378,9 +378,10 @@ static bool is_over(const struct dx_connection *c)
     return c->stream.wait == DX_WAIT_CLOSED || c->stream.wait == DX_WAIT_LINGER;
 }
 
+/* What comes behind the last request is dropped; a head that is under way while the server drains is not. */
 static void keep_rest(struct dx_connection *c, struct dx_span rest)
 {
-    if (is_over(c) || (c->closing && c->bulk == NULL))
+    if (is_over(c) || (c->closing && c->bulk == NULL && dx_stream_is_busy(&c->stream)))
         return;
     dx_buf_append(&c->pending, rest.data, rest.size);
     if (c->pending.failed)

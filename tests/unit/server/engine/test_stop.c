@@ -135,6 +135,56 @@ static void check_newcomers(void)
         FAIL("a pin is left");
 }
 
+/* Heads that come in two pieces, the second one or both after the stop began. */
+static void check_pieces(void)
+{
+    static const struct {
+        bool begun; /* the first piece is there when the stop begins */
+        const char *first, *second;
+    } rows[] = {
+        { true, "GET /v1/domain/a HTTP/1.1\r\nHost: h\r\n", "\r\n" },
+        { true, "GE", "T /v1/domain/a HTTP/1.1\r\nHost: h\r\n\r\n" },
+        { false, "GET /v1/domain/a HTTP/1.1\r\nHost: h\r\n", "\r\n" },
+        { false, "GET /v1/dom", "ain/a HTTP/1.1\r\nHost: h\r\n\r\n" },
+        { false, "GET /v1/domain/a HTTP/1.1\r\nHost: h\r\n\r", "\n" },
+        /* behind as many bytes as the first piece has, a head would end with another target */
+        { false, "GET /v1/domain/a HTTP/1.1\r\nHost: h\r\n",
+          "B: y/v1/nothing/a zzzzzzzzzzzzzzzzzzz\r\n\r\n" },
+    };
+    enum { COUNT = sizeof rows / sizeof *rows };
+    struct dx_server_options o = small_options();
+    struct dx_raw c[COUNT];
+    struct dx_raw_reply reply;
+    struct dx_fake_server h;
+    pthread_t thread;
+
+    dx_fake_server_start(&h, &o);
+    for (int i = 0; i < COUNT; i++)
+        open_or_die(&c[i], &h);
+    while (dx_server_counts_of(h.server).accepted < COUNT)
+        (void)usleep(1000);
+    for (int i = 0; i < COUNT; i++)
+        if (rows[i].begun)
+            (void)dx_raw_say(&c[i], rows[i].first);
+    (void)usleep(100000);
+    if (pthread_create(&thread, NULL, stop_now, &h) != 0)
+        exit(1);
+    (void)usleep(100000);
+    for (int i = 0; i < COUNT; i++)
+        if (!rows[i].begun)
+            (void)dx_raw_say(&c[i], rows[i].first);
+    (void)usleep(100000);
+    for (int i = 0; i < COUNT; i++) {
+        (void)dx_raw_say(&c[i], rows[i].second);
+        if (!dx_raw_reply(&c[i], false, &reply, 60000) || reply.status != 200 || !reply.close)
+            FAIL("row %d: %d %s", i, reply.status, c[i].fault);
+        dx_raw_close(&c[i]);
+    }
+    (void)pthread_join(thread, NULL);
+    if (!dx_fake_free(&h.fake))
+        FAIL("a pin is left");
+}
+
 static void check_lives(void)
 {
     struct dx_server_options o = small_options();
@@ -203,6 +253,7 @@ int main(void)
     }
     check_in_flight();
     check_newcomers();
+    check_pieces();
     check_lives();
     check_handed_over();
     return failures == 0 ? 0 : 1;
