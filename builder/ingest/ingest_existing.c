@@ -260,7 +260,8 @@ static struct dx_ingest_dataset *find_id(const struct finding *f, uint32_t id)
 static bool is_of_file(int rc)
 {
     return rc == DX_E_TRUNCATED || rc == DX_E_CORRUPT || rc == DX_E_UNSUPPORTED ||
-           rc == DX_E_LIMIT || rc == DX_E_INVALID || rc == DX_E_NOT_FOUND;
+           rc == DX_E_LIMIT || rc == DX_E_INVALID || rc == DX_E_NOT_FOUND ||
+           rc == DX_E_DENIED; /* its owner closed it */
 }
 
 static bool has_rows(const struct finding *f)

@@ -108,9 +108,16 @@ def closed(tmp):
     said = publish(expect=1)
     dxtest.check(name_of(root, new) in said and "Permission denied" in said, f"a closed file: {said}")
     dxtest.equal(rows(root), {"a": 800, "b": 1600, "c": 400}, "a closed file: the others")
+    records = "".join(f"http://{dataset}.com/five/{i}\t{dataset}\n" for dataset in "ab" for i in range(400)).encode()
+    done = subprocess.run([dxtest.DOMAINDEX, "ingest", "--root", root, "--url-column", "1", "--dataset-column", "2", "--format", "tsv", "-"], input=records,
+                          capture_output=True, user=65534, group=65534, extra_groups=[], cwd="/", check=False)
+    dxtest.equal(done.returncode, 1, f"ingest: {done.stderr[-400:]}")
+    dxtest.check(name_of(root, new) in done.stderr.decode() and "rows not stored: 400, of dataset 'a'" in done.stderr.decode(), f"ingest: {done.stderr[-400:]}")
+    publish(expect=1)
+    dxtest.equal(rows(root), {"a": 800, "b": 2000, "c": 400}, "a closed file: an ingest stores the rows of the others")
     new.chmod(0o644)
     publish()
-    dxtest.equal(rows(root), {"a": 1200, "b": 1600, "c": 400}, "a closed file: open again")
+    dxtest.equal(rows(root), {"a": 1200, "b": 2000, "c": 400}, "a closed file: open again")
 
 
 def main():
