@@ -722,9 +722,9 @@ static void print_summary(const struct dx_ingest_options *o, const struct dx_ing
 /* Steps and transfers are runs of their own, and share the file that --rejects names. */
 static bool rejects_begun;
 
-/* One run with these options; prints its result. store: NULL, or where its input is. */
+/* One run with these options; prints its result. store: NULL, or where its input is. *is_left_out: of its stats. */
 static int ingest_once(const struct dx_options *options, struct dx_ingest_options *o,
-                       struct dx_file_store_options *store, struct dx_error *err)
+                       struct dx_file_store_options *store, bool *is_left_out, struct dx_error *err)
 {
     bool quiet = dx_options_has(options, OPT_QUIET);
     bool with_rules = dx_options_has(options, OPT_SUPPRESS_TOMBSTONES);
@@ -774,6 +774,7 @@ static int ingest_once(const struct dx_options *options, struct dx_ingest_option
         print_rejects(o, stats);
     if (rc == DX_OK && with_rules && !quiet)
         rules_summary(&rules);
+    *is_left_out = stats->is_left_out;
     free(stats->rejects_path);
     free(stats);
     free(meta);
@@ -785,6 +786,7 @@ static int store_received(void *ctx, const char *path, const char *dataset, stru
 {
     const struct dx_options *options = ctx;
     struct dx_ingest_options o = { .root = NULL };
+    bool is_left_out = false;
     int rc = read_options(options, &o, err);
 
     if (rc < 0)
@@ -793,7 +795,7 @@ static int store_received(void *ctx, const char *path, const char *dataset, stru
         o.dataset = dataset;
     o.input = &path;
     o.input_count = 1;
-    return ingest_once(options, &o, NULL, err);
+    return ingest_once(options, &o, NULL, &is_left_out, err);
 }
 
 static int read_receive(const struct dx_options *options, const struct dx_ingest_options *o,
@@ -1083,7 +1085,8 @@ struct step {
     const char **input;
     uint64_t *size;
     size_t count;
-    size_t passed_over; /* of all steps */
+    size_t passed_over, added, left_out; /* of all steps */
+    struct dx_error why;                 /* of the first that was left out */
 };
 
 static void collect_step(struct step *s, const struct dx_input_list *list, size_t *next,
@@ -1107,10 +1110,20 @@ static void collect_step(struct step *s, const struct dx_input_list *list, size_
     }
 }
 
-static int ingest_step(const struct dx_options *options, const struct step *s,
+static bool has_datasets(const struct dx_ingest_options *o)
+{
+    const char *prefix = o->want.dataset_prefix;
+
+    return o->dataset == NULL &&
+           (o->want.dataset != NULL || (prefix != NULL && strchr(prefix, '{') != NULL));
+}
+
+/* Rows of a dataset with a faulty lake file stop no other dataset: the step is not in the journal, and the next one is read. */
+static int ingest_step(const struct dx_options *options, struct step *s,
                        struct dx_ingest_journal *j, struct dx_error *err)
 {
     struct dx_ingest_options o = { .root = NULL };
+    bool is_left_out = false;
     int rc = read_options(options, &o, err);
 
     assert(s->count > 0); /* without inputs nothing is to be noted */
@@ -1119,8 +1132,19 @@ static int ingest_step(const struct dx_options *options, const struct step *s,
     o.input_size = s->size;
     o.in_steps = true;
     if (rc == DX_OK)
-        rc = ingest_once(options, &o, NULL, err);
-    return rc < 0 ? rc : dx_ingest_journal_write(j, err);
+        rc = ingest_once(options, &o, NULL, &is_left_out, err);
+    if (rc < 0 && is_left_out && has_datasets(&o)) {
+        if (s->left_out == 0)
+            s->why = *err;
+        s->left_out += s->count;
+        *err = (struct dx_error)DX_ERROR_INIT;
+        dx_ingest_journal_forget(j);
+        return DX_OK;
+    }
+    if (rc == DX_OK)
+        rc = dx_ingest_journal_write(j, err);
+    s->added += rc == DX_OK ? s->count : 0;
+    return rc;
 }
 
 static int ingest_steps(const struct dx_options *options, const struct dx_input_list *list,
@@ -1131,7 +1155,7 @@ static int ingest_steps(const struct dx_options *options, const struct dx_input_
     struct step s = { .input = calloc(list->count + 1, sizeof *s.input),
                       .size = calloc(list->count + 1, sizeof *s.size) };
     uint64_t bytes_max = 0;
-    size_t next = 0, read = 0;
+    size_t next = 0;
     int rc = s.input == NULL || s.size == NULL ? dx_no_memory(err, "ingest")
                                                : put_about(options, &about, err);
 
@@ -1146,15 +1170,24 @@ static int ingest_steps(const struct dx_options *options, const struct dx_input_
         collect_step(&s, list, &next, bytes_max, &j);
         if (s.count > 0)
             rc = ingest_step(options, &s, &j, err);
-        read += rc == DX_OK ? s.count : 0;
         if (rc == DX_OK && next < list->count && dx_interrupted())
             rc = dx_fail(err, DX_E_IO, "interrupted between two steps");
     }
-    if (j.path != NULL)
+    if (rc == DX_OK && s.left_out > 0) {
+        *err = s.why;
+        rc = (int)err->code;
+    }
+    if (j.path != NULL) {
+        char left_out[80] = "";
+
+        if (s.left_out > 0)
+            (void)snprintf(left_out, sizeof left_out, ", %zu have rows that were not stored",
+                           s.left_out);
         (void)dx_line_print(stderr,
-                            "journal %s: %zu of %zu inputs were in the lake, %zu were added%s",
-                            j.path, s.passed_over, list->count, read,
+                            "journal %s: %zu of %zu inputs were in the lake, %zu were added%s%s",
+                            j.path, s.passed_over, list->count, s.added, left_out,
                             rc < 0 ? "; the same command again goes on behind them" : "");
+    }
     dx_ingest_journal_close(&j);
     dx_buf_release(&about);
     free(s.input);
@@ -1168,6 +1201,7 @@ static int run_ingest(const struct dx_options *options)
     struct dx_file_store_options store = { .dir = NULL };
     struct dx_input_list list = { .path = NULL };
     struct dx_error err = DX_ERROR_INIT;
+    bool is_left_out = false;
     int rc;
 
     if (dx_options_has(options, OPT_DETECT))
@@ -1190,7 +1224,7 @@ static int run_ingest(const struct dx_options *options)
         dx_columns_want_release(&o.want);
         rc = ingest_steps(options, &list, &err);
     } else if (rc == DX_OK)
-        rc = ingest_once(options, &o, store.dir != NULL ? &store : NULL, &err);
+        rc = ingest_once(options, &o, store.dir != NULL ? &store : NULL, &is_left_out, &err);
     if (rc < 0)
         (void)dx_command_fail("ingest", DX_EXIT_REFUSED, &err);
     dx_input_list_release(&list);

@@ -427,6 +427,7 @@ static int store_all(struct run *r, struct dx_error *err)
     if (rc == DX_OK && !r->o->replace && !r->o->counts)
         rc = dx_ingest_existing(&existing, err);
     r->left = existing.left;
+    r->stats->is_left_out = existing.left.all;
     if (rc == DX_OK)
         rc = dx_spill_sort_finish(r->sort, err);
     if (rc == DX_OK)
@@ -530,6 +531,7 @@ static int fail_left_out(const struct run *r, struct dx_error *err)
 
     if (left->sets == 0)
         return DX_OK;
+    r->stats->is_left_out = true;
     return dx_fail(err, left->why.code,
                    "rows not stored: %s, of dataset '%s'%s; those of all other datasets are in the "
                    "lake. %s; then run ingest again",

@@ -279,7 +279,8 @@ static int leave_out(struct finding *f, struct dx_ingest_dataset *set, struct dx
     if (!is_of_file((int)err->code))
         return (int)err->code;
     set->left_out = true;
-    if (!has_rows(f))
+    f->e->left.all = !has_rows(f);
+    if (f->e->left.all)
         return (int)err->code;
     if (f->e->left.sets++ == 0) {
         f->e->left.first = set;

@@ -30,6 +30,7 @@ struct dx_ingest_left {
     size_t sets;
     const struct dx_ingest_dataset *first;
     struct dx_error why; /* of that one */
+    bool all;            /* there is no other dataset with rows: it is the error */
 };
 
 struct dx_ingest_existing {

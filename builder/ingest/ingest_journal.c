@@ -213,3 +213,8 @@ int dx_ingest_journal_write(struct dx_ingest_journal *j, struct dx_error *err)
     dx_buf_clear(&j->noted);
     return rc;
 }
+
+void dx_ingest_journal_forget(struct dx_ingest_journal *j)
+{
+    dx_buf_clear(&j->noted);
+}

@@ -7,6 +7,7 @@
  *   if (!dx_ingest_journal_has(&j, &key)) ...
  *   dx_ingest_journal_note(&j, &key, input);                   its rows are about to be added
  *   rc = dx_ingest_journal_write(&j, &err);                    they are in the lake: durable on return
+ *   dx_ingest_journal_forget(&j);                              or they are not: what was noted since the last write
  *   dx_ingest_journal_close(&j);                               what was noted and not written is forgotten
  *
  * A file of text: "domaindex-journal 1 ABOUT", then "KEY INPUT" for each finished input. ABOUT is a hash of what
@@ -51,6 +52,7 @@ bool dx_ingest_journal_has(const struct dx_ingest_journal *j, const struct dx_ha
 void dx_ingest_journal_note(struct dx_ingest_journal *j, const struct dx_hash128 *key,
                             const char *input);
 int dx_ingest_journal_write(struct dx_ingest_journal *j, struct dx_error *err);
+void dx_ingest_journal_forget(struct dx_ingest_journal *j);
 
 int dx_ingest_journal_parse(struct dx_span text, struct dx_span about, struct dx_ingest_journal *j,
                             size_t *whole, struct dx_error *err);

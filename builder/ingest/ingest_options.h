@@ -72,6 +72,7 @@ struct dx_ingest_stats {
     uint64_t accepted; /* records - rejects */
     uint64_t stored;   /* rows added to the lake */
     uint64_t left_out; /* rows of datasets of which a file cannot be compared */
+    bool is_left_out;  /* the run failed for such datasets alone */
     uint64_t known;    /* distinct rows of this run that the lake had */
     uint64_t rejected[DX_ROW_REJECT_COUNT];
     uint64_t rejected_total;

@@ -226,13 +226,20 @@ struct lane {
     unsigned range;     /* and its range */
 };
 
-static void map_extras(struct lane *l, const struct dx_lake_scan *scan)
+/* The file may be another one than that whose columns were looked at. */
+static int map_extras(struct lane *l, const struct dx_lake_scan *scan, struct dx_error *err)
 {
     size_t k = 0;
 
-    for (size_t i = 0; i < scan->column_count; i++)
-        if (scan->column[i].role == DX_LAKE_EXTRA)
-            l->to[k++] = extra_index(l->r->m, scan->column[i].name);
+    for (size_t i = 0; i < scan->column_count; i++) {
+        if (scan->column[i].role != DX_LAKE_EXTRA)
+            continue;
+        l->to[k] = extra_index(l->r->m, scan->column[i].name);
+        if (l->to[k++] < 0)
+            return dx_fail(err, DX_E_CORRUPT, "it changed: column %.*s was not there",
+                           (int)scan->column[i].name.size, (const char *)scan->column[i].name.data);
+    }
+    return DX_OK;
 }
 
 static unsigned range_of(struct lane *l, struct dx_span domain)
@@ -323,8 +330,10 @@ static int read_file(struct lane *l, uint32_t file, struct dx_error *err)
         rc = dx_lake_scan_open(&scan, path, err);
     if (rc == DX_OK) {
         scan.skip_by = l->form;
-        map_extras(l, &scan);
         dx_rule_redirects_file(&l->led, &scan);
+        rc = map_extras(l, &scan, err);
+        if (rc < 0)
+            rc = dx_fail_in(err, "%s", path);
     }
     while (rc >= 0 && (rc = dx_lake_scan_group(&scan, err)) == 1)
         while (rc >= 0 && (rc = dx_lake_scan_row(&scan, &row, err)) == 1) {

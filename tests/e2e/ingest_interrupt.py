@@ -61,6 +61,33 @@ def rejects(tmp):
         dxtest.check(len(text) < 4096 + 200, f"{len(text)} bytes")
 
 
+def left_out_of_journal(tmp):
+    """A dataset whose lake file is faulty stops no other one, in no step; its rows come when the file is back."""
+    root, file = tmp / "two", tmp / "two.journal"
+    command = ["ingest", "--root", root, "--url-column", "1", "--dataset-column", "2"]
+    rows = {"one": "ab", "both": "ab", "faulty": "a", "other": "b"}
+    for name, datasets in rows.items():
+        (tmp / f"{name}.tsv").write_text("".join(f"https://{d}.com/{name}\t{d}\n" for d in datasets))
+    dxtest.domaindex(*command, tmp / "one.tsv")
+    dxtest.domaindex("publish", "--root", root)
+    [lost] = (root / "urls" / "dataset_id=1").rglob("*.parquet")
+    whole = lost.read_bytes()
+    lost.write_bytes(b"bad")
+    steps = [*command, "--journal", file, "--journal-step", "1", *(tmp / f"{name}.tsv" for name in list(rows)[1:])]
+    for were, added in ((0, 1), (1, 0)):
+        done = dxtest.domaindex(*steps, expect=1).stderr.decode()
+        dxtest.check(f"{were} of 3 inputs were in the lake, {added} were added, 2 have rows that were not stored; the same command again" in done and lost.name in done, done)
+    dxtest.equal(len(lake.stored(root, "b")), 3, "rows of the other dataset")
+    lost.write_bytes(whole)
+    done = dxtest.domaindex(*steps).stderr.decode()
+    dxtest.check("1 of 3 inputs were in the lake, 2 were added" in done and "not stored" not in done, done)
+    dxtest.equal((len(lake.stored(root, "a")), len(lake.stored(root, "b"))), (3, 3), "rows of both, when the file is back")
+    lost.write_bytes(b"bad")
+    done = dxtest.domaindex("ingest", "--root", root, "--dataset", "a", "--format", "list", "--journal", tmp / "one.journal", "--journal-step", "1",
+                            tmp / "one.tsv", tmp / "both.tsv", expect=1).stderr.decode()
+    dxtest.check("0 of 2 inputs were in the lake, 0 were added; the same" in done, f"of one dataset no step could be stored: {done}")
+
+
 def journal(tmp, inputs, want):
     """Steps of one input each: what ended before a failure, an interruption or a kill is in the lake and is not read again."""
     root, file = tmp / "steps", tmp / "steps.journal"
@@ -89,6 +116,7 @@ def journal(tmp, inputs, want):
     dxtest.equal(len(lake.stored(root, "d")), 12 * LINES + 1, "no row is there twice")
     done = dxtest.domaindex(*command, *inputs[:12])
     dxtest.check("12 of 12 inputs were in the lake, 0 were added" in said(done), said(done))
+    left_out_of_journal(tmp)
     (tmp / "none.list").write_text("")
     for how in ([], ["--journal", tmp / "none.journal"]):
         done = dxtest.domaindex("ingest", "--root", root, "--dataset", "d", *how, f"@{tmp / 'none.list'}", expect=1)
