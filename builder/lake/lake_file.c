@@ -64,9 +64,9 @@ struct dx_lake_writer {
 
     struct dx_lake_page *page; /* being filled, or NULL */
     uint64_t group_rows, rows, page_count;
-    uint64_t group_number;   /* of the row group that is being filled: */
-    uint64_t finished_bytes; /* of its pages, */
-    uint64_t coming_bytes;   /* and what those that are not finished have at most */
+    uint64_t group_number;          /* of the row group that is being filled: */
+    uint64_t finished_bytes;        /* of its pages, */
+    uint64_t coming_bytes;          /* and what those that are not finished have at most */
     struct dx_span last[TEXT_KEYS]; /* in the page, which ends after the next row was checked */
     bool last_has_ts;
     int64_t last_ts_us;
