@@ -229,6 +229,23 @@ static void check_release(const struct asker *a)
     dx_cdx_domains_release(&d);
 }
 
+/* What does not fit is an error, not a shorter list. */
+static void check_collinfo(const struct asker *a)
+{
+    const struct dx_view view = { a->v, NULL, false };
+    struct dx_problem problem = { .kind = DX_PROBLEM_BAD_REQUEST };
+    struct dx_buf whole = DX_BUF_INIT(1 << 20);
+    struct dx_buf none = DX_BUF_INIT(60);
+
+    EXPECT(dx_answer_collinfo(&view, dx_span_str("host:1"), &whole, &problem) == 1 &&
+               memmem(whole.data, whole.size, "-index", 6) != NULL,
+           "%.*s", (int)whole.size, (const char *)whole.data);
+    EXPECT(dx_answer_collinfo(&view, dx_span_str("host:1"), &none, &problem) < 0 && none.size == 0,
+           "%zu bytes of %zu, %s", none.size, whole.size, problem.detail);
+    dx_buf_release(&whole);
+    dx_buf_release(&none);
+}
+
 int main(void)
 {
     struct dx_test_shape shape;
@@ -246,6 +263,7 @@ int main(void)
     check_pieces(&a, "co.uk");
     check_limits(&a);
     check_release(&a);
+    check_collinfo(&a);
     close_asker(&a);
     dx_test_root_remove(&root);
     return failures > 0;
