@@ -40,7 +40,6 @@ struct dx_ship_stats {
     uint64_t segments;
     uint64_t bytes; /* of the file */
     uint64_t sent;  /* messages, with those that were sent again */
-    uint64_t connections;
     bool queue_is_new; /* of a dry run: it would be made */
 };
 
