@@ -509,6 +509,21 @@ def refused_rows(broker, folder):
     dxtest.equal(lake(root), want(after=good), "what came behind it")
 
 
+def whole_without_ids(broker, folder):
+    """A whole transfer without an id that could not be stored is stored later, though the broker has none of its segments any more."""
+    root, url, queue, data = folder / "plain", broker.url("plain"), broker.queue("plain"), rows("plain", 100)
+    queue.send_all([(message, None, None) for message in cut(lines(data), 1000)])
+    root.mkdir()
+    (root / "urls").write_text("in the way")
+    said = receive(url, root, "--dataset", "plain", expect=1)
+    dxtest.check("not taken into the lake" in said, said)
+    (root / "urls").unlink()
+    until(lambda: queue.depth() == 1, "the last segment was not acknowledged")
+    queue.purge()
+    receive(url, root, "--dataset", "plain", "--transfers", "0", "--wait", "2")
+    dxtest.equal(lake(root), want(plain=data), "rows of a transfer that waited in the spool")
+
+
 def rejects_of_all(broker, folder):
     """The rejected records of all transfers of a run are in the file that --rejects names; those of the run before are not."""
     root, url, file = folder / "bad", broker.url("bad"), folder / "bad.rejects"
@@ -890,7 +905,7 @@ def broker_killed(broker, folder):
 BESIDE = (silent_lines, stopped_consumer, killed, same_bytes, tls, object_store, two_consumers, cut_lines, lost,
           no_segment, larger_than_a_message, empty_last_segment, without_properties, far_out_of_order,
           two_transfers, nothing_comes, wrong_sum, refused_rows, who_and_where, acknowledged_when_durable, killed_at_the_end,
-          killed_without_ids, queue_taken_away, unconfirmed, again_and_gone, again_replaces, again_in_parts, again_and_killed,
+          killed_without_ids, whole_without_ids, queue_taken_away, unconfirmed, again_and_gone, again_replaces, again_in_parts, again_and_killed,
           two_roots, rejects_of_all, queue_taken_from_ship, changed_when_sent_again)
 
 
