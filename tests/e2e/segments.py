@@ -511,17 +511,17 @@ def refused_rows(broker, folder):
 
 def whole_without_ids(broker, folder):
     """A whole transfer without an id that could not be stored is stored later, though the broker has none of its segments any more."""
-    root, url, queue, data = folder / "plain", broker.url("plain"), broker.queue("plain"), rows("plain", 100)
+    root, url, queue, data = folder / "waiting", broker.url("waiting"), broker.queue("waiting"), rows("waiting", 100)
     queue.send_all([(message, None, None) for message in cut(lines(data), 1000)])
     root.mkdir()
     (root / "urls").write_text("in the way")
-    said = receive(url, root, "--dataset", "plain", expect=1)
+    said = receive(url, root, "--dataset", "waiting", expect=1)
     dxtest.check("not taken into the lake" in said, said)
     (root / "urls").unlink()
     until(lambda: queue.depth() == 1, "the last segment was not acknowledged")
     queue.purge()
-    receive(url, root, "--dataset", "plain", "--transfers", "0", "--wait", "2")
-    dxtest.equal(lake(root), want(plain=data), "rows of a transfer that waited in the spool")
+    receive(url, root, "--dataset", "waiting", "--transfers", "0", "--wait", "2")
+    dxtest.equal(lake(root), want(waiting=data), "rows of a transfer that waited in the spool")
 
 
 def rejects_of_all(broker, folder):
