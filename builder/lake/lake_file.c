@@ -64,11 +64,10 @@ struct dx_lake_writer {
 
     struct dx_lake_page *page; /* being filled, or NULL */
     uint64_t group_rows, rows, page_count;
-    uint64_t group_number;   /* of the row group that is being filled: */
-    uint64_t finished_bytes; /* of its pages, */
-    uint64_t coming_bytes;   /* and what those that are not finished have at most */
-    struct dx_buf last_text; /* sort keys of the last row of the page before */
-    struct dx_span last[TEXT_KEYS];
+    uint64_t group_number;          /* of the row group that is being filled: */
+    uint64_t finished_bytes;        /* of its pages, */
+    uint64_t coming_bytes;          /* and what those that are not finished have at most */
+    struct dx_span last[TEXT_KEYS]; /* in the page, which ends after the next row was checked */
     bool last_has_ts;
     int64_t last_ts_us;
     bool any;
@@ -202,7 +201,6 @@ static void free_writer(struct dx_lake_writer *w)
     }
     free(w->group);
     free(w->dataset_name);
-    dx_buf_release(&w->last_text);
     dx_buf_release(&w->column_index);
     dx_buf_release(&w->offset_index);
     free(w);
@@ -224,7 +222,6 @@ static struct dx_lake_writer *new_writer(const struct dx_lake_schema *schema,
     w->extra_count = schema->extra_count;
     w->has_url_id = schema->url_id;
     w->ts_micros = schema->ts_micros;
-    dx_buf_init(&w->last_text, FOOTER_BUF_MAX);
     dx_buf_init(&w->column_index, FOOTER_BUF_MAX);
     dx_buf_init(&w->offset_index, FOOTER_BUF_MAX);
     rc = add_columns(w, schema, err);
@@ -355,23 +352,6 @@ static int finish_page(void *ctx, struct dx_lake_page *page, struct dx_error *er
     return rc;
 }
 
-/* The keys of the last row outlive its page, for the check of the next one. */
-static int keep_last(struct dx_lake_writer *w, struct dx_error *err)
-{
-    size_t at = 0;
-
-    dx_buf_clear(&w->last_text);
-    for (size_t i = 0; i < TEXT_KEYS; i++)
-        dx_buf_append(&w->last_text, w->last[i].data, w->last[i].size);
-    if (w->last_text.failed)
-        return dx_buf_fail(&w->last_text, err, "lake file: last row");
-    for (size_t i = 0; i < TEXT_KEYS; i++) {
-        w->last[i].data = w->last_text.data + at;
-        at += w->last[i].size;
-    }
-    return DX_OK;
-}
-
 static uint32_t page_rows(const struct dx_lake_writer *w)
 {
     return w->page == NULL ? 0 : w->page->rows;
@@ -384,9 +364,6 @@ static int end_page(struct dx_lake_writer *w, struct dx_error *err)
 
     if (page_rows(w) == 0)
         return DX_OK;
-    rc = keep_last(w, err);
-    if (rc < 0)
-        return rc;
     task.page = w->page;
     w->page->first_row = w->group_rows - w->page->rows;
     w->page->group = w->group_number;

@@ -154,8 +154,9 @@ def check_fillings(tmp, layout):
         ingest(root, f"set{step}", new)
         if step == 0:
             dxtest.check(b"init" in domain64("fill", "--root", root, expect=1).stderr, "fill before init says what to do")
-            domain64("init", "--root", root, "--layout", layout)
-            domain64("init", "--root", root, "--layout", layout)
+            for words in ("made", "was there already"):
+                said = domain64("init", "--root", root, "--layout", layout).stdout.decode()
+                dxtest.equal(said, f"{root}: registry of layout {layout} {words}\n", "init")
             other = next(name for name in LAYOUTS if name != layout)
             domain64("init", "--root", root, "--layout", other, expect=1)
         check_keys(root, book, urls, f"{layout}: before filling {step + 1}")

@@ -155,6 +155,14 @@ def check_lies(tmp):
         else:
             dxtest.equal((figures["requests"], figures["parts"][0]["verified"]), (40, 40),
                          f"{name}: replies, and bodies compared")
+    first, later = LIES["another status"], LIES["another body"]
+    with Liar(lambda link, count: link.sendall(first[0] if count == 1 else later[0])) as server:
+        done, figures = dxload(tmp, server.port, "--requests", 5, "--connections", 1, "--warm", 0,
+                               "--verify-every", 1, known)
+    dxtest.equal((done.returncode, figures["wrong"]), (1, 5), f"two lies: {done.stdout}{done.stderr}")
+    dxtest.check(any(first[3] in said for said in figures["words"]) and
+                 not any(later[3] in said for said in figures["words"]),
+                 f"the first one is named: {figures['words']}")
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     done, _ = dxload(tmp, port, known)

@@ -469,6 +469,16 @@ def no_segment(broker, folder):
     dxtest.check("--bad-to is the queue" in said, said)
 
 
+def nothing_comes(broker, folder):
+    """A consumer of an empty queue sleeps until a message comes."""
+    with open(folder / "idle.out", "wb") as out:
+        process = subprocess.Popen(consumer(broker.url("idle"), folder / "idle", "--transfers", "0", "--wait", "4"), stderr=out, stdout=out)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    dxtest.equal(process.returncode, 0, (folder / "idle.out").read_text())
+    dxtest.check(used.ru_utime + used.ru_stime < 1.5, f"CPU time of 4 s without a message: {used.ru_utime + used.ru_stime:.2f} s")
+
+
 def wrong_sum(broker, folder):
     """Bytes that are not what the sender has summed: no rows, the segment stays, and words."""
     root, url, queue = folder / "sum", broker.url("sum"), broker.queue("sum")
@@ -497,6 +507,21 @@ def refused_rows(broker, folder):
     broker.queue("refused.out").send_all(queue.take_all()[1:])
     receive(broker.url("refused.out"), root)
     dxtest.equal(lake(root), want(after=good), "what came behind it")
+
+
+def whole_without_ids(broker, folder):
+    """A whole transfer without an id that could not be stored is stored later, though the broker has none of its segments any more."""
+    root, url, queue, data = folder / "waiting", broker.url("waiting"), broker.queue("waiting"), rows("waiting", 100)
+    queue.send_all([(message, None, None) for message in cut(lines(data), 1000)])
+    root.mkdir()
+    (root / "urls").write_text("in the way")
+    said = receive(url, root, "--dataset", "waiting", expect=1)
+    dxtest.check("not taken into the lake" in said, said)
+    (root / "urls").unlink()
+    until(lambda: queue.depth() == 1, "the last segment was not acknowledged")
+    queue.purge()
+    receive(url, root, "--dataset", "waiting", "--transfers", "0", "--wait", "2")
+    dxtest.equal(lake(root), want(waiting=data), "rows of a transfer that waited in the spool")
 
 
 def rejects_of_all(broker, folder):
@@ -879,8 +904,8 @@ def broker_killed(broker, folder):
 
 BESIDE = (silent_lines, stopped_consumer, killed, same_bytes, tls, object_store, two_consumers, cut_lines, lost,
           no_segment, larger_than_a_message, empty_last_segment, without_properties, far_out_of_order,
-          two_transfers, wrong_sum, refused_rows, who_and_where, acknowledged_when_durable, killed_at_the_end,
-          killed_without_ids, queue_taken_away, unconfirmed, again_and_gone, again_replaces, again_in_parts, again_and_killed,
+          two_transfers, nothing_comes, wrong_sum, refused_rows, who_and_where, acknowledged_when_durable, killed_at_the_end,
+          killed_without_ids, whole_without_ids, queue_taken_away, unconfirmed, again_and_gone, again_replaces, again_in_parts, again_and_killed,
           two_roots, rejects_of_all, queue_taken_from_ship, changed_when_sent_again)
 
 

@@ -127,6 +127,8 @@ static void add_rows(const struct dx_test_shape *shape, struct dx_lake_file *w, 
         struct dx_span tags = value == NULL ? dx_span_of(NULL, 0) : dx_span_str(value);
 
         r.extra = &tags;
+        if (rows[row].raw[0] != '\0')
+            r.raw_url = dx_span_str(rows[row].raw);
         (void)snprintf(url, sizeof url, "https://%s%s", rows[row].host, rows[row].path);
         r.path_query = dx_span_str(rows[row].path);
         r.url_id = dx_url_id(dx_span_str(url));

@@ -29,6 +29,7 @@ struct dx_test_root {
 struct dx_test_row {
     char host[DX_TEST_TEXT]; /* the domain, or a name below it */
     char path[DX_TEST_TEXT];
+    char raw[2 * DX_TEST_TEXT]; /* raw_url; "", as it is before: none */
 };
 
 struct dx_test_shape {

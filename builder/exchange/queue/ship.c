@@ -264,7 +264,6 @@ static int connect_and_send(struct ship *s, struct dx_error *err)
         if (lost < 0)
             return lost;
     }
-    s->stats->connections += rc == DX_OK;
     if (rc == DX_OK)
         rc = send_all(s, err);
     if (rc == DX_E_NOT_FOUND && (rc = start_over(s, err)) == DX_OK)
@@ -296,7 +295,6 @@ static int look(struct ship *s, struct dx_error *err)
 {
     int rc = dx_amqp_look(s->o->url, err);
 
-    s->stats->connections = rc >= 0;
     s->stats->queue_is_new = rc == 0;
     return rc < 0 ? rc : DX_OK;
 }

@@ -38,9 +38,8 @@ struct dx_ship_options {
 struct dx_ship_stats {
     char id[33];
     uint64_t segments;
-    uint64_t bytes; /* of the file */
-    uint64_t sent;  /* messages, with those that were sent again */
-    uint64_t connections;
+    uint64_t bytes;    /* of the file */
+    uint64_t sent;     /* messages, with those that were sent again */
     bool queue_is_new; /* of a dry run: it would be made */
 };
 

@@ -104,6 +104,16 @@ static const struct row rows[] = {
       "cdxj",
       { "format     csv", "profile    cdxj" },
       " --root ROOT --profile cdxj --dataset p --format csv p.csv" },
+    /* what a profile takes of a row is shown behind its URL */
+    { "f.jsonl",
+      "{\"url\":\"http://a.com/"
+      "\",\"date\":\"2024-01-02T03:04:05Z\",\"dump\":\"CC-1\",\"language\":\"en\"}\n"
+      "{\"url\":\"http://b.com/\",\"date\":\"2024-01-03T03:04:05Z\"}\n",
+      DX_RECORD_JSONL,
+      "fineweb",
+      { "first rows 2", "2024-01-02T03:04:05Z  http://a.com/  dataset=fineweb-CC-1  language=en\n",
+        "2024-01-03T03:04:05Z  http://b.com/\n" },
+      " --root ROOT --profile fineweb --format jsonl f.jsonl" },
     /* two fields of one name: the third one is the URL */
     { "t.csv",
       "a,a,b\n1,2,http://a.com/page\n3,4,http://b.com/page\n",

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "builder/lake/dataset_registry.h"
+#include "builder/root/progress.h"
 #include "builder/root/root.h"
 #include "builder/root/work_folder.h"
 #include "tests/support/fail.h"
@@ -84,6 +85,7 @@ int main(void)
     struct dx_lake_list lake = { NULL, 0, 0 };
     struct dx_ingest_made made[FILES];
     struct dx_dataset_registry *registry = NULL;
+    struct dx_progress progress;
     struct dx_ingest_upload u = { .remote = &remote, .lake = &lake, .made = made };
     char root[80];
     char path[PATH_MAX];
@@ -115,11 +117,15 @@ int main(void)
         FAIL("%s", err.text);
         return 1;
     }
+    dx_progress_init(&progress, -1);
+    u.progress = &progress;
     u.registry = registry;
     u.dir = work.path;
     u.made_count = make(work.path, made, FILES);
     if (dx_ingest_upload_run(&u, &err) < 0 || u.done != FILES)
         FAIL("%zu done: %s", u.done, err.text);
+    if (progress.total_bytes != FILES)
+        FAIL("%llu bytes to upload", (unsigned long long)progress.total_bytes);
     holds("urls/dataset_id=2/domain_prefix=00-ff/part-00000.parquet", "old");
     holds("urls/dataset_id=2/domain_prefix=00-ff/part-00005.parquet", "0");
     holds("urls/dataset_id=2/domain_prefix=00-ff/part-00006.parquet", "new");

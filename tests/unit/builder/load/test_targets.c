@@ -52,6 +52,20 @@ static void check_refused(void)
     }
 }
 
+/* Nothing is there to be asked, or released, then. */
+static void check_unreadable(void)
+{
+    struct dx_targets t;
+    struct dx_error err = DX_ERROR_INIT;
+
+    memset(&t, 0x55, sizeof t);
+    CHECK(dx_targets_read(&t, "/nowhere/at/all", "h:1", &err) == DX_E_NOT_FOUND &&
+              strstr(err.text, "/nowhere/at/all") != NULL,
+          "%s", err.text);
+    CHECK(t.count == 0 && t.target == NULL && t.weight == NULL, "%zu targets", t.count);
+    dx_targets_release(&t);
+}
+
 static void check_one(const struct dx_targets *t, size_t i, const char *request, double weight,
                       unsigned status, uint64_t size, bool known)
 {
@@ -135,6 +149,7 @@ int main(void)
         abort();
     (void)close(fd);
     check_refused();
+    check_unreadable();
     check_columns();
     check_many();
     (void)unlink(path);

@@ -506,6 +506,34 @@ static void check_beside(const struct dx_test_root *r)
     }
 }
 
+/* A backup of another root is not written over: that root is named. */
+static void check_other(const struct dx_test_root *r)
+{
+    struct dx_backup_options o = DX_BACKUP_OPTIONS_INIT;
+    struct dx_backup_result result;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_test_root other;
+    char to[] = "/tmp/dx-copy-XXXXXX";
+    char want[500];
+
+    EXPECT(mkdtemp(to) != NULL, "%s", to);
+    dx_test_root_make(&other, 5, 1);
+    o.root = r->path;
+    o.to = to;
+    o.version = SECOND_VERSION;
+    o.threads = 1;
+    EXPECT(dx_backup(&o, &result, &err) == DX_OK, "%s", err.text);
+    o.root = other.path;
+    o.version = NULL;
+    (void)snprintf(want, sizeof want,
+                   "%s is a backup of %s; if %s is that root under another name, say --force", to,
+                   r->path, other.path);
+    EXPECT(dx_backup(&o, &result, &err) == DX_E_INVALID && strcmp(err.text, want) == 0, "%s",
+           err.text);
+    dx_test_root_remove(&other);
+    EXPECT(dx_dir_remove(to, &err) == DX_OK, "%s", err.text);
+}
+
 int main(void)
 {
     struct dx_manifest m = DX_MANIFEST_INIT;
@@ -520,6 +548,7 @@ int main(void)
     check_copy(&m, &r, NULL, 2);
     check_copy(&m, &r, THIRD_VERSION, 2);
     check_copy(&m, &r, SECOND_VERSION, 1);
+    check_other(&r);
     check_datasets(&r);
     check_numbers(&r);
     check_access(&r);

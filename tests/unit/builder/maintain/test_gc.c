@@ -479,6 +479,60 @@ static void test_leftovers(void)
     dx_test_root_remove(&r);
 }
 
+/* ---- what would go ---- */
+
+static void keep_removals(void *ctx, const char *line)
+{
+    struct dx_buf *said = ctx;
+
+    if (strstr(line, "would remove:") != NULL)
+        dx_buf_fmt(said, "%s\n", line);
+}
+
+/* A version that was dropped and shares its lake files with the current one: a dry run says what is its own, and leaves it. */
+static void test_dry_run(void)
+{
+    struct dx_gc_options o = DX_GC_OPTIONS_INIT;
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_buf said = DX_BUF_INIT(4096);
+    struct dx_buf text = DX_BUF_INIT(1 << 20);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_gc_result result;
+    struct dx_test_root r;
+    char path[200];
+    char want[200];
+
+    dx_test_root_make(&r, 5, 1);
+    EXPECT(dx_version_manifest(r.path, &m, &err) == DX_OK, "%s", err.text);
+    add_twin(&m, r.path);
+    m.sequence = 2;
+    memcpy(m.current, m.versions[1].version, sizeof m.current);
+    m.versions[0].state = DROPPED;
+    m.versions[0].condemned_us = m.versions[0].superseded_us = m.versions[0].published_us;
+    (void)snprintf(path, sizeof path, "%s/index/manifest.json", r.path);
+    EXPECT(dx_manifest_write(&m, &text, &err) == DX_OK &&
+               dx_file_replace(path, dx_span_of(text.data, text.size), &err) == DX_OK,
+           "%s", err.text);
+    o.root = r.path;
+    o.say = keep_removals;
+    o.say_ctx = &said;
+    EXPECT(dx_gc(&o, &result, &err) == DX_OK && result.removed == 1 &&
+               result.objects == m.versions[0].file_count,
+           "%u removed, %llu objects: %s", result.removed, (unsigned long long)result.objects,
+           err.text);
+    (void)snprintf(want, sizeof want, "%s would remove: 0 lake files, %zu objects of the index, ",
+                   m.versions[0].version, m.versions[0].file_count);
+    EXPECT(said.size > strlen(want) && memcmp(said.data, want, strlen(want)) == 0 &&
+               memchr(said.data, '\n', said.size - 1) == NULL,
+           "%.*s", (int)said.size, (const char *)said.data);
+    (void)snprintf(path, sizeof path, "index/%s", m.versions[0].version);
+    EXPECT(is_there(r.path, path), "a dry run");
+    dx_buf_release(&said);
+    dx_buf_release(&text);
+    dx_manifest_release(&m);
+    dx_test_root_remove(&r);
+}
+
 /* ---- spool ---- */
 
 static void put(const char *root, const char *name, size_t size)
@@ -527,6 +581,7 @@ int main(void)
     test_leases();
     test_names();
     test_leftovers();
+    test_dry_run();
     test_spool();
     return failures > 0;
 }

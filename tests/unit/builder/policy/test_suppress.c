@@ -2,6 +2,7 @@
  * A log with fewer lines than a version was cleansed by is not gone on with: its new rules would be
  * taken for those that the version's rows have been rid of. */
 #include "builder/policy/suppress.h"
+#include "builder/policy/suppress_report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,6 +85,34 @@ static void check_older(const struct dx_test_root *r, const char *path)
     dx_buf_release(&older);
 }
 
+static void check_list(void)
+{
+    static const struct {
+        const char *reason, *line;
+    } rows[] = {
+        { "", "     1  2024-11-21T10:20:00Z  host   withheld a.example.com\n" },
+        { "x", "     1  2024-11-21T10:20:00Z  host   withheld a.example.com  # x\n" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct dx_suppress_rule rule = { .time_us = 1732184400000000,
+                                               .kind = DX_SUPPRESS_HOST,
+                                               .value = dx_span_str("a.example.com"),
+                                               .reason = dx_span_str(rows[i].reason) };
+        struct dx_suppressions log = DX_SUPPRESSIONS_INIT;
+        struct dx_buf out = DX_BUF_INIT(1000);
+        struct dx_error err = DX_ERROR_INIT;
+        uint64_t number;
+
+        EXPECT(dx_suppressions_add(&log, &rule, &number, &err) == DX_OK, "%s", err.text);
+        dx_suppress_list(&log, false, &out);
+        EXPECT(dx_span_equal(dx_span_of(out.data, out.size), dx_span_str(rows[i].line)),
+               "reason '%s': %.*s", rows[i].reason, (int)out.size, (const char *)out.data);
+        dx_buf_release(&out);
+        dx_suppressions_release(&log);
+    }
+}
+
 int main(void)
 {
     struct dx_error err = DX_ERROR_INIT;
@@ -108,6 +137,7 @@ int main(void)
     EXPECT(dx_suppress_accept(r.path, false, &lines, &err) == 1 && lines == 0, "%s", err.text);
     EXPECT(add(&r, "d.example.com", &err) == 1, "accepted: %s", err.text);
     check_older(&r, path);
+    check_list();
     dx_test_root_remove(&r);
     return failures == 0 ? 0 : 1;
 }

@@ -4,12 +4,14 @@
  */
 #include "base/file.h"
 #include "builder/publish/publish.h"
+#include "builder/publish/publish_plan.h"
 #include "tests/support/fail.h"
 #include "tests/support/root_registry.h"
 #include "tests/support/small_root.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #define FIRST 10 /* part of the replacement */
 #define PARTS 3
@@ -87,9 +89,38 @@ static void test_faulty_part(unsigned part)
     dx_test_root_remove(&r);
 }
 
+/* What is new of it, a dry run says before. */
+static void test_plan(void)
+{
+    struct dx_publish_plan plan;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_test_root r;
+    uint64_t bytes = 0;
+
+    dx_test_root_make(&r, 40, 2);
+    replace(&r);
+    for (unsigned part = FIRST; part < FIRST + PARTS; part++) {
+        struct stat st;
+        char path[160];
+
+        part_path(&r, part, path);
+        if (stat(path, &st) != 0)
+            FAIL("%s", path);
+        bytes += (uint64_t)st.st_size;
+    }
+    CHECK(dx_publish_plan(&(struct dx_publish_options){ .root = r.path }, &plan, &err) == DX_OK &&
+              plan.files == PARTS + 1 && plan.files_new == PARTS && plan.bytes_new == bytes &&
+              plan.bytes > bytes && plan.files_out == 1,
+          "%llu files, %llu new with %llu bytes, not %llu: %s", (unsigned long long)plan.files,
+          (unsigned long long)plan.files_new, (unsigned long long)plan.bytes_new,
+          (unsigned long long)bytes, err.text);
+    dx_test_root_remove(&r);
+}
+
 int main(void)
 {
     for (unsigned part = FIRST; part < FIRST + PARTS; part++)
         test_faulty_part(part);
+    test_plan();
     return failures > 0;
 }

@@ -52,6 +52,7 @@ static void sh(const char *text, const char *a, const char *b)
 }
 
 static uint64_t pack_max = 1; /* each file is an object */
+static unsigned parts_max;    /* 0: all is merged into one */
 
 static int publish(const char *root, struct dx_publish_result *r, struct dx_error *err)
 {
@@ -61,6 +62,8 @@ static int publish(const char *root, struct dx_publish_result *r, struct dx_erro
                                     .memory = DX_PUBLISH_MEMORY_MIN,
                                     .threads = 2,
                                     .pack_max = pack_max,
+                                    .parts_max = parts_max,
+                                    .merge_max = 1, /* with parts_max no older part is merged */
                                     .now_us = NOW_US };
 
     return dx_publish(&o, r, err);
@@ -140,6 +143,48 @@ static void test_restored(const char *root)
         EXPECT(publish(root, &r, &err) == DX_OK && r.unchanged, "row %zu, again: %s", i, err.text);
         dx_publish_result_release(&r);
     }
+}
+
+/* Servers read the objects of older parts too, with the ETags that those were published with. */
+static void test_restored_part(const char *root)
+{
+    static const struct {
+        const char *restore, *object;
+    } rows[] = {
+        { "f=%/urls/dataset_id=1/domain_prefix=00-ff/part-00000.parquet && cp $f $f.new && mv "
+          "$f.new "
+          "$f",
+          "urls/dataset_id=1/domain_prefix=00-ff/part-00000.parquet" },
+        { "f=$(find %/index/000001-* -name '*.dat.zst' | sort | tail -1) && cp $f $f.new && mv "
+          "$f.new $f",
+          "index/000001-" },
+    };
+
+    parts_max = 8;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct dx_error err = DX_ERROR_INIT;
+        struct dx_publish_result r;
+
+        sh("rm -rf %/index && rm -f %/urls/dataset_id=1/domain_prefix=00-ff/part-00007.parquet",
+           root, root);
+        EXPECT(publish(root, &r, &err) == DX_OK, "row %zu: %s", i, err.text);
+        dx_publish_result_release(&r);
+        dx_test_root_again(root, 7);
+        EXPECT(publish(root, &r, &err) == DX_OK &&
+                   dx_manifest_current(&r.manifest)->part_count == 1,
+               "row %zu: no older part: %s", i, err.text);
+        dx_publish_result_release(&r);
+        sh(rows[i].restore, root, root);
+        EXPECT(publish(root, &r, &err) == DX_OK && !r.unchanged && r.other_etags == 1 &&
+                   strncmp(r.other_etag, rows[i].object, strlen(rows[i].object)) == 0,
+               "row %zu: %llu differ: %s: %s", i, (unsigned long long)r.other_etags, r.other_etag,
+               err.text);
+        dx_publish_result_release(&r);
+        EXPECT(publish(root, &r, &err) == DX_OK && r.unchanged, "row %zu, again: %s", i, err.text);
+        dx_publish_result_release(&r);
+    }
+    sh("rm %/urls/dataset_id=1/domain_prefix=00-ff/part-00007.parquet", root, "");
+    parts_max = 0;
 }
 
 /* A pack is one object, known by its hash: with another ETag it is as good, but it must be there. */
@@ -537,6 +582,7 @@ int main(void)
     test_room(&lake);
     test_same_bytes(&lake, root);
     test_restored(root);
+    test_restored_part(root);
     test_restored_pack(root);
     test_names(root);
     test_refused(root);

@@ -13,7 +13,11 @@
 #include "fetch/store/store.h"
 #include "tests/support/damage.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -327,6 +331,37 @@ static int keep_name(void *ctx, const struct dx_listed *listed, struct dx_error 
     return 1; /* only what is negative ends it */
 }
 
+/* Instead of the C library's: a disk that fails after some entries. */
+static int readable = INT_MAX;
+
+struct dirent *readdir(DIR *dir)
+{
+    static struct dirent *(*next)(DIR *);
+
+    if (next == NULL)
+        *(void **)&next = dlsym(RTLD_NEXT, "readdir");
+    if (readable == INT_MAX || readable-- > 0)
+        return next(dir);
+    errno = EIO;
+    return NULL;
+}
+
+/* Names that could not be read are not taken for none. */
+static void check_unreadable(void)
+{
+    for (int entries = 0; entries < 4; entries++) {
+        struct names names = { .count = 0 };
+        struct dx_error err = DX_ERROR_INIT;
+        int rc;
+
+        readable = entries;
+        rc = dx_store_list(store, "", keep_name, &names, &err);
+        readable = INT_MAX;
+        EXPECT(rc == DX_E_IO && strstr(err.text, "cannot read folder") != NULL,
+               "after %d entries: %d, %zu names, %s", entries, rc, names.count, err.text);
+    }
+}
+
 static void check_list_one(const char *prefix, int want, const char *text)
 {
     static struct names names;
@@ -453,6 +488,7 @@ int main(int argc, char **argv)
     (void)dx_dir_remove(path_in_root("index"), &err);
     EXPECT(dx_store_probe(store, &err) == DX_OK, "a directory keeps conditions: %s", err.text);
     check_list();
+    check_unreadable();
     check_open();
     dx_source_close(&source);
     dx_store_close(&store);

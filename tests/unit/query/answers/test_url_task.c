@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "builder/policy/suppress.h"
 #include "canon/ids.h"
 #include "canon/url.h"
 #include "loader/version.h"
@@ -238,6 +239,63 @@ static void check_words(void)
            "%s", p.detail);
 }
 
+/* ---- rules ---- */
+
+static void raw_row(unsigned i, unsigned dataset, unsigned row, struct dx_test_row *out)
+{
+    (void)dataset;
+    dx_test_root_domain(i, out->host);
+    (void)snprintf(out->path, sizeof out->path, "/%u", row);
+    (void)snprintf(out->raw, sizeof out->raw, "https://%s/%s", out->host,
+                   row == 0 ? "A/../0" : "hidden");
+}
+
+static int hide(void *ctx, struct dx_suppressions *log, struct dx_error *err)
+{
+    const struct dx_suppress_rule rule = { .kind = DX_SUPPRESS_URL, .value = dx_span_str(ctx) };
+    uint64_t number;
+    int rc = dx_suppressions_add(log, &rule, &number, err);
+
+    return rc < 0 ? rc : 1;
+}
+
+/* The URL that was requested is shown, unless a rule hides it. */
+static void check_requested(void)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_test_shape shape;
+    struct dx_test_root r;
+    struct asker a;
+    char host[64];
+    char url[128];
+    char want[160];
+
+    dx_test_root_usual(&shape);
+    shape.row = raw_row;
+    dx_test_root_make_of(&r, DOMAINS, DATASETS, &shape);
+    dx_test_root_domain(0, host);
+    (void)snprintf(url, sizeof url, "https://%s/hidden", host);
+    EXPECT(dx_suppress_change(r.path, hide, url, &err) == 1, "%s", err.text);
+    open_asker_with_rules(&a, r.path, DX_SUPPRESSIONS_LIVE_WAIT);
+    for (unsigned row = 0; row < 2; row++) {
+        struct dx_problem problem;
+        struct dx_buf body;
+        unsigned batches;
+
+        (void)snprintf(url, sizeof url, "https://%s/%u", host, row);
+        if (row == 0)
+            (void)snprintf(want, sizeof want, "\"raw_url\":\"https://%s/A/../0\"", host);
+        else
+            (void)snprintf(want, sizeof want, "\"raw_url\":null");
+        EXPECT(ask(&a, url, 0, &batches, &body, &problem) == 1 && says(&body, want) &&
+                   !says(&body, "hidden"),
+               "%s: no %s: %.*s", url, want, (int)body.size, (const char *)body.data);
+        dx_buf_release(&body);
+    }
+    close_asker(&a);
+    dx_test_root_remove(&r);
+}
+
 int main(void)
 {
     struct dx_test_root r;
@@ -255,5 +313,6 @@ int main(void)
     check_each(&r, false);
     check_each(&r, true);
     dx_test_root_remove(&r);
+    check_requested();
     return failures == 0 ? 0 : 1;
 }

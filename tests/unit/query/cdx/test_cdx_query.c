@@ -95,6 +95,23 @@ static void check_urls(void)
     }
 }
 
+/* Of a long value its beginning is shown. */
+static void check_long(void)
+{
+    static const char query[] = "url=x&closest="
+                                "0123456789012345678901234567890123456789012345678901234567a"
+                                "bc";
+    struct dx_buf text;
+    struct dx_cdx_ask ask;
+    struct dx_problem problem;
+
+    if (parse(query, DX_CDX_WAYBACK, &text, &ask, &problem) != 0 ||
+        strstr(problem.detail,
+               "closest '0123456789012345678901234567890123456789012345678901234567ab' ") == NULL)
+        failed(query, problem.detail);
+    dx_buf_release(&text);
+}
+
 static void check_values(void)
 {
     static const char query[] = "url=x&from=2&to=201502&limit=-7&filter=a:b&filter=!c:d&collapse="
@@ -157,6 +174,7 @@ static void check_closest(void)
 int main(void)
 {
     check_urls();
+    check_long();
     check_values();
     check_closest();
     return failures != 0;

@@ -161,6 +161,20 @@ static void profiles(void)
     }
 }
 
+/* Of a name that is near several profiles each is shown once, the nearest first. */
+static void near_profiles(void)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    const struct dx_profile *found;
+
+    if (dx_profile_get(&found, "wak", &err) != DX_E_INVALID ||
+        strstr(err.text, "'wak'; did you mean wat? 'domaindex profiles' lists them") == NULL)
+        FAIL("wak: %s", err.text);
+    if (dx_profile_get(&found, "fineweb-3", &err) != DX_E_INVALID ||
+        strstr(err.text, "; did you mean fineweb-2, fineweb, fineweb-edu? ") == NULL)
+        FAIL("fineweb-3: %s", err.text);
+}
+
 int main(void)
 {
     parse_rows();
@@ -168,5 +182,6 @@ int main(void)
     long_names();
     long_texts();
     profiles();
+    near_profiles();
     return failures > 0;
 }
