@@ -722,7 +722,7 @@ static void print_summary(const struct dx_ingest_options *o, const struct dx_ing
 /* Steps and transfers are runs of their own, and share the file that --rejects names. */
 static bool rejects_begun;
 
-/* One run with these options; prints its result. store: NULL, or where its input is. *is_left_out: of its stats. */
+/* One run with these options; prints its result. store: NULL, or where its input is. *is_left_out (or NULL): of its stats. */
 static int ingest_once(const struct dx_options *options, struct dx_ingest_options *o,
                        struct dx_file_store_options *store, bool *is_left_out, struct dx_error *err)
 {
@@ -774,7 +774,8 @@ static int ingest_once(const struct dx_options *options, struct dx_ingest_option
         print_rejects(o, stats);
     if (rc == DX_OK && with_rules && !quiet)
         rules_summary(&rules);
-    *is_left_out = stats->is_left_out;
+    if (is_left_out != NULL)
+        *is_left_out = stats->is_left_out;
     free(stats->rejects_path);
     free(stats);
     free(meta);
@@ -786,7 +787,6 @@ static int store_received(void *ctx, const char *path, const char *dataset, stru
 {
     const struct dx_options *options = ctx;
     struct dx_ingest_options o = { .root = NULL };
-    bool is_left_out = false;
     int rc = read_options(options, &o, err);
 
     if (rc < 0)
@@ -795,7 +795,7 @@ static int store_received(void *ctx, const char *path, const char *dataset, stru
         o.dataset = dataset;
     o.input = &path;
     o.input_count = 1;
-    return ingest_once(options, &o, NULL, &is_left_out, err);
+    return ingest_once(options, &o, NULL, NULL, err);
 }
 
 static int read_receive(const struct dx_options *options, const struct dx_ingest_options *o,
@@ -1201,7 +1201,6 @@ static int run_ingest(const struct dx_options *options)
     struct dx_file_store_options store = { .dir = NULL };
     struct dx_input_list list = { .path = NULL };
     struct dx_error err = DX_ERROR_INIT;
-    bool is_left_out = false;
     int rc;
 
     if (dx_options_has(options, OPT_DETECT))
@@ -1224,7 +1223,7 @@ static int run_ingest(const struct dx_options *options)
         dx_columns_want_release(&o.want);
         rc = ingest_steps(options, &list, &err);
     } else if (rc == DX_OK)
-        rc = ingest_once(options, &o, store.dir != NULL ? &store : NULL, &is_left_out, &err);
+        rc = ingest_once(options, &o, store.dir != NULL ? &store : NULL, NULL, &err);
     if (rc < 0)
         (void)dx_command_fail("ingest", DX_EXIT_REFUSED, &err);
     dx_input_list_release(&list);

@@ -531,7 +531,6 @@ static int fail_left_out(const struct run *r, struct dx_error *err)
 
     if (left->sets == 0)
         return DX_OK;
-    r->stats->is_left_out = true;
     return dx_fail(err, left->why.code,
                    "rows not stored: %s, of dataset '%s'%s; those of all other datasets are in the "
                    "lake. %s; then run ingest again",
@@ -658,8 +657,10 @@ int dx_ingest_run(struct dx_ingest_options *o, struct dx_ingest_stats *stats, st
     /* A refusal for its rejects leaves them to be looked at. */
     if (rc < 0 && (!is_refused || dx_rejects_close(&r->rejects, NULL) < 0))
         dx_rejects_discard(&r->rejects);
-    if (rc == DX_OK && !o->dry_run)
+    if (rc == DX_OK && !o->dry_run) {
         rc = fail_left_out(r, err);
+        stats->is_left_out = rc < 0;
+    }
     stats->rejects_unlisted = r->rejects.unlisted;
     if (r->rejects.path != NULL)
         stats->rejects_path = strdup(r->rejects.path);
