@@ -42,6 +42,7 @@ import resource
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -242,10 +243,14 @@ def tests_of_gate(build):
     done = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], capture_output=True, text=True, check=True)
     tests = [Test(row) for row in json.loads(done.stdout)["tests"]]
     tests = [test for test in tests if not test.labels & NOT_IN_GATE and test.command]
-    for row in rows_of(OUT / "map.jsonl"):
+    rows = rows_of(OUT / "map.jsonl")
+    for row in rows:
         for test in tests:
             if test.name == row["test"]:
                 test.learn(row)
+    learned = sum(test.is_mapped for test in tests)
+    if 4 * learned < 3 * len(rows):  # mutants would survive that the gate kills
+        sys.exit(f"{build} has {learned} of the {len(rows)} tests of the map; configure it with -DDX_UNIT_TESTS=all")
     return tests
 
 
