@@ -25,7 +25,7 @@ from median_slope import median_slope   # noqa: E402
 from result import Result     # noqa: E402
 
 COUNTED = (("anonymous", "anonymous memory, bytes"), ("heap", "allocated memory, bytes"), ("resident", "resident memory, bytes"), ("files", "open files"),
-           ("events", "other descriptors"), ("sockets", "sockets"), ("threads", "threads"), ("mappings", "mappings"))
+           ("events", "other descriptors"), ("sockets", "sockets"), ("store", "connections to the store"), ("threads", "threads"), ("mappings", "mappings"))
 SERVERS = {"near": "in its directory, with a lease", "far": "over HTTP, one reply of the store in a hundred damaged"}
 PERIOD = 3      # rounds from one compaction to the next (tests/e2e/soak.py)
 JUDGED = ("anonymous", "heap", "files", "sockets", "mappings")

@@ -354,17 +354,19 @@ class Served:
         # Those to the store come and go with its keep-alive.
         pool = {line.split()[9] for line in (proc / "net" / "tcp").read_text().splitlines()[1:]
                 if int(line.split()[2].rpartition(":")[2], 16) == self.store_port}
-        parts, kinds = self.world.parts(), []
+        parts, kinds, store = self.world.parts(), [], 0
         for fd in (proc / "fd").iterdir():
             try:
                 to = os.readlink(fd)
             except OSError:
                 continue
-            if not (to.startswith("socket:[") and to[8:-1] in pool) and not is_in(to, parts):
+            if to.startswith("socket:[") and to[8:-1] in pool:
+                store += 1
+            elif not is_in(to, parts):
                 kinds.append("sockets" if to.startswith("socket:") else "files" if to.startswith("/") else "events")
         self.samples.append({"anonymous": int(re.search(r"RssAnon:\s*(\d+)", status).group(1)) * 1024 - int(cached), "cached": int(cached),
                              "heap": int(self.metric("domaindex_heap_used_bytes") - cached),
-                             **{kind: kinds.count(kind) for kind in ("files", "events", "sockets")},
+                             **{kind: kinds.count(kind) for kind in ("files", "events", "sockets")}, "store": store,
                              "threads": int(re.search(r"Threads:\s*(\d+)", status).group(1)),
                              "mappings": sum(not is_in(line, parts) for line in (proc / "maps").read_text().splitlines()),
                              "resident": int(re.search(r"VmRSS:\s*(\d+)", status).group(1)) * 1024})
