@@ -8,6 +8,7 @@
 #include "builder/publish/publish.h"
 #include "canon/ids.h"
 #include "format/version/dead.h"
+#include "format/version/tags.h"
 #include "loader/version.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
@@ -342,6 +343,90 @@ static void check_tags(const struct dx_test_root *r, const struct dx_manifest_ve
     dx_buf_release(&sound);
 }
 
+struct tags_parts {
+    struct dx_buf bytes[DX_TAGS_PARTS];
+};
+
+static int put_part(void *ctx, enum dx_tags_part part, struct dx_span bytes, struct dx_error *err)
+{
+    struct tags_parts *p = ctx;
+
+    (void)err;
+    dx_buf_append(&p->bytes[part], bytes.data, bytes.size);
+    return DX_OK;
+}
+
+static void write_tags(const struct dx_test_root *r, const struct dx_tags *like, uint32_t file_id,
+                       uint32_t row, uint32_t domain)
+{
+    struct dx_buf file = DX_BUF_INIT(FILE_MAX);
+    struct dx_error err = DX_ERROR_INIT;
+    roaring_bitmap_t *rows = roaring_bitmap_of(1, row);
+    roaring_bitmap_t *domains = roaring_bitmap_of(1, domain);
+    struct dx_tags_encoder e;
+    struct dx_tags_writer w;
+    struct tags_parts p;
+
+    for (size_t i = 0; i < DX_TAGS_PARTS; i++)
+        dx_buf_init(&p.bytes[i], FILE_MAX);
+    dx_tags_encoder_init(&e, like->domains, like->files, put_part, &p);
+    must(dx_tags_encode_tag(&e, dx_span_str("x"), &err), &err);
+    must(dx_tags_encode_file(&e, file_id, rows, domains, &err), &err);
+    must(dx_tags_writer_begin(&w, &e, &like->envelope.build, dx_envelope_sink_buf, &file, &err),
+         &err);
+    for (size_t i = 0; i < DX_TAGS_PARTS; i++) {
+        must(dx_tags_writer_part(&w, (enum dx_tags_part)i, &err), &err);
+        must(dx_tags_writer_append(&w, dx_span_of(p.bytes[i].data, p.bytes[i].size), &err), &err);
+        dx_buf_release(&p.bytes[i]);
+    }
+    must(dx_tags_writer_end(&w, &err), &err);
+    dx_tags_writer_release(&w);
+    dx_tags_encoder_release(&e);
+    put_file(r, DX_FILE_TAGS, dx_span_of(file.data, file.size));
+    dx_buf_release(&file);
+    roaring_bitmap_free(rows);
+    roaring_bitmap_free(domains);
+}
+
+/* Tags that are sound in themselves and not those of the part's files, without a look at the lake. */
+static void check_tags_of_files(const struct dx_test_root *r, const struct dx_manifest_version *v)
+{
+    struct dx_buf sound = DX_BUF_INIT(FILE_MAX);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_tags_left left;
+    struct reported t;
+    struct dx_tags tags;
+    char path[400];
+
+    (void)snprintf(path, sizeof path, "%s/index/%s/" DX_FILE_TAGS, r->path, v->version);
+    read_all(path, &sound);
+    must(dx_tags_open(&tags, dx_span_of(sound.data, sound.size), 0, DX_FILE_TAGS, &err), &err);
+    EXPECT(dx_tags_left_at(&tags, 0, &left, &err) == 1, "a file of the part: %s", err.text);
+    {
+        const struct {
+            uint32_t file_id, row, domain;
+            const char *said; /* NULL: sound */
+        } rows[] = {
+            { left.file_id, 0, 0, NULL },
+            { left.file_id, 1u << 20, 0, "a row that the file does not have" },
+            { 0, 0, 0, "there is no such file" },
+        };
+
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            long damages;
+
+            write_tags(r, &tags, rows[i].file_id, rows[i].row, rows[i].domain);
+            damages = verify(r, false, &t);
+            EXPECT(rows[i].said == NULL ? damages == 0
+                                        : damages == 1 && strstr(t.text, rows[i].said) != NULL,
+                   "row %zu: %ld damages: %s", i, damages, t.text);
+        }
+    }
+    dx_tags_close(&tags);
+    put_file(r, DX_FILE_TAGS, dx_span_of(sound.data, sound.size));
+    dx_buf_release(&sound);
+}
+
 int main(void)
 {
     struct dx_manifest m = DX_MANIFEST_INIT;
@@ -368,6 +453,7 @@ int main(void)
     if (v->part_count > 0) {
         check_dead(&r, v);
         check_tags(&r, v);
+        check_tags_of_files(&r, v);
         check_files(&r, &m, v);
     }
     check_sound(&r, "all files put back");
