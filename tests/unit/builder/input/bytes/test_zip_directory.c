@@ -84,6 +84,14 @@ static void test_member(bool big)
     put_archive(&b, big, 0, 0);
     why = dx_zip_end(all(&b), b.size, &dir);
     CHECK(why == NULL, "%d: %s", big, why == NULL ? "" : why);
+    for (size_t begin = 1; why == NULL && begin <= dir.offset;
+         begin++) { /* only the end is at hand */
+        struct dx_zip_directory same = { 0, 0 };
+
+        CHECK(dx_zip_end(dx_span_of(b.data + begin, b.size - begin), b.size, &same) == NULL &&
+                  same.offset == dir.offset && same.size == dir.size,
+              "%d: of the bytes from %zu on", big, begin);
+    }
     if (why == NULL) {
         rest = dx_bytes_of(dx_span_of(b.data + dir.offset, (size_t)dir.size));
         CHECK(dx_zip_next(&rest, &m) == 1 && dx_span_equal(m.name, dx_span_str(NAME)) &&
