@@ -182,7 +182,6 @@ static bool send_to_page(struct dx_connection *c, const struct dx_ask *ask)
     return sent;
 }
 
-/* x->ask is a question of the API, in the format that the client prefers. */
 /* A receipt is of the bytes of one whole answer, without a coding, and of this moment: so it is neither kept nor 304. */
 static int take_receipt(struct dx_exchange *x)
 {
@@ -205,6 +204,7 @@ static int take_receipt(struct dx_exchange *x)
     return 1;
 }
 
+/* x->ask is a question of the API, in the format that the client prefers. */
 static void answer_ask(struct dx_exchange *x, struct dx_span accepted)
 {
     struct dx_connection *c = x->c;
